@@ -47,7 +47,9 @@ pub unsafe extern "C" fn scda_fwrite_texts(
         let InMemory { dataset, .. } = writer.require(unsafe { read_dataset(d) })?;
         // SAFETY: C passes a pointer for each item, and lengths or C strings.
         let mine = unsafe { own_texts(&dataset, count, items, lengths) };
-        writer.write(|state| state.texts(&dataset, count, mine.as_ref().map_err(Error::again)))
+        writer.write_dataset(None, |datasets| {
+            datasets.texts(&dataset, count, mine.as_ref().map_err(Error::again))
+        })
     };
     on_writer(f, err, body)
 }

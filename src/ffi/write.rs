@@ -73,7 +73,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
         // SAFETY: C passes 32 bytes on the root.
         let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        writer.write(|state| state.inline(user, root, data))
+        writer.write(|sections| sections.inline(user, root, data))
     };
     on_writer(f, err, body)
 }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let user = unsafe { writer.user_string(userstr, len) }?;
         // SAFETY: C passes `E` bytes on the root.
         let data = unsafe { slice(dbytes.cast::<u8>(), if is_root { E } else { 0 }, "data") };
-        writer.write_lent(lent(&data), |state| state.block(user, root, E, data, encode))
+        writer.write_lent(lent(&data), |sections| sections.block(user, root, E, data, encode))
     };
     on_writer(f, err, body)
 }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
         unsafe {
             with_source(dbytes, sizes, indirect != 0, |data| {
                 let memory = lent(&data.as_ref().map(Source::contiguous));
-                writer.write_lent(memory, |state| state.array(user, counts, E, data, encode))
+                writer.write_lent(memory, |sections| sections.array(user, counts, E, data, encode))
             })
         }
     };
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
             with_source(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
                 let memory = lent(&data.as_ref().map(Source::contiguous));
                 let data = data.map(|data| (each, data));
-                writer.write_lent(memory, |state| state.varray(user, counts, sums, data, encode))
+                writer.write_lent(memory, |sections| sections.varray(user, counts, sums, data, encode))
             })
         }
     };

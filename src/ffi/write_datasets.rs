@@ -75,7 +75,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
             Ok((_, Data::Packed(items))) => lent(&Ok::<_, ()>(*items)),
             _ => None,
         };
-        writer.write_lent(memory, |state| state.dataset(&dataset, boxes.map_err(Error::again)))
+        writer.write_dataset(memory, |datasets| datasets.dataset(&dataset, boxes.map_err(Error::again)))
     };
     on_writer(f, err, body)
 }
@@ -172,7 +172,9 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
         // SAFETY: C passes the items of this rank.
         let data = unsafe { own_items(&dataset, data, count) };
-        writer.write_lent(lent(&data), |state| state.own_field(&dataset, count, data.map(Data::Packed)))
+        writer.write_dataset(lent(&data), |datasets| {
+            datasets.own_field(&dataset, count, data.map(Data::Packed))
+        })
     };
     on_writer(f, err, body)
 }
@@ -215,7 +217,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let dataset = writer.require(dataset)?;
         // SAFETY: C passes the items of this rank.
         let data = unsafe { own_items(&dataset, data, rows) };
-        writer.write_lent(lent(&data), |state| state.field(&dataset, counts, data.map(Data::Packed)))
+        writer.write_dataset(lent(&data), |datasets| datasets.field(&dataset, counts, data.map(Data::Packed)))
     };
     on_writer(f, err, body)
 }
@@ -282,7 +284,7 @@ pub unsafe extern "C" fn scda_fwrite_group(
         // SAFETY: not NULL, so C passes a C string.
         let text = (!attributes.is_null()).then(|| unsafe { json(attributes) }).transpose();
         let text = writer.require(text)?;
-        writer.write(|state| state.group(path, text.as_deref().unwrap_or("{}")))
+        writer.write_dataset(None, |datasets| datasets.group(path, text.as_deref().unwrap_or("{}")))
     };
     on_writer(f, err, body)
 }

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
         // SAFETY: C passes an array of 32 bytes on the root.
         let data = unsafe { one(inline_data, INLINE_BYTES as u64, "inline_data") };
         let data = if is_root { data.map(|data| data.first_chunk().unwrap_or(&[0; _])) } else { Ok(&[0; _]) };
-        writer.write(|state| state.inline(user, root, data))
+        writer.write(|sections| sections.inline(user, root, data))
     };
     on_writer(fc, errcode, body)
 }
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
         let mine = if is_root { size } else { 0 };
         // SAFETY: C passes an array of the block on the root.
         let data = unsafe { one(block_data, mine, "block_data") };
-        writer.write(|state| state.block(user, root, size, data, encoding(encode)))
+        writer.write(|sections| sections.block(user, root, size, data, encoding(encode)))
     };
     on_writer(fc, errcode, body)
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
         // SAFETY: C passes an array of this rank's elements, or of arrays of them.
         unsafe {
             with_source(array_data, Ok(Sizes::Fixed { count, size }), indirect != 0, |data| {
-                writer.write(|state| state.array(user, counts, size, data, encoding(encode)))
+                writer.write(|sections| sections.array(user, counts, size, data, encoding(encode)))
             })
         }
     };
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
         unsafe {
             with_source(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
                 let data = data.map(|data| (each, data));
-                writer.write(|state| state.varray(user, counts, Some(sums), data, encoding(encode)))
+                writer.write(|sections| sections.varray(user, counts, Some(sums), data, encoding(encode)))
             })
         }
     };

@@ -4,6 +4,7 @@
 use super::streams::OwnStream;
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
+use crate::file::params::Params;
 use crate::file::team::{FINE, Failure, Function};
 use std::time::{Duration, Instant};
 
@@ -131,15 +132,11 @@ impl Writer {
     /// `Usage` for a file without seals; those of all calls until now.
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
         self.session.operate(|state| {
-            state.team.note_call(Function::CommitBegin);
+            state.sections.team.note_call(Function::CommitBegin);
             state.check_sealed()?;
-            if let Some(ended) = state.end_stream_part()? {
-                state.end_call()?;
-                state.commits.streams = Some(ended);
-            }
-            state.write_all()?;
-            let ahead = state.file.sync_ahead();
-            state.team.defer(ahead);
+            state.commits.streams = state.streams().end_part()?;
+            state.sections.write_all()?;
+            state.sections.sync_ahead();
             state.commits.begun += 1;
             state.commits.pending = Pending::Commit;
             Ok(CommitRequest(state.commits.begun))
@@ -163,7 +160,7 @@ impl Writer {
             return Err(error.again());
         }
         self.session.operate(|state| {
-            state.team.note_call(Function::Wait);
+            state.sections.team.note_call(Function::Wait);
             match request.0 <= state.commits.begun {
                 true => Ok(()),
                 false => Err(Error::usage("wait: this request is one of another file").into()),
@@ -184,12 +181,12 @@ impl Writer {
     /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called.
     pub(crate) fn begin_close(&mut self) -> Result<()> {
         self.session.operate(|state| {
-            state.team.note_call(Function::CloseBegin);
-            state.no_streams()?;
-            state.write_all()?;
-            if state.params.sync || state.params.atomic && !state.params.later {
-                let ahead = state.file.sync_ahead();
-                state.team.defer(ahead);
+            state.sections.team.note_call(Function::CloseBegin);
+            state.check_no_streams()?;
+            state.sections.write_all()?;
+            let Params { sync, atomic, later, .. } = state.sections.params;
+            if sync || atomic && !later {
+                state.sections.sync_ahead();
             }
             state.commits.pending = Pending::Close;
             Ok(())
@@ -204,7 +201,7 @@ impl Writer {
 
     /// Whether this rank has written all that was passed: see [`Self::test`].
     pub(crate) fn is_settled(&self) -> bool {
-        self.session.state().is_none_or(|state| state.file.is_settled())
+        self.session.state().is_none_or(|state| state.sections.is_settled())
     }
 
     /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
@@ -233,20 +230,12 @@ impl Closing {
 impl WriterState {
     /// An error if there are no seals.
     pub(super) fn check_sealed(&self) -> Result<()> {
-        match self.sealer {
-            Some(_) => Ok(()),
-            None => Err(Error::usage(
+        match self.sections.is_sealed() {
+            true => Ok(()),
+            false => Err(Error::usage(
                 "commit: found a file without seals, expected one that was opened with params.seal",
             )),
         }
-    }
-
-    /// Seals what was written, in stable storage, under the name of the file.
-    pub(super) fn commit(&mut self) -> Result<(), Failure> {
-        self.seal(true)?;
-        let named = if self.team.rank() == 0 { self.target.commit() } else { Ok(()) };
-        self.team.agree(named)?;
-        Ok(())
     }
 
     /// Completes a commit that was begun.
@@ -263,7 +252,7 @@ impl WriterState {
             Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
             Failure::Agreed(error) => Failure::Agreed(error.of_request(&request)),
         })?;
-        self.commits.streams.take().map_or(Ok(()), |ended| self.begin_next_stream_part(ended))
+        self.commits.streams.take().map_or(Ok(()), |ended| self.streams().begin_next_part(ended))
     }
 
     /// Whether a commit was begun and not completed.
@@ -282,14 +271,14 @@ impl WriterState {
     }
 
     pub(super) fn statistics(&self) -> Statistics {
-        let times = self.file.times();
+        let times = self.sections.times();
         Statistics {
-            agreeing: self.team.agreeing(),
+            agreeing: self.sections.team.agreeing(),
             copied_bytes: times.copied_bytes,
             copying: times.copying,
             waiting: times.waiting,
-            encoded_bytes: self.encoding.bytes,
-            encoding: self.encoding.time,
+            encoded_bytes: self.compression.spent.bytes,
+            encoding: self.compression.spent.time,
             written_bytes: times.written_bytes,
             writing: times.writing,
             syncing: times.syncing,

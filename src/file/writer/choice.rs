@@ -1,6 +1,6 @@
 //! Plain or compressed: the one decision, for blocks, arrays and varrays, in memory and as streams.
 
-use super::output::too_large;
+use super::sections::too_large;
 use crate::codec::MIN_ENCODED_BYTES;
 use crate::file::params::Encode;
 use crate::file::team::Failure;

@@ -1,11 +1,10 @@
 //! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
 
-use super::WriterState;
-use super::datasets::{Ready, is_text};
+use super::datasets::{DatasetWriter, Ready, is_text};
 use super::layouts::{Layouts, Stored};
-use super::output::too_large;
 use super::pieces::{Array, Passed, Plan};
-use super::piecewise::{DataStream, Tail, read, read_again};
+use super::piecewise::{DataStream, check_alone, read, read_again};
+use super::sections::{Tail, too_large};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::ChunkCodec;
 use crate::error::{Error, ErrorKind, Result};
@@ -47,9 +46,9 @@ fn reading(error: io::Error) -> Error {
 }
 
 /// What is done with the chunks of each part; whether to go on.
-type Take<'a> = &'a mut dyn FnMut(&mut WriterState, Encoded) -> Result<bool, Failure>;
+type Take<'a> = &'a mut dyn FnMut(&mut DatasetWriter<'_>, Encoded) -> Result<bool, Failure>;
 
-impl WriterState {
+impl DatasetWriter<'_> {
     /// Writes a dataset whose data come part by part.
     pub(crate) fn dataset_from(
         &mut self,
@@ -57,7 +56,7 @@ impl WriterState {
         data: &mut dyn DataStream,
     ) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
-        self.check_stream()?;
+        check_alone(&self.sections.team)?;
         let mut bools;
         let data: &mut dyn DataStream = match dataset.data_type {
             DataType::Bool => {
@@ -89,9 +88,9 @@ impl WriterState {
         data: &mut dyn DataStream,
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
-        metadata::align(&mut text, dataset.data_bytes()?, self.end);
+        metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
         self.put_metadata(&text)?;
-        self.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
+        self.plain().array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 
     /// Writes a dataset in chunks if these are smaller: a sample of them is tried first, then all. They are kept if they are few.
@@ -103,7 +102,7 @@ impl WriterState {
     ) -> Result<(), Failure> {
         // Now, before anything is read.
         read_again(data)?;
-        let layouts = Layouts::new(dataset, text, self.params.level)?;
+        let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
         let Stored { dataset: chunked, text } = &layouts.chunked;
         let mut is_smaller = true;
         if let Some(step) = layouts.sample_step() {
@@ -151,24 +150,22 @@ impl WriterState {
         let (name, grid) = (UserString::new(dataset.name.as_bytes())?, dataset.grid()?);
         let count = grid.chunks();
         if is_text(dataset) {
-            self.describe(SectionType::Array, &name, count, grid.chunk_bytes())?;
-            self.write_size_note(ARRAY_CONVENTION, true, grid.chunk_bytes())?;
+            self.sections.describe(SectionType::Array, &name, count, grid.chunk_bytes())?;
+            self.sections.write_size_note(ARRAY_CONVENTION, true, grid.chunk_bytes())?;
         } else {
-            self.describe(SectionType::Varray, &name, count, 0)?;
+            self.sections.describe(SectionType::Varray, &name, count, 0)?;
         }
-        self.write_all()?;
-        let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
+        self.sections.write_all()?;
+        let mut tail = Tail::of_varray(self.sections.end(), count, &self.sections.params)?;
         let mut done = 0;
         chunks(self, &mut |this, encoded| {
             let batch = Partition { offset: done, count: encoded.sizes.len() as u64, total: count };
             done += batch.count;
-            tail.put_encoded(&mut this.file, this.sealer.as_mut(), batch, &encoded)?;
+            tail.put_encoded(this.sections, batch, &encoded)?;
             Ok(true)
         })?;
-        if let Some(sealer) = &mut self.sealer {
-            sealer.note_plain_size(tail.total());
-        }
-        Ok(self.finish_varray(&name, count, &tail)?)
+        self.sections.note_plain_size(tail.total());
+        Ok(self.sections.finish_varray(&name, count, &tail)?)
     }
 
     /// Encodes the chunks of a dataset part by part: one chunk in `step`.
@@ -180,7 +177,7 @@ impl WriterState {
         put: Take<'_>,
     ) -> Result<(), Failure> {
         let grid = dataset.grid()?;
-        let params = &self.params;
+        let params = &self.sections.params;
         let codecs = [ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)];
         let has_boxes = data.boxes().is_some();
         let most = match (has_boxes, step) {
@@ -209,7 +206,7 @@ impl WriterState {
             let ready = Ready::Packed(Cow::Borrowed(&all));
             let passed = Passed::new(dataset, regions, &ready)?;
             let array = Array::new(dataset, dataset.grid()?, passed);
-            let plan = Plan::new(&self.team, vec![array], 1)?.sampling(step);
+            let plan = Plan::new(&self.sections.team, vec![array], 1)?.sampling(step);
             let window = plan.window(chunks)?;
             let mut encoded = [Encoded::default()];
             if self.encode_window(&plan, &window, &codecs, &mut encoded)?.is_some() {

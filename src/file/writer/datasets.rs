@@ -4,11 +4,10 @@
 //! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
 //! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
 
-use super::WriterState;
+use super::kinds::{Compression, SectionWriter};
 use super::layouts::{Layouts, Stored};
-use super::output::{LocalElements, too_large};
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
-use super::together::{Behind, Block};
+use super::sections::{Behind, Block, LocalElements, Sections, too_large};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap_items};
 use crate::error::{Error, ErrorKind, Result};
@@ -65,7 +64,28 @@ impl<'a> Given<'a> {
     }
 }
 
-impl WriterState {
+/// What the ranks know of the datasets that were written last.
+#[derive(Default)]
+pub(super) struct DatasetCache {
+    /// The last one, and its metadata.
+    metadata: Option<(Dataset, String)>,
+    /// How the ranks have rows, of arrays of different numbers of rows: the same ones on all ranks.
+    rows: Vec<Partition>,
+}
+
+/// Writes datasets.
+pub(crate) struct DatasetWriter<'a> {
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
+    pub(super) cache: &'a mut DatasetCache,
+}
+
+impl DatasetWriter<'_> {
+    /// To write the sections of a dataset that are no more than that.
+    pub(super) fn plain(&mut self) -> SectionWriter<'_> {
+        SectionWriter { sections: self.sections, compression: self.compression }
+    }
+
     /// Writes a dataset.
     pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
@@ -74,14 +94,14 @@ impl WriterState {
 
     /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together.
     pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
-        self.team.note(Topic::Dataset, all.len() as u64);
+        self.sections.team.note(Topic::Dataset, all.len() as u64);
         let mut rest = all;
         while let Some(first) = rest.first() {
             let (now, later) = rest.split_at(self.together(rest));
             rest = later;
             if now.len() == 1 {
                 self.dataset(first.dataset, first.boxes())?;
-                self.end_call()?;
+                self.sections.end_call()?;
             } else {
                 self.chunked_datasets(now)?;
             }
@@ -92,10 +112,10 @@ impl WriterState {
     /// How many of these datasets, at least one, are compressed together. More than that would only take more memory, and a
     /// thread that is alone gains nothing.
     fn together(&self, all: &[Given<'_>]) -> usize {
-        if self.team.is_alone() && self.params.threads == 1 {
+        if self.sections.team.is_alone() && self.sections.params.threads == 1 {
             return 1;
         }
-        let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.team.size() as u64));
+        let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
         let count = all.iter().take_while(|Given { dataset, .. }| {
             bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
@@ -109,21 +129,21 @@ impl WriterState {
         for one in all {
             texts.push(self.begin_dataset(one.dataset)?);
             let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes));
-            data.push(self.tolerate(items, Ready::NONE)?);
+            data.push(self.sections.tolerate(items, Ready::NONE)?);
         }
         let mut passed = Vec::new();
         for (Given { dataset, boxes }, data) in all.iter().zip(&data) {
             // What is wrong with them was noted above.
             let boxes =
                 boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
-            passed.push((*dataset, self.tolerate(boxes, Passed::NONE)?));
+            passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
             self.write_chunks(datasets[number], text, plan.chunks_of(number), &encoded)?;
-            self.end_call()?;
+            self.sections.end_call()?;
         }
         Ok(())
     }
@@ -136,7 +156,7 @@ impl WriterState {
         data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
-        let rows = self.team.note_partition(Topic::Counts, counts)?;
+        let rows = self.sections.team.note_partition(Topic::Counts, counts)?;
         let Some(&first) = dataset.shape.first() else {
             return Err(
                 Error::argument("field: found a dataset without dimensions, expected at least one").into()
@@ -165,8 +185,8 @@ impl WriterState {
         count: u64,
         data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
-        self.team.note_call(Function::WriteField);
-        let rows = self.team.partition_of(count)?;
+        self.sections.team.note_call(Function::WriteField);
+        let rows = self.sections.team.partition_of(count)?;
         let mut dataset = dataset.clone();
         match dataset.shape.first_mut() {
             Some(first) => *first = rows.total(),
@@ -180,36 +200,36 @@ impl WriterState {
 
     /// Writes the attributes of a group.
     pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
-        self.team.note_call(Function::WriteGroup);
+        self.sections.team.note_call(Function::WriteGroup);
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
-        self.team.note_bytes(Topic::Dataset, text.as_bytes());
-        self.inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
-        self.end_section()?;
-        self.block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
+        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.plain().inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
+        self.sections.end_section()?;
+        self.plain().block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
     }
 
     /// Notes and checks what must be the same on all ranks; returns the metadata.
     pub(super) fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
-        self.team.note_call(Function::WriteDataset);
+        self.sections.team.note_call(Function::WriteDataset);
         dataset.require_fixed()?;
         let text = self.metadata(dataset)?;
-        self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
-        self.team.note_bytes(Topic::Dataset, text.as_bytes());
-        self.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         Ok(text)
     }
 
     /// The metadata of a dataset; those of the last one if this differs only in its name.
     fn metadata(&mut self, dataset: &Dataset) -> Result<String> {
-        if let Some((known, text)) = &mut self.known_metadata {
+        if let Some((known, text)) = &mut self.cache.metadata {
             known.name.clone_from(&dataset.name);
             if known == dataset {
                 check_name(&dataset.name)?;
                 return Ok(text.clone());
             }
         }
-        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.params.level))?;
-        self.known_metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
+        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.sections.params.level))?;
+        self.cache.metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
         Ok(text)
     }
 
@@ -221,8 +241,8 @@ impl WriterState {
         boxes: Result<Boxes<'_>>,
         rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
-        let (regions, data) = self.tolerate(boxes, (&[], Data::Packed(&[])))?;
-        let data = self.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
+        let (regions, data) = self.sections.tolerate(boxes, (&[], Data::Packed(&[])))?;
+        let data = self.sections.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
         self.write_ready(dataset, text, regions, &data, rows)
     }
 
@@ -237,7 +257,7 @@ impl WriterState {
     ) -> Result<(), Failure> {
         let (rows, counts) = rows.unzip();
         let counts = counts.flatten();
-        let passed = self.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
+        let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
@@ -247,20 +267,20 @@ impl WriterState {
             }
             DataLayout::Auto { .. } => {}
         }
-        let layouts = Layouts::new(dataset, text, self.params.level)?;
+        let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
         if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {
             let Stored { dataset, text } = &layouts.chunked;
             return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
         }
         let Stored { dataset, text } = layouts.contiguous;
-        let passed = self.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
+        let passed = self.sections.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
         self.contiguous(&dataset, text, passed, rows)
     }
 
     /// Writes the block of metadata.
     pub(super) fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
-        self.block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
-        self.end_section()
+        self.plain().block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
+        self.sections.end_section()
     }
 
     fn contiguous(
@@ -274,17 +294,18 @@ impl WriterState {
         let name = dataset.name.as_bytes();
         let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
         if let Some(own) = own {
-            metadata::align(&mut text, dataset.data_bytes()?, self.end);
+            metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
             return self.write_rows(dataset, &text, own, row_bytes, &passed);
         }
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
-        let plan = grid.and_then(|grid| Plan::new(&self.team, vec![Array::new(dataset, grid, passed)], 1));
-        let plan = Plan::agree_on(plan, &mut self.team, false)?;
-        metadata::align(&mut text, dataset.data_bytes()?, self.end);
+        let plan =
+            grid.and_then(|grid| Plan::new(&self.sections.team, vec![Array::new(dataset, grid, passed)], 1));
+        let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
+        metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
         self.put_metadata(&text)?;
-        self.describe(SectionType::Array, name, rows, row_bytes)?;
-        let layout = Layout::array(self.end, rows, row_bytes).ok_or_else(too_large)?;
+        self.sections.describe(SectionType::Array, name, rows, row_bytes)?;
+        let layout = Layout::array(self.sections.end(), rows, row_bytes).ok_or_else(too_large)?;
         self.write_strips(dataset, &plan, layout, &[(b'N', rows), (b'E', row_bytes)])
     }
 
@@ -297,34 +318,34 @@ impl WriterState {
         rows: u64,
     ) -> Result<Option<Partition>, Failure> {
         let own = passed.rows(&dataset.shape);
-        if self.team.is_alone() {
+        if self.sections.team.is_alone() {
             let has_all = own == Some(0..rows);
             return Ok(has_all.then_some(Partition { offset: 0, count: rows, total: rows }));
         }
         let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
         let is_at = |offset| own.as_ref().is_some_and(|own| own.is_empty() || own.start == offset);
         // The fields of a step are distributed alike. What the ranks found out once they need only recognize.
-        let known = self.known_rows.iter().find(|known| known.total == rows).copied();
+        let known = self.cache.rows.iter().find(|known| known.total == rows).copied();
         let is_known = known.is_some_and(|known| is_at(known.offset) && count == known.count);
         let mut least = [u64::from(is_known)];
-        let agreed = self.team.agree_with(Ok(()), &mut least)?;
+        let agreed = self.sections.team.agree_with(Ok(()), &mut least)?;
         if least == [1] {
             return Ok(known);
         }
         let (counts, mine) = split(agreed.comm().allgather(count));
         let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
-        let below = counts.get(..self.team.rank()).and_then(sum);
+        let below = counts.get(..self.sections.team.rank()).and_then(sum);
         let follows = below.filter(|&below| sum(&counts) == Some(rows) && is_at(below));
         least = [u64::from(follows.is_some())];
-        self.team.agree_with(mine, &mut least)?;
+        self.sections.team.agree_with(mine, &mut least)?;
         let Some(offset) = follows.filter(|_| least == [1]) else { return Ok(None) };
         let found = Partition { offset, count, total: rows };
-        self.known_rows.retain(|known| known.total != rows);
-        if self.known_rows.len() == MOST_KNOWN {
-            self.known_rows.remove(0);
+        self.cache.rows.retain(|known| known.total != rows);
+        if self.cache.rows.len() == MOST_KNOWN {
+            self.cache.rows.remove(0);
         }
-        reserve(&mut self.known_rows, 1)?;
-        self.known_rows.push(found);
+        reserve(&mut self.cache.rows, 1)?;
+        self.cache.rows.push(found);
         Ok(Some(found))
     }
 
@@ -338,7 +359,7 @@ impl WriterState {
         passed: &Passed<'_>,
     ) -> Result<(), Failure> {
         let name = dataset.name.as_bytes();
-        let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
+        let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::array(block.end, rows.total, row_bytes).ok_or_else(too_large)?;
         // The products are bounded by the layout's.
         let bytes = Partition {
@@ -347,7 +368,7 @@ impl WriterState {
             total: layout.data_bytes,
         };
         let counts = [(b'N', rows.total), (b'E', row_bytes)];
-        if !self.leave_together(block, layout)? {
+        if !self.sections.leave_together(block, layout)? {
             let mut gathered = Vec::new();
             let data = match passed.packed() {
                 Some(data) => Ok(data),
@@ -356,17 +377,17 @@ impl WriterState {
                     &*gathered
                 }),
             };
-            let data = self.tolerate(data, &[])?;
+            let data = self.sections.tolerate(data, &[])?;
             self.put_metadata(text)?;
-            self.describe(SectionType::Array, name, rows.total, row_bytes)?;
+            self.sections.describe(SectionType::Array, name, rows.total, row_bytes)?;
             let local = LocalElements { elements: rows, bytes, entries: None };
             let data = Source::Contiguous(data);
-            return self.write_elements(SectionType::Array, name, layout, &counts, &local, data);
+            return self.sections.write_elements(SectionType::Array, name, layout, &counts, &local, data);
         }
         let block = Block(block, DATASET_CONVENTION, text.as_bytes());
         let array = Behind(SectionType::Array, layout, name, &counts);
-        self.begin_together(&block, &array, [rows.total, row_bytes])?;
-        self.write_behind_block(&block, &array, bytes, (passed, piece_bytes(dataset)))
+        self.sections.begin_together(&block, &array, [rows.total, row_bytes])?;
+        self.sections.write_behind_block(&block, &array, bytes, (passed, piece_bytes(dataset)))
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
@@ -394,7 +415,7 @@ impl WriterState {
         let mut overlap = None;
         let mut buffer = Vec::new();
         let name = dataset.name.as_bytes();
-        self.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
+        self.sections.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
             let window = plan.round(&mut this.team, round)?;
             if this.team.has_deferred() || overlap.is_some() {
                 return Ok(());
@@ -427,7 +448,7 @@ impl WriterState {
     /// Who has which parts of the chunks, on all ranks.
     fn plan<'a>(&mut self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>, Failure> {
         let plan = self.own_plan(all);
-        Plan::agree_on(plan, &mut self.team, true)
+        Plan::agree_on(plan, &mut self.sections.team, true)
     }
 
     /// The same of one dataset, of which all ranks may know how many rows each has.
@@ -448,7 +469,7 @@ impl WriterState {
     fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
         let array = |(dataset, passed): (&Dataset, _)| Ok(Array::new(dataset, dataset.grid()?, passed));
         let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
-        arrays.and_then(|arrays| Plan::new(&self.team, arrays, self.params.threads as u64))
+        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.threads as u64))
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.
@@ -460,28 +481,28 @@ impl WriterState {
     /// Encodes the chunks of this rank, and finds where their bytes lie.
     fn encode_datasets(&mut self, datasets: &[&Dataset], plan: &Plan<'_>) -> Result<Vec<Streams>, Failure> {
         let codec = |dataset: &&Dataset| {
-            let params = &self.params;
+            let params = &self.sections.params;
             ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
         };
         let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
         let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
         let mut overlap = None;
         for round in 0..plan.rounds() {
-            let window = plan.round(&mut self.team, round)?;
-            if self.team.has_deferred() || overlap.is_some() {
+            let window = plan.round(&mut self.sections.team, round)?;
+            if self.sections.team.has_deferred() || overlap.is_some() {
                 continue;
             }
             match self.encode_window(plan, &window, &codecs, &mut encoded) {
                 Ok(found) => overlap = found,
-                Err(error) => self.team.defer(Err(error)),
+                Err(error) => self.sections.team.defer(Err(error)),
             }
         }
         // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
         let mine = overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index)));
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
-        self.must_agree = true;
-        self.team.agree(mine)?.spread_all(&mut bytes)?;
+        self.sections.must_agree();
+        self.sections.team.agree(mine)?.spread_all(&mut bytes)?;
         Ok(encoded.into_iter().zip(bytes).collect())
     }
 
@@ -494,24 +515,24 @@ impl WriterState {
         (encoded, bytes): &Streams,
     ) -> Result<(), Failure> {
         let name = dataset.name.as_bytes();
-        let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
+        let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
-        if !is_text(dataset) && self.leave_together(block, layout)? {
+        if !is_text(dataset) && self.sections.leave_together(block, layout)? {
             let block = Block(block, DATASET_CONVENTION, text.as_bytes());
             let counts = [(b'N', chunks.total)];
             let varray = Behind(SectionType::Varray, layout, name, &counts);
-            self.begin_together(&block, &varray, [chunks.total, bytes.total])?;
-            return self.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
+            self.sections.begin_together(&block, &varray, [chunks.total, bytes.total])?;
+            return self.sections.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
         }
         self.put_metadata(text)?;
         if is_text(dataset) {
-            self.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
-            self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, chunk_bytes)?;
+            self.sections.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
+            self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, chunk_bytes)?;
         } else {
-            self.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
+            self.sections.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }
-        let layout = Layout::varray(self.end, chunks.total, bytes.total).ok_or_else(too_large)?;
-        self.write_encoded(name, layout, chunks, *bytes, encoded)
+        let layout = Layout::varray(self.sections.end(), chunks.total, bytes.total).ok_or_else(too_large)?;
+        self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
     /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have, with the
@@ -550,29 +571,30 @@ impl WriterState {
         let Range { start, end } = chunks;
         let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
-        let threads = self.params.threads.clamp(1, most);
-        if self.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
-            self.chunk_encoders.clear();
+        let threads = self.sections.params.threads.clamp(1, most);
+        if self.compression.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
+            self.compression.chunk_encoders.clear();
         }
-        while self.chunk_encoders.len() < threads {
-            self.chunk_encoders.push(ChunkEncoder::new(codec)?);
+        while self.compression.chunk_encoders.len() < threads {
+            self.compression.chunk_encoders.push(ChunkEncoder::new(codec)?);
         }
         let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
-        let stop = &self.params.interrupt;
-        let jobs = self.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
-            let chunks = cut(thread)..cut(thread + 1);
-            move || encode_chunks(encoder, plan, window, chunks, stop)
-        });
+        let stop = &self.sections.params.interrupt;
+        let jobs =
+            self.compression.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
+                let chunks = cut(thread)..cut(thread + 1);
+                move || encode_chunks(encoder, plan, window, chunks, stop)
+            });
         let began = Instant::now();
         let all = on_threads(jobs.collect());
-        self.encoding.add(0, began);
+        self.compression.spent.add(0, began);
         for done in all {
             let (more, overlap) = done?;
             if overlap.is_some() {
                 return Ok(overlap);
             }
             for (number, more) in more {
-                self.encoding.add(more.bytes(), Instant::now());
+                self.compression.spent.add(more.bytes(), Instant::now());
                 encoded[number].append(more)?;
             }
         }

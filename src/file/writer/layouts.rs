@@ -1,7 +1,6 @@
 //! `Layout::Auto`: whether the chunks of a dataset are smaller than its plain data.
 
-use super::WriterState;
-use super::datasets::Streams;
+use super::datasets::{DatasetWriter, Streams};
 use super::pieces::{Passed, Plan};
 use crate::error::Result;
 use crate::file::team::Failure;
@@ -67,7 +66,7 @@ impl Layouts {
     }
 }
 
-impl WriterState {
+impl DatasetWriter<'_> {
     /// Encodes the chunks of a dataset, if that makes it smaller. `counts` says how many rows each rank has, if all have them in order.
     pub(super) fn encode_if_smaller<'a>(
         &mut self,

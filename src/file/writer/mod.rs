@@ -4,9 +4,9 @@ mod background;
 mod choice;
 mod dataset_stream;
 mod datasets;
+mod kinds;
 mod layouts;
 mod names;
-mod output;
 mod owners;
 mod pieces;
 mod piecewise;
@@ -15,9 +15,9 @@ mod sealing;
 mod sections;
 #[cfg(test)]
 mod simulation;
+mod state;
 mod streams;
 mod texts;
-mod together;
 mod trial;
 
 #[cfg(feature = "mpi")]
@@ -27,31 +27,27 @@ pub use dataset_stream::BoxStream;
 pub(crate) use datasets::Given;
 pub use piecewise::{DataStream, ElementStream};
 
-use super::buffer::SectionBuffer;
-use super::encoding::Encoders;
-use super::held::Held;
 use super::open;
 use super::params::{Encode, Params};
 use super::reader::ReaderState;
-use super::relay::Route;
-use super::session::{Session, State};
+use super::session::{Session, State as _};
 use super::source::Source;
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, Topic};
-use crate::codec::chunk::ChunkEncoder;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
 use crate::items::Data;
-use crate::parallel::{Communicator, KnownPartition, Partition};
-use crate::storage::ParallelFile;
+use crate::parallel::{Communicator, KnownPartition};
 use crate::storage::lent::Lent;
-use crate::storage::queue::Queue;
 use crate::texts::Texts;
-use background::{Commits, Encoding};
+use background::Commits;
+use datasets::{DatasetCache, DatasetWriter};
+use kinds::{Compression, SectionWriter};
 use sealing::Sealer;
+use sections::Sections;
 use std::io::Read;
 use std::path::Path;
 use streams::OwnStream;
@@ -108,52 +104,17 @@ struct Found {
 
 /// What a [`Writer`] has while its file is open.
 pub(crate) struct WriterState {
-    team: Team,
-    file: Queue<SummedFile>,
+    sections: Sections,
+    compression: Compression,
+    datasets: DatasetCache,
+    /// The stream of this rank, from the beginning of a set of streams to its end.
+    stream: Option<OwnStream>,
     target: Target,
-    params: Params,
-    /// The most bytes of a section that is buffered.
-    small_bytes: u64,
-    /// Offset of the next section.
-    end: u64,
-    /// Offset up to which writing has begun; the rest is buffered.
-    written: u64,
-    /// Offset up to which nothing is held back.
-    released: u64,
-    /// Start of the call that wrote the section at `written`; `written` itself between calls.
-    call_of_written: u64,
-    /// The same for `released`.
-    call_of_released: u64,
-    /// Offset of a section up to which the ranks have agreed that the file is whole.
-    known: u64,
-    /// With [`Params::mark_incomplete`]: where the file ends after an error, behind its last seal or where it ended before it was
-    /// appended to; 0 if there is no such place.
-    kept: u64,
-    /// Offset of the first section that the current call, or the next one, writes.
-    call_start: u64,
-    /// Offset of the section that is written now; a dataset has several.
-    section_start: u64,
+    commits: Commits,
     /// Whether arguments that are refused before anything is written leave the file open.
     tolerant: bool,
     /// The number of changes of the file before the current call.
     changes: u64,
-    /// Whether one rank alone may have failed since the last agreement: the call must end with one.
-    must_agree: bool,
-    buffer: SectionBuffer,
-    route: Route,
-    held: Held,
-    encoders: Encoders,
-    chunk_encoders: Vec<ChunkEncoder>,
-    /// What was written last as a dataset, and its metadata.
-    known_metadata: Option<(Dataset, String)>,
-    /// How the ranks have rows of the arrays that they wrote last: of different numbers of rows, the same ones on all ranks.
-    known_rows: Vec<Partition>,
-    /// The contents of the next seal, if the file is sealed.
-    sealer: Option<Sealer>,
-    /// The stream of this rank, from the beginning of a set of streams to its end.
-    own_stream: Option<OwnStream>,
-    commits: Commits,
-    encoding: Encoding,
 }
 
 impl Writer {
@@ -243,7 +204,7 @@ impl Writer {
                 let mut session = Self::begin(team, file, target, params, sealer, [end; 2]);
                 if is_first_seal {
                     // What is appended is cut off if it is not committed; what the file had is not.
-                    session.operate(|state| state.seal(!is_copy))?;
+                    session.operate(|state| state.sections.seal(!is_copy))?;
                 }
                 Ok(Self { session, user, bytes_cut_off: size - end })
             }
@@ -289,51 +250,27 @@ impl Writer {
     /// Where in the file the next section begins, in bytes. Not collective. `None` after an error.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
-        self.session.state().map(|state| state.end)
+        self.session.state().map(|state| state.sections.end())
     }
 
-    /// Begins to write sections at `end`; after an error the file ends at `kept`.
+    /// Begins to write sections: see [`Sections::new`].
     fn begin(
-        mut team: Team,
+        team: Team,
         file: SummedFile,
         target: Target,
         params: Params,
         sealer: Option<Sealer>,
-        [end, kept]: [u64; 2],
+        ends: [u64; 2],
     ) -> Session<WriterState> {
-        team.mark(end);
-        let file = Queue::new(file, params.background_bytes);
-        let mut held = Held::default();
-        held.wait(file.is_background());
         Session::new(WriterState {
-            buffer: SectionBuffer::new(&mut team, &params),
-            route: Route::default(),
-            held,
-            small_bytes: params.small_bytes(team.size()) as u64,
-            team,
-            file,
+            sections: Sections::new(team, params, file, sealer, ends),
+            compression: Compression::default(),
+            datasets: DatasetCache::default(),
+            stream: None,
             target,
-            params,
-            end,
-            written: end,
-            released: end,
-            call_of_written: end,
-            call_of_released: end,
-            known: end,
-            kept,
-            call_start: end,
-            section_start: end,
+            commits: Commits::default(),
             tolerant: false,
             changes: 0,
-            must_agree: false,
-            encoders: Encoders::default(),
-            chunk_encoders: Vec::new(),
-            known_metadata: None,
-            known_rows: Vec::new(),
-            sealer,
-            own_stream: None,
-            commits: Commits::default(),
-            encoding: Encoding::default(),
         })
     }
 
@@ -344,7 +281,7 @@ impl Writer {
     /// `Usage` if there is more than one rank.
     pub fn tolerate_arguments(&mut self) -> Result<()> {
         self.session.operate(|state| {
-            if !state.team.is_alone() {
+            if !state.sections.team.is_alone() {
                 return Err(Error::usage("tolerating arguments: found several ranks, expected one").into());
             }
             state.tolerant = true;
@@ -365,7 +302,7 @@ impl Writer {
     /// `Argument`, `Usage`, and the errors of the file system.
     pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
         let data = data.ok_or_else(|| Error::argument("data: found none on the root rank"));
-        self.write(|state| state.inline(user, root, data))
+        self.write(|sections| sections.inline(user, root, data))
     }
 
     /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
@@ -385,7 +322,7 @@ impl Writer {
             None if size > 0 => Err(Error::argument("data: found none on the root rank")),
             data => Ok(data.unwrap_or_default()),
         };
-        self.write(|state| state.block(user, root, size, data, encode))
+        self.write(|sections| sections.block(user, root, size, data, encode))
     }
 
     /// Writes an array (paper, section 2.5) of elements of `size` bytes; rank p has `counts[p]` of
@@ -401,7 +338,7 @@ impl Writer {
         data: Source<'_>,
         encode: Encode,
     ) -> Result<()> {
-        self.write(|state| state.array(user, counts, size, Ok(data), encode))
+        self.write(|sections| sections.array(user, counts, size, Ok(data), encode))
     }
 
     /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
@@ -419,7 +356,7 @@ impl Writer {
         data: Source<'_>,
         encode: Encode,
     ) -> Result<()> {
-        self.write(|state| state.varray(user, counts, proc_sizes, Ok((sizes, data)), encode))
+        self.write(|sections| sections.varray(user, counts, proc_sizes, Ok((sizes, data)), encode))
     }
 
     /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes
@@ -449,7 +386,7 @@ impl Writer {
         regions: &'a [Region],
         data: impl Into<Data<'a>>,
     ) -> Result<()> {
-        self.write(|state| state.dataset(dataset, Ok((regions, data.into()))))
+        self.write_dataset(None, |datasets| datasets.dataset(dataset, Ok((regions, data.into()))))
     }
 
     /// Writes datasets, one after the other, as [`Self::dataset`] does each: the same bytes. Each is given with the boxes of this
@@ -488,8 +425,8 @@ impl Writer {
     /// As [`Self::datasets`]. The C interface calls it with boxes that may be errors of this rank.
     pub(crate) fn given_datasets(&mut self, all: &[Given<'_>]) -> Result<()> {
         self.session.operate(|state| {
-            state.no_streams()?;
-            state.datasets(all)
+            state.check_no_streams()?;
+            state.datasets().datasets(all)
         })
     }
 
@@ -500,7 +437,7 @@ impl Writer {
     /// # Errors
     /// Those of [`Self::dataset`]; `Argument` for counts whose sum is not the first dimension.
     pub fn field<'a>(&mut self, dataset: &Dataset, counts: &[u64], data: impl Into<Data<'a>>) -> Result<()> {
-        self.write(|state| state.field(dataset, counts, Ok(data.into())))
+        self.write_dataset(None, |datasets| datasets.field(dataset, counts, Ok(data.into())))
     }
 
     /// As [`Self::field`], for who knows only how many indices of the first dimension this rank has: the ranks add them up, and the
@@ -509,7 +446,7 @@ impl Writer {
     /// # Errors
     /// Those of [`Self::field`].
     pub fn own_field<'a>(&mut self, dataset: &Dataset, count: u64, data: impl Into<Data<'a>>) -> Result<()> {
-        self.write(|state| state.own_field(dataset, count, Ok(data.into())))
+        self.write_dataset(None, |datasets| datasets.own_field(dataset, count, Ok(data.into())))
     }
 
     /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
@@ -522,7 +459,7 @@ impl Writer {
     /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
     /// read again.
     pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
-        self.write(|state| state.dataset_from(dataset, data))
+        self.write_dataset(None, |datasets| datasets.dataset_from(dataset, data))
     }
 
     /// Writes a dataset of items of variable length, [`DataType::String`](crate::DataType::String) or
@@ -551,7 +488,7 @@ impl Writer {
     /// `Argument` for another type, another number of items, what is no UTF-8, and chunks of other shapes; `Range` for a chunk that gets
     /// more than 2^31 − 1 bytes; those of [`Self::dataset`].
     pub fn texts(&mut self, dataset: &Dataset, count: u64, items: &Texts) -> Result<()> {
-        self.write(|state| state.texts(dataset, count, Ok(items)))
+        self.write_dataset(None, |datasets| datasets.texts(dataset, count, Ok(items)))
     }
 
     /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
@@ -561,7 +498,7 @@ impl Writer {
     /// `Argument` for a path or attributes that no group can have, `Usage`, `Memory`, and the errors of the file
     /// system.
     pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
-        self.write(|state| state.group(path, attributes))
+        self.write_dataset(None, |datasets| datasets.group(path, attributes))
     }
 
     /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
@@ -570,7 +507,7 @@ impl Writer {
     /// # Errors
     /// Those of [`Self::block`], those of reading, and `Usage` if there is more than one rank.
     pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
-        self.write(|state| state.block_from(user, size, data, encode))
+        self.write(|sections| sections.block_from(user, size, data, encode))
     }
 
     /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
@@ -590,7 +527,7 @@ impl Writer {
         data: &mut dyn DataStream,
         encode: Encode,
     ) -> Result<()> {
-        self.write(|state| state.array_from(user, count, size, data, encode))
+        self.write(|sections| sections.array_from(user, count, size, data, encode))
     }
 
     /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
@@ -605,7 +542,7 @@ impl Writer {
         elements: &mut dyn ElementStream,
         encode: Encode,
     ) -> Result<()> {
-        self.write(|state| state.varray_from(user, count, elements, encode))
+        self.write(|sections| sections.varray_from(user, count, elements, encode))
     }
 
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
@@ -619,8 +556,8 @@ impl Writer {
     /// `Argument`, `Usage`, `Memory`, and the errors of the file system.
     pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
         self.session.operate(|state| {
-            state.no_streams()?;
-            state.begin_streams(user, chunk_bytes)
+            state.check_no_streams()?;
+            state.streams().begin(user, chunk_bytes)
         })
     }
 
@@ -645,10 +582,7 @@ impl Writer {
     /// # Errors
     /// `Usage` if there are none; those of all ranks in [`Self::write_stream`]; `Range` and the errors of the file system.
     pub fn end_streams(&mut self) -> Result<()> {
-        self.session.operate(|state| {
-            state.end_streams()?;
-            state.end_call()
-        })
+        self.session.operate(|state| state.streams().end())
     }
 
     /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the
@@ -663,33 +597,42 @@ impl Writer {
         tasks: u64,
         open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
     ) -> Result<()> {
-        self.write(|state| state.streams_from(user, chunk_bytes, tasks, open))
-    }
-
-    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`] says so.
-    pub(crate) fn write_lent(
-        &mut self,
-        lent: Option<Lent>,
-        section: impl FnOnce(&mut WriterState) -> Result<(), Failure>,
-    ) -> Result<()> {
-        self.write(|state| {
-            state.file.lend(lent.filter(|_| state.params.lend));
-            let written = section(state);
-            state.file.lend(None);
-            written
-        })
+        self.call(|state| state.streams().write_from(user, chunk_bytes, tasks, open))
     }
 
     /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
     #[inline]
     pub(crate) fn write(
         &mut self,
-        section: impl FnOnce(&mut WriterState) -> Result<(), Failure>,
+        section: impl FnOnce(&mut SectionWriter<'_>) -> Result<(), Failure>,
     ) -> Result<()> {
+        self.call(|state| section(&mut state.plain()))
+    }
+
+    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`] says so.
+    pub(crate) fn write_lent(
+        &mut self,
+        lent: Option<Lent>,
+        section: impl FnOnce(&mut SectionWriter<'_>) -> Result<(), Failure>,
+    ) -> Result<()> {
+        self.call(|state| state.lending(lent, |state| section(&mut state.plain())))
+    }
+
+    /// As [`Self::write_lent`], of a dataset or group.
+    pub(crate) fn write_dataset(
+        &mut self,
+        lent: Option<Lent>,
+        dataset: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
+    ) -> Result<()> {
+        self.call(|state| state.lending(lent, |state| dataset(&mut state.datasets())))
+    }
+
+    #[inline]
+    fn call(&mut self, write: impl FnOnce(&mut WriterState) -> Result<(), Failure>) -> Result<()> {
         self.session.operate(|state| {
-            state.no_streams()?;
-            section(state)?;
-            state.end_call()
+            state.check_no_streams()?;
+            write(state)?;
+            state.sections.end_call()
         })
     }
 
@@ -699,9 +642,9 @@ impl Writer {
     /// Those of all sections since the last flush.
     pub fn flush(&mut self) -> Result<()> {
         self.session.operate(|state| {
-            state.team.note_call(Function::Flush);
-            state.flush_stream();
-            state.flush()
+            state.sections.team.note_call(Function::Flush);
+            state.streams().flush();
+            state.sections.flush()
         })
     }
 
@@ -732,9 +675,9 @@ impl Writer {
     /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
     pub fn commit(&mut self) -> Result<()> {
         self.session.operate(|state| {
-            state.team.note_call(Function::Commit);
+            state.sections.team.note_call(Function::Commit);
             state.check_sealed()?;
-            state.between_stream_parts(WriterState::commit)
+            state.commit_between_parts()
         })
     }
 
@@ -760,22 +703,19 @@ impl Writer {
 
     fn finish(mut self) -> Result<()> {
         self.session.operate(|state| {
-            state.team.note_call(Function::Close);
-            state.no_streams()?;
-            let Params { sync, atomic, later, .. } = state.params;
+            state.sections.team.note_call(Function::Close);
+            state.check_no_streams()?;
+            let Params { sync, atomic, later, .. } = state.sections.params;
             // An atomic write gets its name later, so its seal may be synced together with what it seals.
-            state.seal(sync && !atomic)?;
-            if atomic && (sync || !later) {
-                let synced = state.file.sync();
-                state.team.agree(synced)?;
-            }
-            Ok(())
+            state.sections.seal(sync && !atomic)?;
+            if atomic && (sync || !later) { state.sections.sync() } else { Ok(()) }
         })?;
         let state = self.session.take()?;
         let statistics = Statistics::are_wanted().then(|| state.statistics());
-        let WriterState { mut team, file, mut target, params, end, .. } = state;
+        let WriterState { sections, mut target, .. } = state;
+        let (mut team, file, params, end) = sections.into_parts();
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
-            team.agree_finally(Box::new(file).close())?;
+            team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
             // The largest of all ranks; those that want no statistics have none.
             let micros = statistics.map_or([0; 6], |statistics| statistics.micros());
@@ -806,7 +746,7 @@ impl Writer {
     /// be another one by now.
     pub fn forget(mut self) {
         if let Ok(state) = self.session.take() {
-            state.leak_shared();
+            state.sections.leak_shared();
         }
     }
 
@@ -823,69 +763,5 @@ impl Writer {
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.session.fail(error)
-    }
-}
-
-impl WriterState {
-    /// Drops what this process has of the file, without touching the file. What the ranks share is never given back.
-    fn leak_shared(self) {
-        let Self { team, buffer, route, .. } = self;
-        // Giving back what the ranks share takes all of them.
-        if !team.is_alone() {
-            std::mem::forget((team, buffer, route));
-        }
-    }
-}
-
-impl State for WriterState {
-    fn team(&mut self) -> &mut Team {
-        &mut self.team
-    }
-
-    fn checks_every_call(&self) -> bool {
-        self.params.check
-    }
-
-    #[inline]
-    fn begin(&mut self) -> Result<(), Failure> {
-        if self.is_pending() {
-            self.complete()?;
-        }
-        self.changes = self.file.changes();
-        Ok(())
-    }
-
-    fn survives(&self, failure: &Failure) -> bool {
-        let is_of_arguments = |error: &Error| matches!(error.kind(), ErrorKind::Argument | ErrorKind::Range);
-        self.tolerant
-            && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
-            && (self.end, self.file.changes()) == (self.call_start, self.changes)
-            && self.own_stream.is_none()
-            && (self.small_bytes == 0 || !self.buffer.is_of_messages())
-    }
-
-    fn drop_alone(mut self) {
-        if self.team.is_alone() {
-            return self.abandon(&Error::usage("the file was not closed"));
-        }
-        if self.team.rank() == 0 {
-            self.target.discard();
-        }
-        self.leak_shared();
-    }
-
-    fn abandon(mut self, error: &Error) {
-        // An incomplete atomic write is removed.
-        if !self.params.atomic {
-            self.end_after_error(error);
-        }
-        let _ = Box::new(self.file).close();
-        // No rank still cuts the file when it is marked.
-        if self.params.mark_incomplete {
-            self.team.all_after_error(true);
-        }
-        if self.team.rank() == 0 {
-            self.target.give_up(self.params.mark_incomplete && self.kept == 0);
-        }
     }
 }

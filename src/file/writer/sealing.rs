@@ -1,13 +1,12 @@
 //! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
 
-use super::WriterState;
 use super::names::Names;
-use super::output::too_large;
+use super::sections::too_large;
 use crate::codec::{compressed_type, second_type};
 use crate::error::{Error, Result};
 use crate::file::reader::Survey;
 use crate::file::source::Sizes;
-use crate::file::sums::Sums;
+use crate::file::sums::{SummedFile, Sums};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::crc;
 use crate::format::entry::{CountFormat, parse_count};
@@ -18,17 +17,19 @@ use crate::format::index::{
 };
 use crate::format::layout::{Layout, sum};
 use crate::format::names::SealRow;
+use crate::format::padding::LineBreak;
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
+use std::ops::Range;
 
 /// Rows are formatted and written so many at a time: until then they stay in the processor's cache.
 const ROWS_PER_CHUNK: usize = 512;
 
-/// What the next seal will say.
+/// What the next seal will say: noted section by section, and written behind the last one.
 pub(super) struct Sealer {
     /// Rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
     rows: Vec<Row>,
@@ -88,7 +89,7 @@ impl Sealer {
         sums.put(FILE_HEADER_BYTES as u64, if team.rank() == 0 { crc::of(header) } else { 0 });
         // Rank 0 has the rows.
         if team.rank() == 0 {
-            sealer.rows.push(sealer.row(0, FILE_HEADER_BYTES as u64));
+            sealer.rows.push(sealer.row(0..FILE_HEADER_BYTES as u64));
         }
         (sealer, sums)
     }
@@ -130,19 +131,10 @@ impl Sealer {
         self.rows = survey.take_rows();
     }
 
-    fn row(&self, start: u64, end: u64) -> Row {
+    fn row(&self, section: Range<u64>) -> Row {
+        let Range { start: offset, end } = section;
         let Current { section, user, is_compressed, count, size } = self.current;
-        Row {
-            section,
-            user,
-            is_compressed,
-            offset: start,
-            bytes: end - start,
-            count,
-            size,
-            crc: 0,
-            sorted: 0,
-        }
+        Row { section, user, is_compressed, offset, bytes: end - offset, count, size, crc: 0, sorted: 0 }
     }
 
     /// The sizes of these elements of this rank, as they lie in the file, the first at offset `data`.
@@ -176,7 +168,14 @@ impl Sealer {
     }
 
     /// Notes a section that is written now: it may be a half of a compressed pair.
-    fn note_section(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
+    #[inline(never)]
+    pub(super) fn note_section(
+        &mut self,
+        section: SectionType,
+        user: &[u8],
+        count: u64,
+        size: u64,
+    ) -> Result<()> {
         let user = UserString::new(user)?;
         let has_count = section == SectionType::Array;
         self.current = match self.half.take_if(|half| half.is_complete) {
@@ -201,6 +200,124 @@ impl Sealer {
         Ok(())
     }
 
+    /// Notes the entries that are data of the section that is written now, if that is the first of a compressed pair.
+    #[inline]
+    pub(super) fn note_first_half(&mut self, data: &[u8]) -> Result<()> {
+        self.half.as_mut().map_or(Ok(()), |half| half.add(data))
+    }
+
+    /// The section that is written now is a compressed pair.
+    pub(super) fn note_compressed(&mut self) {
+        self.current.is_compressed = true;
+    }
+
+    /// The section is complete that is written now. Tells whether it is the first of a compressed pair: both together are a section.
+    #[inline(always)]
+    pub(super) fn end_half(&mut self) -> bool {
+        let half = self.half.as_mut();
+        half.is_some_and(|half| {
+            half.is_complete = true;
+            true
+        })
+    }
+
+    /// Notes the place of the section that is complete; on rank 0 its row.
+    #[inline(never)]
+    pub(super) fn end_section(&mut self, section: Range<u64>, is_zero: bool) -> Result<()> {
+        let row = self.row(section);
+        if is_zero {
+            reserve(&mut self.rows, 1)?;
+            self.rows.push(row);
+        }
+        self.anchors.total += row.anchors();
+        self.sections += 1;
+        Ok(())
+    }
+
+    /// # Errors
+    /// `Argument` if the first section of a compressed pair was written, and not the second.
+    pub(super) fn check_whole(&self) -> Result<()> {
+        if self.half.is_some() { Err(no_second()) } else { Ok(()) }
+    }
+
+    /// Writes anchors, index and seal behind the sections, of which there are some since the last seal. With `sync` the seal is written
+    /// when they are in stable storage. Returns where the file ends. Collective.
+    pub(super) fn seal(
+        &mut self,
+        team: &mut Team,
+        file: &mut SummedFile,
+        start: u64,
+        style: LineBreak,
+        sync: bool,
+    ) -> Result<u64, Failure> {
+        let mut sums = file.sums().map(Sums::take).unwrap_or_default();
+        let rows = sums.len() as u64;
+        let anchors = std::mem::take(&mut self.anchors);
+        let anchors_at = match anchors.total {
+            0 => None,
+            total => Some(Layout::array(start, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
+        };
+        let names_at = anchors_at.map_or(start, |layout| layout.end);
+        let file = file.unsummed();
+        let mine = match team.rank() {
+            0 => self.names.table(file, &self.rows, style),
+            _ => Ok(Vec::new()),
+        };
+        let (names, mine) = split(mine);
+        let written = match anchors_at {
+            Some(layout) => mine.and_then(|()| write_anchors(team, file, layout, &anchors, style)),
+            None => mine.map(|()| 0),
+        };
+        let mine = written.and_then(|crc| {
+            reserve(&mut sums, 1)?;
+            sums.push(crc);
+            Ok(())
+        });
+        // Rank 0 alone knows how long its table is.
+        let mut length = [if team.rank() == 0 { names.len() as u64 } else { FINE }];
+        let agreed = team.agree_with(mine, &mut length)?;
+        let reduced = agreed.comm().reduce_xor(&mut sums);
+        let index = Layout::array(names_at + length[0], rows, ROW_BYTES as u64).ok_or_else(too_large)?;
+        let length = index.end + SEAL_BYTES as u64;
+        let mut crc = 0;
+        let mine = reduced.and_then(|()| {
+            if team.rank() > 0 {
+                return Ok(());
+            }
+            if let (Some(layout), Some(&crc)) = (anchors_at, sums.last()) {
+                file.write_at(layout.padding() - COUNT_BYTES as u64, &[&crc_tail(crc, style)])?;
+            }
+            if !names.is_empty() {
+                file.write_at(names_at, &[&names])?;
+            }
+            self.rows.iter_mut().zip(&sums).for_each(|(row, &crc)| row.crc = crc);
+            sort_rows(&mut self.rows)?;
+            crc = write_index(file, index, &self.rows, style)?;
+            self.rows.clear();
+            Ok(())
+        });
+        team.agree(mine)?;
+        if sync {
+            // The seal must not be in stable storage before what it seals.
+            let synced = file.sync();
+            team.agree(synced)?;
+        }
+        let seal =
+            Seal { index: index.start, previous: self.previous, sections: self.sections, length, crc: 0 };
+        let mine = match team.rank() {
+            0 => {
+                let seal = seal.with_crc(crc, style);
+                let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
+                let written = file.write_at(seal.offset(), &[&seal.bytes(style)]);
+                written.and_then(|()| self.names.note(row))
+            }
+            _ => Ok(()),
+        };
+        team.agree(mine)?;
+        self.previous = seal.offset();
+        Ok(length)
+    }
+
     fn push_anchor(&mut self, offset: u64) -> Result<()> {
         reserve(&mut self.anchors.offsets, 1)?;
         self.anchors.offsets.push(offset);
@@ -213,191 +330,6 @@ impl Sealer {
             reserve(&mut self.anchors.runs, 1)?;
             self.anchors.runs.push((self.anchors.total + first, count));
         }
-        Ok(())
-    }
-}
-
-impl WriterState {
-    /// Notes what the section is that is written now, if there will be a seal.
-    #[inline(always)]
-    pub(super) fn describe(
-        &mut self,
-        section: SectionType,
-        user: &[u8],
-        count: u64,
-        size: u64,
-    ) -> Result<()> {
-        if self.file.is_background() {
-            self.file.label(self.end, user);
-        }
-        if self.sealer.is_some() { self.note_section(section, user, count, size) } else { Ok(()) }
-    }
-
-    #[inline(never)]
-    fn note_section(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
-        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_section(section, user, count, size))
-    }
-
-    /// Notes the entries that are data of the section that is written now, if that is the first of a compressed pair.
-    #[inline(always)]
-    pub(super) fn note_first_half(&mut self, data: &[u8]) -> Result<()> {
-        let half = self.sealer.as_mut().and_then(|sealer| sealer.half.as_mut());
-        half.map_or(Ok(()), |half| half.add(data))
-    }
-
-    /// The section that is written now is a compressed pair.
-    pub(super) fn describe_as_compressed(&mut self) {
-        if let Some(sealer) = &mut self.sealer {
-            sealer.current.is_compressed = true;
-        }
-    }
-
-    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
-    #[inline(always)]
-    pub(super) fn end_call(&mut self) -> Result<(), Failure> {
-        if let Some(sealer) = &mut self.sealer {
-            if let Some(half) = &mut sealer.half {
-                // Both together are a section.
-                half.is_complete = true;
-                return Ok(());
-            }
-            let noted = self.note_row();
-            self.tolerate(noted, ())?;
-        }
-        (self.call_start, self.section_start) = (self.end, self.end);
-        if self.written == self.end {
-            self.end_call_where_all_is_written();
-        }
-        self.team.mark(self.end);
-        Ok(())
-    }
-
-    /// A call ends where all is written: no call goes on there.
-    #[cold]
-    fn end_call_where_all_is_written(&mut self) {
-        self.call_of_written = self.end;
-        if self.released == self.end {
-            self.call_of_released = self.end;
-        }
-    }
-
-    /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
-    pub(super) fn end_section(&mut self) -> Result<(), Failure> {
-        if self.sealer.is_some() {
-            let noted = self.note_row();
-            self.tolerate(noted, ())?;
-        }
-        self.section_start = self.end;
-        Ok(())
-    }
-
-    /// Notes the section that was written last.
-    #[inline(never)]
-    fn note_row(&mut self) -> Result<()> {
-        let Some(sealer) = &mut self.sealer else { return Ok(()) };
-        let row = sealer.row(self.section_start, self.end);
-        if self.team.rank() == 0 {
-            reserve(&mut sealer.rows, 1)?;
-            sealer.rows.push(row);
-        }
-        sealer.anchors.total += row.anchors();
-        sealer.sections += 1;
-        self.file.end_section(self.end)
-    }
-
-    /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
-    pub(super) fn seal(&mut self, sync: bool) -> Result<(), Failure> {
-        if self.sealer.as_ref().is_some_and(|sealer| sealer.half.is_some()) {
-            return Err(no_second().into());
-        }
-        self.flush()?;
-        // After the flush, all is written.
-        let rows = self.file.now()?.sums().map_or(0, |sums| sums.count()) as u64;
-        if rows > 0 {
-            self.write_seal(rows, sync)?;
-        }
-        if sync {
-            let synced = self.file.sync();
-            self.team.agree(synced)?;
-        }
-        Ok(())
-    }
-
-    /// Writes anchors, index and seal.
-    fn write_seal(&mut self, rows: u64, sync: bool) -> Result<(), Failure> {
-        let style = self.params.line_break;
-        let file = self.file.now()?;
-        let (Some(sealer), Some(sums)) = (&mut self.sealer, file.sums()) else { return Ok(()) };
-        let mut sums = sums.take();
-        let anchors = std::mem::take(&mut sealer.anchors);
-        let anchors_at = match anchors.total {
-            0 => None,
-            total => Some(Layout::array(self.end, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
-        };
-        let names_at = anchors_at.map_or(self.end, |layout| layout.end);
-        let file = file.unsummed();
-        let mine = match self.team.rank() {
-            0 => sealer.names.table(file, &sealer.rows, style),
-            _ => Ok(Vec::new()),
-        };
-        let (names, mine) = split(mine);
-        let written = match anchors_at {
-            Some(layout) => mine.and_then(|()| write_anchors(&self.team, file, layout, &anchors, style)),
-            None => mine.map(|()| 0),
-        };
-        let mine = written.and_then(|crc| {
-            reserve(&mut sums, 1)?;
-            sums.push(crc);
-            Ok(())
-        });
-        // Rank 0 alone knows how long its table is.
-        let mut length = [if self.team.rank() == 0 { names.len() as u64 } else { FINE }];
-        let agreed = self.team.agree_with(mine, &mut length)?;
-        let reduced = agreed.comm().reduce_xor(&mut sums);
-        let start = names_at + length[0];
-        let index = Layout::array(start, rows, ROW_BYTES as u64).ok_or_else(too_large)?;
-        let length = index.end + SEAL_BYTES as u64;
-        let mut crc = 0;
-        let mine = reduced.and_then(|()| {
-            if self.team.rank() > 0 {
-                return Ok(());
-            }
-            if let (Some(layout), Some(&crc)) = (anchors_at, sums.last()) {
-                file.write_at(layout.padding() - COUNT_BYTES as u64, &[&crc_tail(crc, style)])?;
-            }
-            if !names.is_empty() {
-                file.write_at(names_at, &[&names])?;
-            }
-            sealer.rows.iter_mut().zip(&sums).for_each(|(row, &crc)| row.crc = crc);
-            sort_rows(&mut sealer.rows)?;
-            crc = write_index(file, index, &sealer.rows, style)?;
-            sealer.rows.clear();
-            Ok(())
-        });
-        self.team.agree(mine)?;
-        if sync {
-            // The seal must not be in stable storage before what it seals.
-            let synced = file.sync();
-            self.team.agree(synced)?;
-        }
-        let seal =
-            Seal { index: index.start, previous: sealer.previous, sections: sealer.sections, length, crc: 0 };
-        let mine = match self.team.rank() {
-            0 => {
-                let seal = seal.with_crc(crc, style);
-                let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
-                let written = file.write_at(seal.offset(), &[&seal.bytes(style)]);
-                written.and_then(|()| sealer.names.note(row))
-            }
-            _ => Ok(()),
-        };
-        self.team.agree(mine)?;
-        sealer.previous = seal.offset();
-        (self.end, self.written, self.released) = (length, length, length);
-        (self.known, self.kept) = (length, length);
-        (self.call_of_written, self.call_of_released) = (length, length);
-        (self.call_start, self.section_start) = (length, length);
-        self.team.mark(length);
         Ok(())
     }
 }
@@ -424,7 +356,7 @@ fn write_anchors(
     file: &mut dyn ParallelFile,
     layout: Layout,
     anchors: &Anchors,
-    style: crate::LineBreak,
+    style: LineBreak,
 ) -> Result<u64> {
     let end = layout.padding() - COUNT_BYTES as u64;
     let mut sum = 0;
@@ -452,12 +384,7 @@ fn write_anchors(
 }
 
 /// Writes the index, and returns the CRC of all of it.
-fn write_index(
-    file: &mut dyn ParallelFile,
-    layout: Layout,
-    rows: &[Row],
-    style: crate::LineBreak,
-) -> Result<u64> {
+fn write_index(file: &mut dyn ParallelFile, layout: Layout, rows: &[Row], style: LineBreak) -> Result<u64> {
     let count = rows.len() as u64;
     let (header, padding) = (table_header(INDEX, count, ROW_BYTES, style), table_padding(count, style));
     let mut text = Vec::new();

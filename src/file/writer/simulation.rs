@@ -1,6 +1,6 @@
 //! Counts what up to 10,000 ranks write and exchange, beside what they would without this library. Nothing here is a time.
 
-use super::{Writer, WriterState};
+use super::Writer;
 use crate::error::Result;
 use crate::file::params::{Encode, Params};
 use crate::file::source::Source;
@@ -105,7 +105,7 @@ fn simulate(
         let user = UserString::new(b"").unwrap();
         let mut file = Writer { session, user, bytes_cut_off: 0 };
         program(&mut file).unwrap();
-        let flushed = file.session.operate(WriterState::flush);
+        let flushed = file.session.operate(|state| state.sections.flush());
         flushed.unwrap();
         drop(file.session.take());
     });

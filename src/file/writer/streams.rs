@@ -3,8 +3,9 @@
 //! The chunks of all streams are an array section, whose length is known only at the end: so its header is written
 //! last. Until then the ranks meet only where the program asks for it.
 
-use super::WriterState;
-use super::output::{LONGEST_HEAD, head, too_large};
+use super::kinds::{Compression, SectionWriter};
+use super::piecewise::check_alone;
+use super::sections::{LONGEST_HEAD, Sections, head, too_large};
 use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
 use crate::file::source::Source;
@@ -127,18 +128,31 @@ impl OwnStream {
     }
 }
 
-impl WriterState {
-    /// Begins a set of streams, one of each rank.
-    pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
-        self.begin_stream_set(user, chunk_bytes, self.team.size() as u64)
+/// Writes sets of streams.
+pub(super) struct StreamWriter<'a> {
+    pub sections: &'a mut Sections,
+    pub compression: &'a mut Compression,
+    /// The stream of this rank, from the beginning of a set to its end.
+    pub own: &'a mut Option<OwnStream>,
+}
+
+impl StreamWriter<'_> {
+    /// To write the sections around the chunks.
+    fn plain(&mut self) -> SectionWriter<'_> {
+        SectionWriter { sections: self.sections, compression: self.compression }
     }
 
-    fn begin_stream_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
-        self.team.note_call(Function::BeginStreams);
-        self.team.note_bytes(Topic::UserString, user);
-        self.team.note(Topic::Size, chunk_bytes);
+    /// Begins a set of streams, one of each rank.
+    pub(super) fn begin(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
+        self.begin_set(user, chunk_bytes, self.sections.team.size() as u64)
+    }
+
+    fn begin_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::BeginStreams);
+        self.sections.team.note_bytes(Topic::UserString, user);
+        self.sections.team.note(Topic::Size, chunk_bytes);
         let user = UserString::new(user)?;
-        self.check_free(SectionType::Array, &user)?;
+        self.plain().check_free(SectionType::Array, &user)?;
         if [STREAMS, STREAM_BYTES].contains(&&*user) {
             let name = quote(&user);
             return Err(Error::argument(format!(
@@ -147,177 +161,142 @@ impl WriterState {
             .into());
         }
         // The ranks have agreed on the stripe when they opened the file.
-        let chosen = stripes::stream_chunk_bytes(self.params.stripe_bytes);
+        let chosen = stripes::stream_chunk_bytes(self.sections.params.stripe_bytes);
         let chunk_bytes = if chunk_bytes == 0 { chosen } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
-        self.begin_stream_part(user, StreamPart { tasks, chunk_bytes, part: 0 }, 0)
+        self.begin_part(user, StreamPart { tasks, chunk_bytes, part: 0 }, 0)
     }
 
-    fn begin_stream_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
+    fn begin_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
         // Rank 0 writes the block, which has up to 1 MiB: on a node of many ranks it would take longer if all of them made it.
-        let bytes = part.text_bytes(self.end);
-        let text = match self.team.rank() {
-            0 => part.text(self.end, self.params.line_break)?,
+        let bytes = part.text_bytes(self.sections.end());
+        let text = match self.sections.team.rank() {
+            0 => part.text(self.sections.end(), self.sections.params.line_break)?,
             _ => Vec::new(),
         };
-        self.block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
-        self.end_section()?;
+        self.plain().block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
+        self.sections.end_section()?;
         // What is before the streams is then in the file, however long they take.
-        self.flush()?;
-        let data = sum(self.end, HEADER_BYTES).ok_or_else(too_large)?;
-        let task = self.team.rank() as u64;
-        let sum = self.sealer.is_some().then_some(Run { end: data, crc: 0 });
-        self.own_stream = Some(OwnStream::new(user, part, task, data, before, sum));
+        self.sections.flush()?;
+        let data = sum(self.sections.end(), HEADER_BYTES).ok_or_else(too_large)?;
+        let task = self.sections.team.rank() as u64;
+        let sum = self.sections.is_sealed().then_some(Run { end: data, crc: 0 });
+        *self.own = Some(OwnStream::new(user, part, task, data, before, sum));
         Ok(())
     }
 
     /// Writes bytes to the stream of this rank, without the others. An error is kept for the next agreement, too.
-    pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
-        let Some(own) = &mut self.own_stream else {
-            let error = || match self.commits.stream_bytes() {
-                None => Error::usage("stream: found none open, expected a call that begins streams before"),
-                Some(_) => {
-                    Error::usage("stream: found a commit that was begun, expected the wait for it before")
-                }
-            };
-            self.team.defer(Err(error()));
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<()> {
+        let Some(own) = &mut self.own else {
+            let error =
+                || Error::usage("stream: found none open, expected a call that begins streams before");
+            self.sections.team.defer(Err(error()));
             return Err(error());
         };
         if let Some(error) = &own.failed {
             return Err(error.again());
         }
-        let taken = own.take(&mut self.file.unsummed(), data);
+        let taken = own.take(&mut self.sections.ahead(), data);
         taken.inspect_err(|error| {
             own.failed = Some(error.again());
-            self.team.defer(Err(error.again()));
+            self.sections.team.defer(Err(error.again()));
         })
     }
 
-    /// The bytes that this rank has written to its stream.
-    pub(super) fn stream_bytes(&self) -> Option<u64> {
-        self.own_stream.as_ref().map(OwnStream::all_bytes).or_else(|| self.commits.stream_bytes())
-    }
-
     /// Writes what was collected of the stream of this rank. An error is kept for the next agreement.
-    pub(super) fn flush_stream(&mut self) {
-        if let Some(own) = &mut self.own_stream
+    pub(super) fn flush(&mut self) {
+        if let Some(own) = &mut self.own
             && own.failed.is_none()
-            && let Err(error) = own.flush(&mut self.file.unsummed())
+            && let Err(error) = own.flush(&mut self.sections.ahead())
         {
             own.failed = Some(error.again());
-            self.team.defer(Err(error));
-        }
-    }
-
-    /// An error if streams are not ended.
-    pub(super) fn no_streams(&self) -> Result<()> {
-        match self.own_stream {
-            None => Ok(()),
-            Some(_) => Err(Error::usage("found open streams, expected their end before other sections")),
+            self.sections.team.defer(Err(error));
         }
     }
 
     /// Ends the set of streams.
-    pub(super) fn end_streams(&mut self) -> Result<(), Failure> {
-        self.team.note_call(Function::EndStreams);
-        let ended = self.end_stream_part()?;
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::EndStreams);
+        let ended = self.end_part()?;
         ended.map(drop).ok_or_else(|| Error::usage("end of streams: found none open").into())
     }
 
-    /// Ends the part of a set of streams that is open, lets `meanwhile` run, and begins the next part.
-    pub(super) fn between_stream_parts(
-        &mut self,
-        meanwhile: impl FnOnce(&mut Self) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Some(ended) = self.end_stream_part()? else { return meanwhile(self) };
-        self.end_call()?;
-        meanwhile(self)?;
-        self.begin_next_stream_part(ended)
-    }
-
     /// Begins the part that follows one that was ended.
-    pub(super) fn begin_next_stream_part(&mut self, ended: OwnStream) -> Result<(), Failure> {
+    pub(super) fn begin_next_part(&mut self, ended: OwnStream) -> Result<(), Failure> {
         let part = StreamPart { part: ended.part.part + 1, ..ended.part };
-        self.begin_stream_part(ended.user, part, ended.before + ended.written)
+        self.begin_part(ended.user, part, ended.before + ended.written)
     }
 
     /// Writes what is missing of the part that is open, if there is one: the rest of the streams, padding, header, and how many bytes
-    /// each stream has.
-    pub(super) fn end_stream_part(&mut self) -> Result<Option<OwnStream>, Failure> {
-        self.flush_stream();
-        let Some(own) = self.own_stream.take() else { return Ok(None) };
+    /// each stream has. A call ends there.
+    pub(super) fn end_part(&mut self) -> Result<Option<OwnStream>, Failure> {
+        self.flush();
+        let Some(own) = self.own.take() else { return Ok(None) };
         // The most chunks that any stream has, and how those of the last stream end.
         let rounds = own.part.rounds(own.written);
         let is_last = own.task + 1 == own.part.tasks;
         let end = if is_last { [rounds, own.filled_by(rounds).into()] } else { [FINE; 2] };
         let mut least = [FINE - rounds, end[0], end[1]];
-        self.team.agree_with(Ok(()), &mut least)?;
-        self.know();
+        self.sections.team.agree_with(Ok(()), &mut least)?;
+        self.sections.know();
         let rounds = FINE - least[0];
         let last = if least[1] == rounds { u8::try_from(least[2]).unwrap_or(0) } else { 0 };
-        self.end_stream_arrays(std::slice::from_ref(&own), rounds, last)?;
+        self.end_arrays(std::slice::from_ref(&own), rounds, last)?;
+        self.sections.end_call()?;
         Ok(Some(own))
     }
 
     /// Ends the array of chunks, of which each stream has so many, and writes how many bytes each stream has. `streams` are those
     /// of this rank, `last` is the last byte of the chunks. The ranks have agreed that the chunks are in the file.
-    fn end_stream_arrays(&mut self, streams: &[OwnStream], rounds: u64, last: u8) -> Result<(), Failure> {
+    fn end_arrays(&mut self, streams: &[OwnStream], rounds: u64, last: u8) -> Result<(), Failure> {
         let Some(OwnStream { user, part, .. }) = streams.first() else { return Ok(()) };
-        let layout = part.layout(self.end, rounds).ok_or_else(too_large)?;
+        let layout = part.layout(self.sections.end(), rounds).ok_or_else(too_large)?;
         let count = rounds * part.tasks;
-        self.describe(SectionType::Array, user, count, part.chunk_bytes)?;
+        self.sections.describe(SectionType::Array, user, count, part.chunk_bytes)?;
         if rounds > 0 {
             for own in streams {
                 let Some(run) = own.sum.map(|sum| own.sum_up(&sum, rounds)) else { continue };
-                let added = self.file.run(move |file| {
-                    file.sums().into_iter().for_each(|sums| sums.add_run(run));
-                    Ok(())
-                });
-                self.team.defer(added);
+                self.sections.add_run(run);
             }
         }
-        let style = self.params.line_break;
+        let style = self.sections.params.line_break;
         let counts = [(b'N', count), (b'E', part.chunk_bytes)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, user, &counts, style);
         let mut padding = [0; MAX_DATA_PADDING];
         let last = (layout.data_bytes > 0).then_some(last);
         let padding = data_padding(&mut padding, layout.data_bytes, last, style);
-        if self.team.is_alone() {
-            let mine = self.file.write_at(layout.padding(), &[padding]);
-            self.end_in_parts(layout, mine, head)?;
-        } else if self.team.rank() == 0 {
-            // The header follows only the padding. An error is one of the next agreement.
-            let mine = self.file.write_at(layout.padding(), &[padding]);
-            self.end_agreed(layout, if mine.is_ok() { head } else { &[] });
-            self.team.defer(mine);
-        } else {
-            self.end_agreed(layout, &[]);
-        }
-        self.end_section()?;
+        self.sections.end_ahead(layout, head, padding)?;
+        self.sections.end_section()?;
         let mut each = Vec::new();
-        reserve(&mut each, self.team.size())?;
-        each.resize(self.team.size(), streams.len() as u64);
+        reserve(&mut each, self.sections.team.size())?;
+        each.resize(self.sections.team.size(), streams.len() as u64);
         let mut entries = Vec::new();
         reserve(&mut entries, streams.len() * COUNT_BYTES)?;
         streams.iter().for_each(|own| entries.extend(bytes_entry(own.written, style)));
-        self.array(STREAM_BYTES, &each, COUNT_BYTES as u64, Ok(Source::Contiguous(&entries)), Encode::None)
+        self.plain().array(
+            STREAM_BYTES,
+            &each,
+            COUNT_BYTES as u64,
+            Ok(Source::Contiguous(&entries)),
+            Encode::None,
+        )
     }
 
     /// Writes a set of streams of so many tasks, which are read one after the other.
-    pub(super) fn streams_from(
+    pub(super) fn write_from(
         &mut self,
         user: &[u8],
         chunk_bytes: u64,
         tasks: u64,
         open: &mut dyn FnMut(u64) -> io::Result<Box<dyn Read>>,
     ) -> Result<(), Failure> {
-        self.check_stream()?;
+        check_alone(&self.sections.team)?;
         if tasks == 0 {
             return Err(Error::argument("streams: found 0 tasks, expected at least 1").into());
         }
-        self.begin_stream_set(user, chunk_bytes, tasks)?;
-        let Some(OwnStream { user, part, data, sum, .. }) = self.own_stream.take() else { return Ok(()) };
+        self.begin_set(user, chunk_bytes, tasks)?;
+        let Some(OwnStream { user, part, data, sum, .. }) = self.own.take() else { return Ok(()) };
         let (mut streams, mut rounds, mut piece) = (Vec::new(), 0, Vec::new());
         reserve(&mut piece, PIECE_BYTES)?;
         for task in 0..tasks {
@@ -330,14 +309,14 @@ impl WriterState {
                 if piece.is_empty() {
                     break;
                 }
-                own.write(&mut self.file.unsummed(), &piece)?;
+                own.write(&mut self.sections.ahead(), &piece)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;
             streams.push(own);
         }
         let last = streams.last().map_or(0, |last| last.filled_by(rounds));
-        self.end_stream_arrays(&streams, rounds, last)
+        self.end_arrays(&streams, rounds, last)
     }
 }
 

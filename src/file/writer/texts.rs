@@ -3,8 +3,7 @@
 //! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
 //! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
 
-use super::WriterState;
-use super::datasets::Streams;
+use super::datasets::{DatasetWriter, Streams};
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::codec::texts::{is_all, put, put_count};
 use crate::error::{Error, Result};
@@ -78,7 +77,7 @@ impl Rows<'_> {
     }
 }
 
-impl WriterState {
+impl DatasetWriter<'_> {
     /// Writes a dataset of items of variable length, of which this rank has so many rows.
     pub(crate) fn texts(
         &mut self,
@@ -86,8 +85,8 @@ impl WriterState {
         count: u64,
         mine: Result<&Texts>,
     ) -> Result<(), Failure> {
-        self.team.note_call(Function::WriteTexts);
-        self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team.note_call(Function::WriteTexts);
+        self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         let row = check(dataset)?;
         let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));
         let none = Texts::new();
@@ -98,14 +97,14 @@ impl WriterState {
         };
         let bytes = Partition { count: items.bytes().len() as u64, ..Partition::default() };
         let mut parts = [Partition { count, ..Partition::default() }, bytes];
-        self.must_agree = true;
-        self.team.agree(mine)?.spread_all(&mut parts)?;
+        self.sections.must_agree();
+        self.sections.team.agree(mine)?.spread_all(&mut parts)?;
         let [own, bytes] = parts;
-        let (written, codecs) = described(dataset, own.total, row, bytes.total, self.params.level)?;
+        let (written, codecs) = described(dataset, own.total, row, bytes.total, self.sections.params.level)?;
         let grid = written.grid()?;
         let text = metadata::of_dataset(&written, &codecs)?;
-        self.team.note_bytes(Topic::Dataset, text.as_bytes());
-        self.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
         let rows = Rows { items, row, own, chunk, fill: &dataset.fill_value };
         let received = self.bring_heads(&rows)?;
@@ -116,15 +115,15 @@ impl WriterState {
     /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
     fn bring_heads(&mut self, rows: &Rows<'_>) -> Result<Vec<u8>, Failure> {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
-        if self.team.is_alone() {
+        if self.sections.team.is_alone() {
             return Ok(received);
         }
         let packed = rows.put(rows.head(), &mut sent);
-        let agreed = self.team.agree(packed)?;
+        let agreed = self.sections.team.agree(packed)?;
         // Both, even if the first one fails: the other ranks go on to the second.
         let starts = agreed.comm().allgather(rows.own.offset);
         let heads = agreed.comm().allgather(sent.len() as u64);
-        let (size, rank) = (self.team.size(), self.team.rank());
+        let (size, rank) = (self.sections.team.size(), self.sections.team.rank());
         let mine = starts.and_then(|starts| Ok((starts, heads?))).and_then(|(starts, heads)| {
             let mut sent_bytes = Vec::new();
             resize(&mut sent_bytes, size as u64)?;
@@ -147,11 +146,11 @@ impl WriterState {
             Ok(((sent_bytes, received_bytes), heads.iter().any(|&bytes| bytes > 0)))
         });
         let (((sent_bytes, received_bytes), is_needed), mine) = split(mine);
-        let agreed = self.team.agree(mine)?;
+        let agreed = self.sections.team.agree(mine)?;
         if is_needed {
             let brought = agreed.comm().alltoallv(&sent, &sent_bytes, &mut received, &received_bytes);
             // The next agreement has it.
-            self.team.defer(brought);
+            self.sections.team.defer(brought);
         }
         Ok(received)
     }
@@ -165,14 +164,14 @@ impl WriterState {
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<Streams, Failure> {
-        let encoded = if self.team.has_deferred() {
+        let encoded = if self.sections.team.has_deferred() {
             Ok(Encoded::default())
         } else {
             self.encode_own_texts(dataset, codecs, rows, grid, received)
         };
         let (encoded, mine) = split(encoded);
-        self.must_agree = true;
-        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
+        self.sections.must_agree();
+        let bytes = self.sections.team.agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
 
@@ -184,7 +183,7 @@ impl WriterState {
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<Encoded> {
-        let params = &self.params;
+        let params = &self.sections.params;
         let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
         let mut encoder = if codecs.steps.is_empty() { None } else { Some(ChunkEncoder::new(codec)?) };
         let own = rows.chunks(grid.chunks());

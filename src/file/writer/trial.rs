@@ -1,9 +1,9 @@
 //! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
 
-use super::WriterState;
 use super::choice::Choice;
-use super::output::too_large;
-use super::piecewise::{ElementStream, for_each_batch, next_sizes, read_again};
+use super::kinds::SectionWriter;
+use super::piecewise::{ElementStream, for_each_batch, next_sizes, piece_bytes, read_again};
+use super::sections::too_large;
 use crate::error::Result;
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
@@ -12,7 +12,7 @@ use crate::file::team::Failure;
 use crate::format::layout::sum;
 use crate::parallel::Partition;
 
-impl WriterState {
+impl SectionWriter<'_> {
     /// Decides as for data in memory, and goes back to the first element.
     pub(super) fn try_stream(
         &mut self,
@@ -27,8 +27,8 @@ impl WriterState {
             }
             read_again(elements)?;
             let mut bytes = 0;
-            let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
-            for_each_batch(elements, choice.count, most, |sizes, data| {
+            let (params, encoders) = (&self.sections.params, &mut self.compression.encoders);
+            for_each_batch(elements, choice.count, piece_bytes(params), |sizes, data| {
                 bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
                 // It only grows.
                 Ok(choice.is_smaller(bytes))
@@ -48,8 +48,8 @@ impl WriterState {
         let (count, total) = (choice.count, choice.plain.data_bytes);
         let Some(sample) = Sample::new(count, total) else { return Ok(false) };
         let (mut costs, mut offset) = (0, 0);
-        let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
-        for_each_batch(elements, count, most, |sizes, data| {
+        let (params, encoders) = (&self.sections.params, &mut self.compression.encoders);
+        for_each_batch(elements, count, piece_bytes(params), |sizes, data| {
             let bytes = Partition { offset, count: data.len() as u64, total };
             let (source, sizes) = (Source::Contiguous(data), Sizes::Each(sizes));
             costs += encoders.try_sample(params, &sample, source, sizes, bytes)?;

@@ -1,13 +1,13 @@
 //! A small block and the large section behind it, written together: the metadata of a dataset, and its data.
 
-use super::WriterState;
+use super::Sections;
 use super::output::{LONGEST_HEAD, head, put_entries};
-use super::pieces::Passed;
 use crate::error::Result;
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
+use crate::file::writer::pieces::Passed;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;
@@ -18,19 +18,23 @@ use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
 /// A block whose data all ranks have: its layout, user string and data.
-pub(super) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [u8]);
+pub(in crate::file::writer) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [u8]);
 
 /// The section behind it: its type, layout, user string, and counts, each with its letter.
-pub(super) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
+pub(in crate::file::writer) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
 
-impl WriterState {
+impl Sections {
     /// Whether a block and the section behind it are written together. All ranks know.
-    pub(super) fn leave_together(&mut self, block: Layout, behind: Layout) -> Result<bool, Failure> {
+    pub(in crate::file::writer) fn leave_together(
+        &mut self,
+        block: Layout,
+        behind: Layout,
+    ) -> Result<bool, Failure> {
         Ok(self.is_small(block) && !self.is_small(behind) && !self.is_relayed(behind)?)
     }
 
     /// Notes both, before they are written together. `values` are those by which the second one is described.
-    pub(super) fn begin_together(
+    pub(in crate::file::writer) fn begin_together(
         &mut self,
         block: &Block<'_>,
         behind: &Behind<'_>,
@@ -39,7 +43,7 @@ impl WriterState {
         // What is buffered comes before.
         self.write_all()?;
         self.describe(SectionType::Block, block.1, 0, block.0.data_bytes)?;
-        self.end = block.0.end;
+        self.progress.extend(block.0.end);
         self.end_section()?;
         self.describe(behind.0, behind.2, values[0], values[1])?;
         Ok(())
@@ -66,7 +70,7 @@ impl WriterState {
 
     /// Writes a block and the array behind it, of which this rank has what it passes: straight from its memory, or gathered in pieces of so
     /// many bytes.
-    pub(super) fn write_behind_block(
+    pub(in crate::file::writer) fn write_behind_block(
         &mut self,
         block: &Block<'_>,
         array: &Behind<'_>,
@@ -96,7 +100,7 @@ impl WriterState {
     }
 
     /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks.
-    pub(super) fn write_encoded_behind_block(
+    pub(in crate::file::writer) fn write_encoded_behind_block(
         &mut self,
         block: &Block<'_>,
         varray: &Behind<'_>,
@@ -107,8 +111,8 @@ impl WriterState {
         let data = Source::Indirect(&encoded.chunks);
         let (entries, offset) =
             (layout.entries + elements.offset * COUNT_BYTES as u64, layout.data + bytes.offset);
-        if let (Some(sealer), false) = (&mut self.sealer, self.team.has_deferred()) {
-            let noted = sealer.note_elements(elements, offset, &encoded.sizes);
+        if !self.team.has_deferred() {
+            let noted = self.note_elements(elements, offset, &encoded.sizes);
             self.tolerate(noted, ())?;
         }
         let mut padding = [0; MAX_DATA_PADDING];

@@ -1,11 +1,12 @@
 //! The sections: arguments, compression, and which layout they get.
 
-use super::WriterState;
+use super::background::Encoding;
 use super::choice::Choice;
-use super::output::{LocalElements, too_large};
+use super::sections::{LocalElements, Sections, too_large};
+use crate::codec::chunk::ChunkEncoder;
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
 use crate::error::{Error, Result, quote};
-use crate::file::encoding::Encoded;
+use crate::file::encoding::{Encoded, Encoders};
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
@@ -16,12 +17,26 @@ use crate::format::layout::Layout;
 use crate::parallel::Partition;
 use std::time::Instant;
 
-impl WriterState {
+/// What compresses, kept from one section to the next, and what that took.
+#[derive(Default)]
+pub(super) struct Compression {
+    pub encoders: Encoders,
+    pub chunk_encoders: Vec<ChunkEncoder>,
+    pub spent: Encoding,
+}
+
+/// Writes sections: checks what the ranks pass, and compresses.
+pub(crate) struct SectionWriter<'a> {
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
+}
+
+impl SectionWriter<'_> {
     /// Notes the function and the user string, and checks the latter.
     #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
-        self.team.note_call(function);
-        self.team.note_bytes(Topic::UserString, user);
+        self.sections.team.note_call(function);
+        self.sections.team.note_bytes(Topic::UserString, user);
         UserString::check(user)?;
         self.check_free(section, user)
     }
@@ -33,22 +48,9 @@ impl WriterState {
             return Ok(());
         }
         // The row of a pair has a number that only the rank has that writes it.
-        let is_free = self.params.raw && (self.sealer.is_none() || self.team.is_alone());
+        let is_free =
+            self.sections.params.raw && (!self.sections.is_sealed() || self.sections.team.is_alone());
         if is_free { Ok(()) } else { Err(reserved(user)) }
-    }
-
-    /// The value, if this rank has no error; else `instead`, and the error is kept for the next
-    /// agreement. A rank that is alone returns it at once.
-    #[inline(always)]
-    pub(super) fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
-        match result {
-            Ok(value) => Ok(value),
-            Err(error) if self.team.is_alone() => Err(Failure::Mine(error)),
-            Err(error) => {
-                self.team.defer(Err(error));
-                Ok(instead)
-            }
-        }
     }
 
     pub(crate) fn inline(
@@ -58,11 +60,12 @@ impl WriterState {
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
-        let is_root = self.team.check_root(root)?;
-        self.describe(SectionType::Inline, user, 0, INLINE_BYTES as u64)?;
-        let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
-        self.note_first_half(data)?;
-        self.write_inline(user, is_root, data)
+        let is_root = self.sections.team.check_root(root)?;
+        self.sections.describe(SectionType::Inline, user, 0, INLINE_BYTES as u64)?;
+        let data =
+            if is_root { self.sections.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
+        self.sections.note_first_half(data)?;
+        self.sections.write_inline(user, is_root, data)
     }
 
     pub(crate) fn block(
@@ -74,24 +77,24 @@ impl WriterState {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
-        let is_root = self.team.check_root(root)?;
-        self.team.note(Topic::Size, size);
-        self.team.note(Topic::Encode, encode as u64);
-        self.describe(SectionType::Block, user, 0, size)?;
-        let plain = Layout::block(self.end, size).ok_or_else(too_large)?;
+        let is_root = self.sections.team.check_root(root)?;
+        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Encode, encode as u64);
+        self.sections.describe(SectionType::Block, user, 0, size)?;
+        let plain = Layout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = data.and_then(|data| {
                 let sizes = Sizes::Fixed { count: 1, size };
                 Source::Contiguous(data).check(sizes).map(|()| data)
             });
-            self.tolerate(checked, &[])?
+            self.sections.tolerate(checked, &[])?
         } else {
             &[]
         };
         if encode != Encode::None && self.compress_block(user, root, plain, data, encode)? {
             return Ok(());
         }
-        self.write_block(user, is_root, plain, &[data])
+        self.sections.write_block(user, is_root, plain, &[data])
     }
 
     /// Writes a block compressed, unless it stays plain; tells whether it did.
@@ -104,23 +107,23 @@ impl WriterState {
         data: &[u8],
         encode: Encode,
     ) -> Result<bool, Failure> {
-        let (is_root, size) = (self.team.rank() == root, plain.data_bytes);
+        let (is_root, size) = (self.sections.team.rank() == root, plain.data_bytes);
         let choice = Choice { section: SectionType::Block, plain, count: 1, encode };
         let compressed = choice.decide(|| {
-            let encoded = if is_root && !self.team.has_deferred() {
+            let encoded = if is_root && !self.sections.team.has_deferred() {
                 self.encode_block(data, size, encode)
             } else {
                 Ok(None)
             };
             let (encoded, mine) = split(encoded);
             let bytes = encoded.as_ref().map_or(u64::MAX, Encoded::bytes);
-            let [bytes] = self.team.share(root, mine.map(|()| [bytes]))?;
+            let [bytes] = self.sections.team.share(root, mine.map(|()| [bytes]))?;
             Ok((bytes < u64::MAX).then(|| (bytes, encoded.unwrap_or_default())))
         })?;
         let Some((pair, encoded)) = compressed else { return Ok(false) };
-        self.write_size_note(BLOCK_CONVENTION, is_root, size)?;
+        self.sections.write_size_note(BLOCK_CONVENTION, is_root, size)?;
         let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
-        self.write_block(user, is_root, pair.second, &chunks)?;
+        self.sections.write_block(user, is_root, pair.second, &chunks)?;
         Ok(true)
     }
 
@@ -133,16 +136,16 @@ impl WriterState {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.team.note(Topic::Size, size);
-        self.team.note(Topic::Encode, encode as u64);
-        let elements = self.team.note_partition(Topic::Counts, counts)?;
-        self.describe(SectionType::Array, user, elements.total, size)?;
-        let plain = Layout::array(self.end, elements.total, size).ok_or_else(too_large)?;
+        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Encode, encode as u64);
+        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        self.sections.describe(SectionType::Array, user, elements.total, size)?;
+        let plain = Layout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
-        let data = self.tolerate(checked, Source::EMPTY)?;
+        let data = self.sections.tolerate(checked, Source::EMPTY)?;
         if compressed_type(SectionType::Array, user).is_some() {
-            data.for_each_piece(|piece| self.note_first_half(piece))?;
+            data.for_each_piece(|piece| self.sections.note_first_half(piece))?;
         }
         // The products are bounded by the layout's.
         let bytes = Partition {
@@ -159,7 +162,7 @@ impl WriterState {
             }
         }
         let counts = [(b'N', elements.total), (b'E', size)];
-        self.write_elements(section, user, plain, &counts, &local, data)
+        self.sections.write_elements(section, user, plain, &counts, &local, data)
     }
 
     pub(crate) fn varray(
@@ -171,28 +174,29 @@ impl WriterState {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteVarray, SectionType::Varray, user)?;
-        self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        self.team.note(Topic::Encode, encode as u64);
-        let elements = self.team.note_partition(Topic::Counts, counts)?;
-        let given = proc_sizes.map(|sizes| self.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
+        self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.sections.team.note(Topic::Encode, encode as u64);
+        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        let given =
+            proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
         // All ranks know it, so all have the error at once.
-        Layout::varray(self.end, elements.total, given.map_or(0, |bytes| bytes.total))
+        Layout::varray(self.sections.end(), elements.total, given.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
         let checked = data.and_then(|(sizes, data)| {
             check_sizes(sizes, elements.count, given)?;
             data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
         });
-        let (sizes, data) = self.tolerate(checked, (&[], Source::EMPTY))?;
+        let (sizes, data) = self.sections.tolerate(checked, (&[], Source::EMPTY))?;
         let bytes = match given {
             Some(bytes) => bytes,
             None => {
                 let total = Sizes::Each(sizes).total()?;
-                self.must_agree = true;
-                self.team.agree(Ok(()))?.spread(total)?
+                self.sections.must_agree();
+                self.sections.team.agree(Ok(()))?.spread(total)?
             }
         };
-        self.describe(SectionType::Varray, user, elements.total, bytes.total)?;
-        let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
+        self.sections.describe(SectionType::Varray, user, elements.total, bytes.total)?;
+        let plain = Layout::varray(self.sections.end(), elements.total, bytes.total).ok_or_else(too_large)?;
         let local = LocalElements { elements, bytes, entries: Some(sizes) };
         let section = SectionType::Varray;
         if encode != Encode::None {
@@ -201,7 +205,7 @@ impl WriterState {
                 return Ok(());
             }
         }
-        self.write_elements(section, user, plain, &[(b'N', elements.total)], &local, data)
+        self.sections.write_elements(section, user, plain, &[(b'N', elements.total)], &local, data)
     }
 
     /// Writes an array or varray compressed, unless it stays plain; tells whether it did.
@@ -225,11 +229,11 @@ impl WriterState {
         let Some((pair, (encoded, bytes))) = compressed else { return Ok(false) };
         match sizes {
             Sizes::Fixed { size, .. } => {
-                self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+                self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, size)?;
             }
-            Sizes::Each(sizes) => self.write_sizes_note(pair.first, elements, sizes)?,
+            Sizes::Each(sizes) => self.sections.write_sizes_note(pair.first, elements, sizes)?,
         }
-        self.write_encoded(user, pair.second, elements, bytes, &encoded)?;
+        self.sections.write_encoded(user, pair.second, elements, bytes, &encoded)?;
         Ok(true)
     }
 
@@ -238,7 +242,8 @@ impl WriterState {
         let (source, sizes) = (Source::Contiguous(data), Sizes::Fixed { count: 1, size });
         if let Some(sample) = Sample::new(1, size).filter(|_| encode == Encode::Auto) {
             let bytes = Partition { offset: 0, count: size, total: size };
-            let costs = self.encoders.try_sample(&self.params, &sample, source, sizes, bytes)?;
+            let costs =
+                self.compression.encoders.try_sample(&self.sections.params, &sample, source, sizes, bytes)?;
             if sample.says_larger(costs) {
                 return Ok(None);
             }
@@ -256,34 +261,37 @@ impl WriterState {
         bytes: Partition,
     ) -> Result<bool, Failure> {
         let Some(sample) = Sample::new(elements.total, bytes.total) else { return Ok(false) };
-        let costs = if self.team.has_deferred() {
+        let costs = if self.sections.team.has_deferred() {
             Ok(0)
         } else {
-            self.encoders.try_sample(&self.params, &sample, data, sizes, bytes)
+            self.compression.encoders.try_sample(&self.sections.params, &sample, data, sizes, bytes)
         };
         let (costs, mine) = split(costs);
         // The second number shows that there is a sum: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
-        self.must_agree = true;
-        self.team.agree(mine)?.comm().allreduce_sum(&mut costs)?;
+        self.sections.must_agree();
+        self.sections.team.agree(mine)?.comm().allreduce_sum(&mut costs)?;
         Ok(sample.says_larger(costs[0]))
     }
 
     /// Encodes elements of this rank.
     fn encode_own(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
         let began = Instant::now();
-        let encoded = self.encoders.encode(&self.params, data, sizes)?;
-        self.encoding.add(encoded.bytes(), began);
+        let encoded = self.compression.encoders.encode(&self.sections.params, data, sizes)?;
+        self.compression.spent.add(encoded.bytes(), began);
         Ok(encoded)
     }
 
     /// Encodes this rank's elements, and finds where their bytes lie.
     fn encode(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<(Encoded, Partition), Failure> {
-        let encoded =
-            if self.team.has_deferred() { Ok(Encoded::default()) } else { self.encode_own(data, sizes) };
+        let encoded = if self.sections.team.has_deferred() {
+            Ok(Encoded::default())
+        } else {
+            self.encode_own(data, sizes)
+        };
         let (encoded, mine) = split(encoded);
-        self.must_agree = true;
-        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
+        self.sections.must_agree();
+        let bytes = self.sections.team.agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
 }

@@ -1,8 +1,8 @@
 //! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
-use super::WriterState;
+use super::{Sections, too_large};
 use crate::codec::VARRAY_CONVENTION;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::relay::Own;
@@ -20,12 +20,12 @@ use crate::storage::ParallelFile;
 const ENTRIES_PER_CHUNK: usize = 1024;
 
 /// The longest text before the entries or data of a section.
-pub(super) const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
+pub(in crate::file::writer) const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 
 /// Puts the text before the entries or data of a section in its place: the header, and at most two counts,
 /// each with its letter.
 #[inline(always)]
-pub(super) fn head<'a>(
+pub(in crate::file::writer) fn head<'a>(
     text: &'a mut [u8; LONGEST_HEAD],
     section: SectionType,
     user: &[u8],
@@ -41,21 +41,21 @@ pub(super) fn head<'a>(
 }
 
 /// This rank's elements of a section, by number and by bytes.
-pub(super) struct LocalElements<'a> {
+pub(in crate::file::writer) struct LocalElements<'a> {
     pub elements: Partition,
     pub bytes: Partition,
     /// The sizes to write before the data; none for a fixed size.
     pub entries: Option<&'a [u64]>,
 }
 
-impl WriterState {
-    pub(super) fn write_inline(
+impl Sections {
+    pub(in crate::file::writer) fn write_inline(
         &mut self,
         user: &[u8],
         is_owner: bool,
         data: &[u8; INLINE_BYTES],
     ) -> Result<(), Failure> {
-        let layout = Layout::inline(self.end).ok_or_else(too_large)?;
+        let layout = Layout::inline(self.progress.end()).ok_or_else(too_large)?;
         if !is_owner {
             return self.write_run(layout, layout.start, &[]);
         }
@@ -65,7 +65,7 @@ impl WriterState {
     }
 
     /// The inline section before a compressed block or array (paper, figure 6).
-    pub(super) fn write_size_note(
+    pub(in crate::file::writer) fn write_size_note(
         &mut self,
         convention: &[u8],
         is_owner: bool,
@@ -78,7 +78,7 @@ impl WriterState {
 
     /// Writes a block whose data the owner has in pieces.
     #[inline(always)]
-    pub(super) fn write_block(
+    pub(in crate::file::writer) fn write_block(
         &mut self,
         user: &[u8],
         is_owner: bool,
@@ -101,7 +101,7 @@ impl WriterState {
     }
 
     /// The array section before a compressed varray (paper, figure 7).
-    pub(super) fn write_sizes_note(
+    pub(in crate::file::writer) fn write_sizes_note(
         &mut self,
         layout: Layout,
         elements: Partition,
@@ -132,7 +132,7 @@ impl WriterState {
 
     /// The varray of encoded elements, the second section of a compressed array or varray.
     #[inline(never)]
-    pub(super) fn write_encoded(
+    pub(in crate::file::writer) fn write_encoded(
         &mut self,
         user: &[u8],
         layout: Layout,
@@ -148,7 +148,7 @@ impl WriterState {
     /// Writes an array or varray: the first owner of elements writes the header, too, and the last
     /// one the padding. A section without data belongs to the owners of its entries, or to rank 0.
     #[inline(always)]
-    pub(super) fn write_elements(
+    pub(in crate::file::writer) fn write_elements(
         &mut self,
         section: SectionType,
         user: &[u8],
@@ -171,10 +171,8 @@ impl WriterState {
             false => &[],
         };
         let offset = layout.data + local.bytes.offset;
-        if let (Some(sealer), Some(sizes), false) =
-            (&mut self.sealer, local.entries, self.team.has_deferred())
-        {
-            let noted = sealer.note_elements(local.elements, offset, sizes);
+        if let (Some(sizes), false) = (local.entries, self.team.has_deferred()) {
+            let noted = self.note_elements(local.elements, offset, sizes);
             self.tolerate(noted, ())?;
         }
         if let (None, Source::Contiguous(data)) = (local.entries, data) {
@@ -231,7 +229,7 @@ impl WriterState {
         }
         self.make_room(layout)?;
         if !self.team.has_deferred() {
-            let put = self.buffer.put(self.written, offset, pieces);
+            let put = self.buffer.put(self.progress.written(), offset, pieces);
             self.tolerate(put, ())?;
         }
         self.end_small(layout)
@@ -261,7 +259,7 @@ impl WriterState {
 
     /// Whether a section is written by some ranks of each node for all. All ranks know.
     #[inline(never)]
-    pub(super) fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
+    pub(in crate::file::writer) fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
         if self.is_small(layout) {
             return Ok(false);
         }
@@ -281,7 +279,7 @@ impl WriterState {
                 mine = mine.and(relay.write(&agreed, &mut self.file, *offset, own));
             }
         }
-        self.know();
+        self.progress.know();
         self.end_large(layout, mine, head)
     }
 
@@ -302,7 +300,7 @@ impl WriterState {
         let mut mine = Ok(());
         if !self.team.has_deferred() {
             let mut out = match small {
-                true => Outlet::Buffer(&mut self.buffer, self.written),
+                true => Outlet::Buffer(&mut self.buffer, self.progress.written()),
                 false => Outlet::Stage(Stage::new(&mut self.file)),
             };
             if small || self.team.is_alone() {
@@ -320,7 +318,7 @@ impl WriterState {
 
     /// Writes an array whose bytes this rank gets in parts, in so many rounds, in which all ranks take part: `next` appends
     /// those of a round. A round may leave an error of this rank for the next agreement.
-    pub(super) fn write_in_parts(
+    pub(in crate::file::writer) fn write_in_parts(
         &mut self,
         user: &[u8],
         layout: Layout,
@@ -369,196 +367,25 @@ impl WriterState {
         self.end_in_parts(layout, mine, head)
     }
 
-    /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
-    pub(super) fn end_in_parts(
-        &mut self,
-        layout: Layout,
-        mine: Result<()>,
-        head: &[u8],
-    ) -> Result<(), Failure> {
-        if !self.team.is_alone() {
-            return self.end_large(layout, mine, head);
-        }
-        let is_well = !self.team.has_deferred();
-        let mine =
-            mine.and_then(|()| if is_well { self.file.write_at(layout.start, &[head]) } else { Ok(()) });
-        self.end_large(layout, mine, &[])
-    }
-
     /// Whether a section is so small that it is buffered. All ranks know.
     #[inline(always)]
-    pub(super) fn is_small(&self, layout: Layout) -> bool {
+    pub(in crate::file::writer) fn is_small(&self, layout: Layout) -> bool {
         layout.bytes() <= self.small_bytes
     }
 
     /// Writes the buffered sections if a small one finds no room behind them.
     #[inline(always)]
     fn make_room(&mut self, layout: Layout) -> Result<(), Failure> {
-        if layout.end - self.written > self.buffer.room() {
+        if layout.end - self.progress.written() > self.buffer.room() {
             self.write_buffered()?;
             self.buffer.grow(&mut self.team, &self.params)?;
         }
         Ok(())
     }
-
-    /// A small section is buffered on this rank.
-    #[inline(always)]
-    fn end_small(&mut self, layout: Layout) -> Result<(), Failure> {
-        self.end = layout.end;
-        if std::mem::take(&mut self.must_agree) {
-            self.agree(Ok(()))?;
-        }
-        Ok(())
-    }
-
-    /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
-    /// are.
-    pub(super) fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
-        self.must_agree = false;
-        self.agree(mine)?;
-        self.end_agreed(layout, head);
-        Ok(())
-    }
-
-    /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
-    /// with its header.
-    pub(super) fn end_agreed(&mut self, layout: Layout, head: &[u8]) {
-        self.end = layout.end;
-        self.written = layout.end;
-        self.call_of_written = self.call_start;
-        self.held.hold(layout.start, head);
-        self.release();
-    }
-
-    /// Agrees that all is well. What was released before is then known to be in the file.
-    #[inline(never)]
-    fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
-        self.team.agree(mine)?;
-        self.know();
-        Ok(())
-    }
-
-    /// What was released is in the file on all ranks.
-    pub(super) fn know(&mut self) {
-        // A call may have several sections: of these all stay after an error, or none.
-        self.known = self.call_of_released.min(self.call_start);
-    }
-
-    /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
-    fn release(&mut self) {
-        if self.held.is_waiting() {
-            return;
-        }
-        self.held.release(&mut self.team, &mut self.file);
-        self.released = self.written;
-        self.call_of_released = self.call_of_written;
-    }
-
-    /// Writes the buffered sections. An error is kept for the next agreement.
-    fn write_buffered(&mut self) -> Result<(), Failure> {
-        if self.written < self.end {
-            let region = self.written..self.end;
-            self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
-            self.know();
-            if !self.held.is_waiting() {
-                self.released = self.written;
-                self.call_of_released = self.call_of_written;
-            }
-            self.written = self.end;
-            self.call_of_written = self.call_start;
-            if self.team.is_alone() && !self.buffer.has_failed() && !self.held.is_waiting() {
-                self.released = self.written;
-                self.call_of_released = self.call_of_written;
-                self.know();
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes on this rank everything that is buffered, before an agreement that says so.
-    pub(super) fn write_all(&mut self) -> Result<(), Failure> {
-        self.write_buffered()?;
-        self.buffer.write_owed(&mut self.team, &mut self.file);
-        Ok(())
-    }
-
-    /// Writes everything, and agrees that it is in the file.
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        self.write_all()?;
-        let is_background = self.file.is_background();
-        if is_background {
-            self.catch_up();
-        } else if self.released < self.written && self.buffer.is_of_messages() && !self.team.has_deferred() {
-            // Rank 0 alone has written what is behind the text that it holds back, and needs no agreement to know that it could.
-            self.release();
-        }
-        self.agree(Ok(()))?;
-        if self.released < self.written && (is_background || !self.team.is_alone()) {
-            self.release();
-            self.catch_up();
-            self.agree(Ok(()))?;
-        }
-        self.held.wait(is_background);
-        Ok(())
-    }
-
-    /// Waits until the thread has written everything, if there is one. An error is kept for the next agreement, after which the
-    /// headers may follow.
-    fn catch_up(&mut self) {
-        let settled = self.file.settle();
-        self.team.defer(settled);
-        self.held.wait(false);
-    }
-
-    /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
-    /// written after all, unless the error is one of storage or communication; and the file ends behind the last
-    /// section that is whole.
-    pub(super) fn end_after_error(&mut self, error: &Error) {
-        let end = if self.team.is_alone() {
-            self.end = self.call_start;
-            let is_written =
-                !self.buffer.has_failed() && self.write_all().is_ok() && !self.buffer.has_failed();
-            let is_written = is_written && self.file.settle().is_ok();
-            if is_written { self.end } else { self.known }
-        } else {
-            self.common_end(error).unwrap_or(self.known)
-        };
-        let end = if self.params.mark_incomplete && self.kept > 0 { self.kept } else { end };
-        // What cannot be cut off has no header.
-        if !self.team.is_lost() {
-            let _ = self.file.truncate(end);
-        }
-    }
-
-    /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
-    fn common_end(&mut self, error: &Error) -> Option<u64> {
-        self.buffer.write_owed(&mut self.team, &mut self.file);
-        let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
-        // No rank's thread may still write where the file is cut.
-        let is_fine = self.file.settle().is_ok() && is_fine;
-        self.held.wait(false);
-        if !self.team.all_after_error(is_fine) {
-            return None;
-        }
-        let end = self.team.common_end_after_error()?.max(self.known);
-        let mut is_written = true;
-        if self.written < end {
-            let region = self.written..end;
-            let Self { buffer, team, file, held, .. } = self;
-            is_written = buffer.write_after_error(team, file, held, region);
-            is_written = file.settle().is_ok() && is_written;
-        }
-        if !self.team.all_after_error(is_written) {
-            return None;
-        }
-        self.release();
-        let is_released = self.file.settle().is_ok() && !self.held.has_failed();
-        self.team.all_after_error(is_released).then_some(end)
-    }
 }
 
 /// Writes entries of sizes from `offset`, a bounded number at a time.
-pub(super) fn put_entries(
+pub(in crate::file::writer) fn put_entries(
     out: &mut Outlet<'_>,
     mut offset: u64,
     format: &CountFormat,
@@ -572,9 +399,4 @@ pub(super) fn put_entries(
         offset += text.len() as u64;
     }
     Ok(())
-}
-
-/// A section that would end beyond 63 bits.
-pub(super) fn too_large() -> Error {
-    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
 }

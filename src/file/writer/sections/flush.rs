@@ -1,0 +1,201 @@
+//! When what is buffered and what is held back gets into the file, and where the file ends after an error.
+
+use super::Sections;
+use crate::error::{Error, Result};
+use crate::file::team::Failure;
+use crate::format::layout::Layout;
+use crate::storage::ParallelFile;
+
+impl Sections {
+    /// A small section is buffered on this rank.
+    #[inline(always)]
+    pub(super) fn end_small(&mut self, layout: Layout) -> Result<(), Failure> {
+        self.progress.extend(layout.end);
+        if std::mem::take(&mut self.must_agree) {
+            self.agree(Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
+    /// are.
+    pub(in crate::file::writer) fn end_large(
+        &mut self,
+        layout: Layout,
+        mine: Result<()>,
+        head: &[u8],
+    ) -> Result<(), Failure> {
+        self.must_agree = false;
+        self.agree(mine)?;
+        self.end_agreed(layout, head);
+        Ok(())
+    }
+
+    /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
+    pub(in crate::file::writer) fn end_in_parts(
+        &mut self,
+        layout: Layout,
+        mine: Result<()>,
+        head: &[u8],
+    ) -> Result<(), Failure> {
+        if !self.team.is_alone() {
+            return self.end_large(layout, mine, head);
+        }
+        let is_well = !self.team.has_deferred();
+        let mine =
+            mine.and_then(|()| if is_well { self.file.write_at(layout.start, &[head]) } else { Ok(()) });
+        self.end_large(layout, mine, &[])
+    }
+
+    /// Ends a section whose data were written [ahead](Self::ahead), after an agreement that they are in the file.
+    pub(in crate::file::writer) fn end_ahead(
+        &mut self,
+        layout: Layout,
+        head: &[u8],
+        padding: &[u8],
+    ) -> Result<(), Failure> {
+        if self.team.rank() > 0 {
+            self.end_agreed(layout, &[]);
+            return Ok(());
+        }
+        let mine = self.file.write_at(layout.padding(), &[padding]);
+        if self.team.is_alone() {
+            return self.end_in_parts(layout, mine, head);
+        }
+        // The header follows only the padding. An error is one of the next agreement.
+        self.end_agreed(layout, if mine.is_ok() { head } else { &[] });
+        self.team.defer(mine);
+        Ok(())
+    }
+
+    /// What was released is in the file on all ranks, after an agreement.
+    pub(in crate::file::writer) fn know(&mut self) {
+        self.progress.know();
+    }
+
+    /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
+    /// with its header.
+    pub(in crate::file::writer) fn end_agreed(&mut self, layout: Layout, head: &[u8]) {
+        self.progress.extend(layout.end);
+        self.progress.write_rest();
+        self.held.hold(layout.start, head);
+        self.release();
+    }
+
+    /// Agrees that all is well. What was released before is then known to be in the file.
+    #[inline(never)]
+    fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
+        self.team.agree(mine)?;
+        self.progress.know();
+        Ok(())
+    }
+
+    /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
+    fn release(&mut self) {
+        if self.held.is_waiting() {
+            return;
+        }
+        self.held.release(&mut self.team, &mut self.file);
+        self.progress.release();
+    }
+
+    /// Writes the buffered sections. An error is kept for the next agreement.
+    pub(super) fn write_buffered(&mut self) -> Result<(), Failure> {
+        let region = self.progress.buffered();
+        if !region.is_empty() {
+            self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
+            self.progress.know();
+            if !self.held.is_waiting() {
+                self.progress.release();
+            }
+            self.progress.write_rest();
+            if self.team.is_alone() && !self.buffer.has_failed() && !self.held.is_waiting() {
+                self.progress.release();
+                self.progress.know();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes on this rank everything that is buffered, before an agreement that says so.
+    pub(in crate::file::writer) fn write_all(&mut self) -> Result<(), Failure> {
+        self.write_buffered()?;
+        self.buffer.write_owed(&mut self.team, &mut self.file);
+        Ok(())
+    }
+
+    /// Writes everything, and agrees that it is in the file.
+    pub(in crate::file::writer) fn flush(&mut self) -> Result<(), Failure> {
+        self.write_all()?;
+        let is_background = self.file.is_background();
+        if is_background {
+            self.catch_up();
+        } else if self.progress.has_held() && self.buffer.is_of_messages() && !self.team.has_deferred() {
+            // Rank 0 alone has written what is behind the text that it holds back, and needs no agreement to know that it could.
+            self.release();
+        }
+        self.agree(Ok(()))?;
+        if self.progress.has_held() && (is_background || !self.team.is_alone()) {
+            self.release();
+            self.catch_up();
+            self.agree(Ok(()))?;
+        }
+        self.held.wait(is_background);
+        Ok(())
+    }
+
+    /// Waits until the thread has written everything, if there is one. An error is kept for the next agreement, after which the
+    /// headers may follow.
+    fn catch_up(&mut self) {
+        let settled = self.file.settle();
+        self.team.defer(settled);
+        self.held.wait(false);
+    }
+
+    /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
+    /// written after all, unless the error is one of storage or communication; and the file ends behind the last
+    /// section that is whole.
+    pub(in crate::file::writer) fn end_after_error(&mut self, error: &Error) {
+        let end = if self.team.is_alone() {
+            let start = self.progress.give_up_call();
+            let is_written =
+                !self.buffer.has_failed() && self.write_all().is_ok() && !self.buffer.has_failed();
+            let is_written = is_written && self.file.settle().is_ok();
+            if is_written { start } else { self.progress.known() }
+        } else {
+            self.common_end(error).unwrap_or(self.progress.known())
+        };
+        let kept = if self.params.mark_incomplete { self.progress.kept() } else { None };
+        let end = kept.unwrap_or(end);
+        // What cannot be cut off has no header.
+        if !self.team.is_lost() {
+            let _ = self.file.truncate(end);
+        }
+    }
+
+    /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
+    fn common_end(&mut self, error: &Error) -> Option<u64> {
+        self.buffer.write_owed(&mut self.team, &mut self.file);
+        let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
+        // No rank's thread may still write where the file is cut.
+        let is_fine = self.file.settle().is_ok() && is_fine;
+        self.held.wait(false);
+        if !self.team.all_after_error(is_fine) {
+            return None;
+        }
+        let end = self.team.common_end_after_error()?.max(self.progress.known());
+        let mut is_written = true;
+        if self.progress.written() < end {
+            let region = self.progress.written()..end;
+            let Self { buffer, team, file, held, .. } = self;
+            is_written = buffer.write_after_error(team, file, held, region);
+            is_written = file.settle().is_ok() && is_written;
+        }
+        if !self.team.all_after_error(is_written) {
+            return None;
+        }
+        self.release();
+        let is_released = self.file.settle().is_ok() && !self.held.has_failed();
+        self.team.all_after_error(is_released).then_some(end)
+    }
+}

@@ -1,0 +1,277 @@
+//! The sections of a file, one behind the other: how their bytes get there, and how far the file is.
+
+mod flush;
+mod output;
+mod progress;
+mod tail;
+mod together;
+
+pub(super) use output::{LONGEST_HEAD, LocalElements, head};
+pub(super) use tail::Tail;
+pub(super) use together::{Behind, Block};
+
+use super::sealing::Sealer;
+use crate::error::{Error, Result};
+use crate::file::buffer::SectionBuffer;
+use crate::file::held::Held;
+use crate::file::params::Params;
+use crate::file::relay::Route;
+use crate::file::sums::{Run, SummedFile, Unsummed};
+use crate::file::team::{Failure, Team};
+use crate::format::header::SectionType;
+use crate::parallel::Partition;
+use crate::storage::ParallelFile;
+use crate::storage::lent::Lent;
+use crate::storage::queue::{Queue, Times};
+use progress::Progress;
+
+/// The file and the ranks that write it, section by section.
+///
+/// A call describes a section ([`Self::describe`]), writes it, and ends with [`Self::end_call`]; [`Self::end_section`] is between the sections
+/// of one call.
+pub(super) struct Sections {
+    pub team: Team,
+    pub params: Params,
+    file: Queue<SummedFile>,
+    progress: Progress,
+    /// The most bytes of a section that is buffered.
+    small_bytes: u64,
+    /// Whether one rank alone may have failed since the last agreement: the call must end with one.
+    must_agree: bool,
+    buffer: SectionBuffer,
+    route: Route,
+    held: Held,
+    /// The contents of the next seal, if the file is sealed.
+    sealer: Option<Sealer>,
+}
+
+impl Sections {
+    /// The next section of the file begins at `end`; after an error the file ends at `kept`, if that is not 0.
+    pub fn new(
+        mut team: Team,
+        params: Params,
+        file: SummedFile,
+        sealer: Option<Sealer>,
+        [end, kept]: [u64; 2],
+    ) -> Self {
+        team.mark(end);
+        let file = Queue::new(file, params.background_bytes);
+        let mut held = Held::default();
+        held.wait(file.is_background());
+        Self {
+            buffer: SectionBuffer::new(&mut team, &params),
+            route: Route::default(),
+            held,
+            small_bytes: params.small_bytes(team.size()) as u64,
+            progress: Progress::new(end, kept),
+            must_agree: false,
+            team,
+            params,
+            file,
+            sealer,
+        }
+    }
+
+    /// Offset of the next section.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.progress.end()
+    }
+
+    /// Whether the file gets a seal.
+    #[inline]
+    pub fn is_sealed(&self) -> bool {
+        self.sealer.is_some()
+    }
+
+    /// Whether nothing was done since the last call but to note arguments, of which the file had so many changes then. For a rank that is alone.
+    pub fn is_as_before(&self, changes: u64) -> bool {
+        self.progress.is_between_calls()
+            && self.file.changes() == changes
+            && (self.small_bytes == 0 || !self.buffer.is_of_messages())
+    }
+
+    /// How often the file was changed.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.file.changes()
+    }
+
+    /// Whether a part of the file ends here after an error, whatever was written behind it.
+    pub fn is_kept(&self) -> bool {
+        self.progress.kept().is_some()
+    }
+
+    /// The value, if this rank has no error; else `instead`, and the error is kept for the next
+    /// agreement. A rank that is alone returns it at once.
+    #[inline(always)]
+    pub fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) if self.team.is_alone() => Err(Failure::Mine(error)),
+            Err(error) => {
+                self.team.defer(Err(error));
+                Ok(instead)
+            }
+        }
+    }
+
+    /// One rank alone may fail from now on: this call ends with an agreement, even of a small section.
+    pub fn must_agree(&mut self) {
+        self.must_agree = true;
+    }
+
+    /// Notes what the section is that is written now, if there will be a seal.
+    #[inline(always)]
+    pub fn describe(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
+        if self.file.is_background() {
+            self.file.label(self.progress.end(), user);
+        }
+        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_section(section, user, count, size))
+    }
+
+    /// Notes the entries that are data of the section that is written now, if that is the first of a compressed pair.
+    #[inline(always)]
+    pub fn note_first_half(&mut self, data: &[u8]) -> Result<()> {
+        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_first_half(data))
+    }
+
+    /// The section that is written now is a compressed pair.
+    pub fn describe_as_compressed(&mut self) {
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_compressed();
+        }
+    }
+
+    /// Notes the sizes of elements of this rank, the first of which is at this offset of the file.
+    #[inline]
+    pub fn note_elements(&mut self, elements: Partition, offset: u64, sizes: &[u64]) -> Result<()> {
+        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_elements(elements, offset, sizes))
+    }
+
+    /// The bytes of all elements of the varray that is written now, before compression.
+    pub fn note_size(&mut self, bytes: u64) {
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_size(bytes);
+        }
+    }
+
+    /// As [`Self::note_size`], of a varray that is not compressed now: as the second section of a pair it may be so already.
+    pub fn note_plain_size(&mut self, bytes: u64) {
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_plain_size(bytes);
+        }
+    }
+
+    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
+    #[inline(always)]
+    pub fn end_call(&mut self) -> Result<(), Failure> {
+        if let Some(sealer) = &mut self.sealer {
+            if sealer.end_half() {
+                return Ok(());
+            }
+            let noted = self.note_row();
+            self.tolerate(noted, ())?;
+        }
+        self.progress.end_call();
+        self.team.mark(self.progress.end());
+        Ok(())
+    }
+
+    /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
+    pub fn end_section(&mut self) -> Result<(), Failure> {
+        if self.sealer.is_some() {
+            let noted = self.note_row();
+            self.tolerate(noted, ())?;
+        }
+        self.progress.end_section();
+        Ok(())
+    }
+
+    /// Notes the section that was written last.
+    #[inline(never)]
+    fn note_row(&mut self) -> Result<()> {
+        let Some(sealer) = &mut self.sealer else { return Ok(()) };
+        sealer.end_section(self.progress.section(), self.team.rank() == 0)?;
+        self.file.end_section(self.progress.end())
+    }
+
+    /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
+    pub fn seal(&mut self, sync: bool) -> Result<(), Failure> {
+        if let Some(sealer) = &self.sealer {
+            sealer.check_whole()?;
+        }
+        self.flush()?;
+        // After the flush, all is written.
+        let file = self.file.now()?;
+        if let Some(sealer) = &mut self.sealer
+            && file.sums().is_some_and(|sums| sums.count() > 0)
+        {
+            let (start, style) = (self.progress.end(), self.params.line_break);
+            let end = sealer.seal(&mut self.team, file, start, style, sync)?;
+            self.progress.seal(end);
+            self.team.mark(end);
+        }
+        if sync { self.sync() } else { Ok(()) }
+    }
+
+    /// Brings what was written to stable storage.
+    pub fn sync(&mut self) -> Result<(), Failure> {
+        let synced = self.file.sync();
+        self.team.agree(synced)?;
+        Ok(())
+    }
+
+    /// As [`Self::sync`], but the thread does it, if there is one: the error is one of a later call.
+    pub fn sync_ahead(&mut self) {
+        let ahead = self.file.sync_ahead();
+        self.team.defer(ahead);
+    }
+
+    /// Whether this rank has written all that was passed.
+    pub fn is_settled(&self) -> bool {
+        self.file.is_settled()
+    }
+
+    /// What the writes of this rank took.
+    pub fn times(&self) -> Times {
+        self.file.times()
+    }
+
+    /// Lends memory to the thread, if that is wanted, until nothing is lent.
+    pub fn lend(&mut self, lent: Option<Lent>) {
+        self.file.lend(lent.filter(|_| self.params.lend));
+    }
+
+    /// The file behind its sections, for bytes that are summed up elsewhere.
+    pub fn ahead(&mut self) -> Unsummed<'_> {
+        self.file.unsummed()
+    }
+
+    /// Adds the checksum of bytes that were written [ahead](Self::ahead). An error is kept for the next agreement.
+    pub fn add_run(&mut self, run: Run) {
+        let added = self.file.run(move |file| {
+            file.sums().into_iter().for_each(|sums| sums.add_run(run));
+            Ok(())
+        });
+        self.team.defer(added);
+    }
+
+    /// The ranks and the file, of which nothing more is written, and where it ends.
+    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>, Params, u64) {
+        (self.team, Box::new(self.file), self.params, self.progress.end())
+    }
+
+    /// Leaves what the ranks share as it is: giving it back takes all of them.
+    pub fn leak_shared(self) {
+        let Self { team, buffer, route, .. } = self;
+        if !team.is_alone() {
+            std::mem::forget((team, buffer, route));
+        }
+    }
+}
+
+/// A section that would end beyond 63 bits.
+pub(super) fn too_large() -> Error {
+    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
+}
