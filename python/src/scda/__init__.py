@@ -13,6 +13,7 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 from typing import TYPE_CHECKING, Any
 
 from . import _errors
+from ._commands import Answer, Picture, check, diff, export, import_, plot, vtk
 from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ._zarr import ZarrStore
 
 __all__ = [
+    "Answer",
     "Attributes",
     "CommitRequest",
     "Dataset",
@@ -37,6 +39,7 @@ __all__ = [
     "Forest",
     "Group",
     "Patches",
+    "Picture",
     "Records",
     "Section",
     "Sections",
@@ -46,13 +49,19 @@ __all__ = [
     "Writer",
     "__version__",
     "append",
+    "check",
     "create",
+    "diff",
+    "export",
     "forests",
+    "import_",
     "mesh_checksum",
     "open",
     "patch_meshes",
+    "plot",
     "references",
     "verify",
+    "vtk",
 ]
 __all__ += _errors.__all__
 

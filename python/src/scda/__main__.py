@@ -7,12 +7,11 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import warnings
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
-from . import Error, __version__, _errors, _vtk, references
+from . import Error, __version__, _commands, _errors, references
+from ._commands import Trouble, check_free, new_file
 from ._progress import Progress
 
 # Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
@@ -25,36 +24,12 @@ _INVALID = (
 )
 
 
-_HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
-_NETCDF_ENDINGS = (".nc", ".nc4")
 # What a command may want that is not installed with the package.
 _EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
 
 
-class Trouble(Exception):
-    """What ends a command, in words."""
-
-
 class Incomplete(Exception):
     """What a command has done, though not all of it."""
-
-
-def _check_free(path: str, force: bool, source: str) -> None:
-    if not force and os.path.lexists(path):
-        raise Trouble(f"{path}: the file exists; --force replaces it")
-    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-        raise Trouble(f"{path}: is the file to read itself")
-
-
-@contextmanager
-def new_file(path: str, force: bool, source: str) -> Iterator[str]:
-    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that no other
-    process writes to."""
-    _check_free(path, force, source)
-    with tempfile.TemporaryDirectory(prefix=".scda-", dir=os.path.dirname(path) or ".") as folder:
-        part = os.path.join(folder, "part")
-        yield part
-        os.replace(part, path)
 
 
 def refs(arguments: argparse.Namespace) -> None:
@@ -70,34 +45,16 @@ def refs(arguments: argparse.Namespace) -> None:
 
 
 def vtk(arguments: argparse.Namespace) -> None:
-    out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
-    with new_file(out, arguments.force, arguments.file) as part:
-        lines, left_out = _vtk.write(
-            arguments.file,
-            out,
-            part,
-            copy=arguments.copy,
-            absolute=arguments.absolute,
-            relative=arguments.relative,
-            fields=arguments.field,
-            group=arguments.group,
-        )
+    options = {name: getattr(arguments, name) for name in ("copy", "absolute", "relative", "field", "group", "force")}
+    lines, left_out = _commands.vtk(arguments.file, arguments.output, **options)
     print("\n".join(map(_visible, lines)))
     for what in left_out:
         _tell(f"{arguments.file}: left out: {what}")
 
 
 def export(arguments: argparse.Namespace) -> None:
-    from ._export import export as write
-
-    ending = os.path.splitext(arguments.out)[1].lower()
-    if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
-        expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
-        raise Trouble(f"{arguments.out}: found a name that ends with {ending!r}, expected one of {expected}")
-    with new_file(arguments.out, arguments.force, arguments.file) as part, Progress(arguments.file) as progress:
-        netcdf = ending in _NETCDF_ENDINGS
-        how = {"netcdf": netcdf, "blosc": arguments.blosc}
-        left_out = write(arguments.file, part, **how, without=arguments.without, progress=progress)
+    options = {name: getattr(arguments, name) for name in ("without", "blosc", "force")}
+    left_out = _commands.export(arguments.file, arguments.out, **options, progress=Progress(arguments.file))
     if left_out:
         _tell(f"{arguments.file}: {left_out} sections that belong to no dataset are left out")
 
@@ -105,7 +62,7 @@ def export(arguments: argparse.Namespace) -> None:
 def import_file(arguments: argparse.Namespace) -> None:
     from ._import import convert
 
-    _check_free(arguments.out, arguments.force, arguments.file)
+    check_free(arguments.out, arguments.force, arguments.file)
     with Progress(arguments.file) as progress:
         left_out = convert(
             arguments.file,

@@ -59,6 +59,35 @@ class Progress:
         sys.stderr.flush()
 
 
+class _Bar(Progress):
+    """A bar of tqdm, also in notebooks."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        from tqdm.auto import tqdm
+
+        self._made = tqdm(desc=self._what, unit="B", unit_scale=True, delay=_PATIENCE)
+
+    def add(self, number: int) -> None:
+        if self._made.total != (self.total or None):
+            self._made.total = self.total or None
+        self._made.update(number)
+
+    def clear(self) -> None:
+        self._made.clear()
+
+    def __exit__(self, *_: Any) -> None:
+        self._made.close()
+
+
+def bar(what: str) -> Progress:
+    """A bar of tqdm if that is installed; else a line on a terminal."""
+    try:
+        return _Bar(what)
+    except ModuleNotFoundError:
+        return Progress(what)
+
+
 def _cut(line: str, columns: int) -> str:
     """Text of no more columns, without its beginning if need be: the end tells more."""
     width = 0

@@ -1,0 +1,231 @@
+"""What the command ``scda`` does, as functions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional, Sequence
+
+from ._progress import Progress, bar
+
+# The environment variable that names the command, where it is not in the path.
+_VARIABLE = "SCDA_COMMAND"
+
+
+class Trouble(ValueError):
+    """What ends a command, in words."""
+
+
+class Answer:
+    """What a command answers: true if it is yes. ``text`` is what the command prints."""
+
+    def __init__(self, is_yes: bool, text: str) -> None:
+        self._is_yes = is_yes
+        self.text = text
+
+    def __bool__(self) -> bool:
+        return self._is_yes
+
+    def __repr__(self) -> str:
+        return f"{self._is_yes}: {self.text}" if self.text else str(self._is_yes)
+
+
+class Picture:
+    """A picture as SVG, which notebooks show."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def check(*paths: Any, **options: Any) -> Answer:
+    """Whether files are valid, as ``scda check`` says: what is damaged where, in the text of the answer.
+
+    Runs the command ``scda`` of the library, which pip does not install: that in the path, or the one that the environment
+    variable SCDA_COMMAND names.
+
+    Args:
+        paths: the files.
+        options: those of the command, such as ``strict=True``.
+    """
+    return _ask("check", paths, options)
+
+
+def diff(a: Any, b: Any, **options: Any) -> Answer:
+    """Whether two files hold the same, as ``scda diff`` says: the differences are the text of the answer. Runs the command, as
+    :func:`check` does.
+
+    Args:
+        a, b: the files.
+        options: those of the command, such as ``rtol=1e-6``.
+    """
+    return _ask("diff", (a, b), options)
+
+
+def plot(path: Any, name: str, out: Any = None, **options: Any) -> Optional[Picture]:
+    """Draws a dataset or a mesh, as ``scda plot`` does. Runs the command, as :func:`check` does.
+
+    Args:
+        path: the file.
+        name: the dataset, or the group of a mesh.
+        out: the picture, a file that ends in .png or .svg. None: it is returned, and shown in a notebook.
+        options: those of the command, such as ``record=-1``, ``box="0:10,3"``, ``log=True``.
+    """
+    if out is not None:
+        _run("plot", (path, name), {**options, "output": os.fspath(out)})
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        svg = os.path.join(folder, "picture.svg")
+        _run("plot", (path, name), {**options, "output": svg})
+        with open(svg, encoding="utf-8") as drawn:
+            return Picture(drawn.read())
+
+
+def vtk(
+    path: Any,
+    out: Any = None,
+    *,
+    copy: bool = False,
+    absolute: bool = False,
+    relative: bool = False,
+    field: Optional[Sequence[str]] = None,
+    group: Optional[str] = None,
+    force: bool = False,
+) -> tuple[list[str], list[str]]:
+    """Writes a VTKHDF file, by which ParaView and others show a file, as ``scda vtk`` does. Needs h5py.
+
+    Args:
+        path: the file.
+        out: the new file. None: the name of the file with the ending .vtkhdf.
+        copy, absolute, relative: whether all data are copied; or stay in the file, to which the new one refers by its absolute
+            path, or by its path from the folder of ``out``. None of them: the first for at most 64 MiB, else the second.
+        field: only these fields.
+        group: the forest, the mesh, or the group with the datasets of a grid.
+        force: whether a file that exists is replaced.
+
+    Returns:
+        Lines that say what was done, and what was left out.
+    """
+    from . import _vtk
+
+    source = os.fspath(path)
+    new = f"{os.path.splitext(source)[0]}.vtkhdf" if out is None else os.fspath(out)
+    how = {"copy": copy, "absolute": absolute, "relative": relative}
+    with new_file(new, force, source) as part:
+        return _vtk.write(source, new, part, **how, fields=field, group=group)
+
+
+_HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
+_NETCDF_ENDINGS = (".nc", ".nc4")
+
+
+def export(
+    path: Any,
+    out: Any,
+    *,
+    without: Sequence[str] = (),
+    blosc: bool = False,
+    force: bool = False,
+    progress: Optional[Progress] = None,
+) -> int:
+    """Writes the datasets to an HDF5 or NetCDF file, as ``scda export`` does. Needs h5py.
+
+    Args:
+        path: the file.
+        out: the new file: .h5 is HDF5, .nc NetCDF-4.
+        without: names to leave out, which may be patterns.
+        blosc: whether chunks by zstd and lz4 are copied as they are, for readers with HDF5's filter 32001; else they are
+            deflated.
+        force: whether a file that exists is replaced.
+        progress: for the command. None: a bar of tqdm, if that is installed.
+
+    Returns:
+        How many sections are left out, because they belong to no dataset.
+    """
+    from ._export import export as write
+
+    source, new = os.fspath(path), os.fspath(out)
+    ending = os.path.splitext(new)[1].lower()
+    if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
+        expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
+        raise Trouble(f"{new}: found a name that ends with {ending!r}, expected one of {expected}")
+    how = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "without": without}
+    with new_file(new, force, source) as part, progress or bar(source) as shown:
+        return write(source, part, **how, progress=shown)
+
+
+def import_(
+    path: Any, out: Any, *, without: Sequence[str] = (), strict: bool = False, seal: bool = True, force: bool = False
+) -> list[str]:
+    """Makes a file from one of HDF5, NetCDF, NumPy (.npz) or AMReX, as ``scda import`` does. Of the first two needs h5py.
+
+    Args:
+        path: the file to read.
+        out: the new file.
+        without: names to leave out, which may be patterns.
+        strict: whether what a scda file has no place for is an error; else it is left out.
+        seal: whether the new file is sealed.
+        force: whether a file that exists is replaced.
+
+    Returns:
+        What was left out, a line each.
+    """
+    from ._import import convert
+
+    source, new, lines = os.fspath(path), os.fspath(out), []  # type: ignore[var-annotated]
+    check_free(new, force, source)
+    with bar(source) as progress:
+        how = {"seal": seal, "without": without, "strict": strict}
+        convert(source, new, **how, tell=lines.append, progress=progress)
+    return lines
+
+
+def check_free(path: str, force: bool, source: str) -> None:
+    """An error if a file must not be written."""
+    if not force and os.path.lexists(path):
+        raise Trouble(f"{path}: the file exists; --force replaces it")
+    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        raise Trouble(f"{path}: is the file to read itself")
+
+
+@contextmanager
+def new_file(path: str, force: bool, source: str) -> Iterator[str]:
+    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that no other
+    process writes to."""
+    check_free(path, force, source)
+    with tempfile.TemporaryDirectory(prefix=".scda-", dir=os.path.dirname(path) or ".") as folder:
+        part = os.path.join(folder, "part")
+        yield part
+        os.replace(part, path)
+
+
+def _ask(command: str, paths: Sequence[Any], options: dict[str, Any]) -> Answer:
+    done = _run(command, paths, options, answers=(0, 1))
+    return Answer(done.returncode == 0, f"{done.stdout}{done.stderr}".strip())
+
+
+def _run(
+    command: str, paths: Sequence[Any], options: dict[str, Any], answers: Sequence[int] = (0,)
+) -> subprocess.CompletedProcess[str]:
+    program = os.environ.get(_VARIABLE) or shutil.which("scda")
+    if program is None:
+        what = "found no command scda, which comes with the library"
+        raise FileNotFoundError(f"scda.{command}: {what}; put it into the path, or its name into {_VARIABLE}")
+    arguments = [program, command]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(option)
+        elif value is not None and value is not False:
+            each = value if isinstance(value, (list, tuple)) else [value]
+            arguments += [f"{option}={one}" for one in each]
+    arguments += ["--", *map(os.fspath, paths)]
+    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode not in answers:
+        raise Trouble(done.stderr.strip() or f"scda {command}: exit code {done.returncode}")
+    return done
