@@ -3,7 +3,7 @@
 !
 !   fortran_datasets FOLDER
 program test_fortran_datasets
-  use, intrinsic :: iso_c_binding, only: c_bool
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_int, c_int64_t, c_loc, c_sizeof
   use, intrinsic :: iso_fortran_env, only: error_unit, int8, int16, int32, int64, real32, real64
 #ifndef SCDA_TEST_SERIAL
   use mpi_f08
@@ -39,6 +39,7 @@ program test_fortran_datasets
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
+  call structs(trim(folder) // "/fortran-datasets-structs.scda")
   call several(trim(folder) // "/fortran-datasets-each.scda", .false.)
   call several(trim(folder) // "/fortran-datasets-several.scda", .true.)
   if (rank == 0) then
@@ -636,6 +637,55 @@ contains
     call scda_read(f, "d", real_item, type=0, ierr=ierr)
     call expect(f, ierr, SCDA_ERR_ARG, "type: found one that items of type float32 cannot be taken for")
   end subroutine types
+
+  ! Structs: rank r writes 2 + r particles, all ranks read all, and some of their components in other types.
+  subroutine structs(filename)
+    character(*), intent(in) :: filename
+    type, bind(C) :: particle
+      real(c_double) :: x(3) = 0
+      character(kind=c_char) :: kind(3) = "?"
+      integer(c_int64_t) :: id = 0
+    end type particle
+    type, bind(C) :: point
+      integer(c_int) :: id = 0
+      real(c_float) :: x(3) = 0
+    end type point
+    type(scda_fcontext_t) :: f
+    type(particle), target :: mine(2 + rank)
+    type(particle), allocatable, target :: all_of_them(:)
+    type(point), target :: points(2)
+    type(scda_member_t) :: members(3), some(2)
+    integer :: i, first, total, ierr
+    logical :: found
+    first = sum([(2 + i, i = 0, rank - 1)])
+    total = sum([(2 + i, i = 0, ranks - 1)])
+    do i = 1, size(mine)
+      mine(i)%id = first + i
+      mine(i)%x = [1, 2, 3] * real(first + i, c_double)
+      mine(i)%kind = ["i", "o", "n"]
+    end do
+    members(1) = scda_member("x", SCDA_TYPE_FLOAT64, c_loc(mine(1)), c_loc(mine(1)%x), count=3)
+    members(2) = scda_member("kind", SCDA_TYPE_BYTES, c_loc(mine(1)), c_loc(mine(1)%kind), bytes=3_int64)
+    members(3) = scda_member("id", SCDA_TYPE_INT64, c_loc(mine(1)), c_loc(mine(1)%id))
+    call scda_fopen_write(f, comm, filename, "structs")
+    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(mine(1)), size(mine, kind=int64), members, &
+      & attributes=scda_json("what", "ions"))
+    call scda_fclose(f)
+    allocate(all_of_them(total))
+    call scda_fopen_read(f, comm, filename)
+    call scda_ffind_dataset(f, "particles", found)
+    call scda_read_structs(f, c_loc(all_of_them), c_sizeof(mine(1)), 1_int64, int(total, int64), members)
+    call require(found .and. all(all_of_them%id == [(i, i = 1, total)]), "all structs")
+    call require(all(abs(all_of_them(total)%x - [1, 2, 3] * total) < 0.1), "arrays in structs")
+    call require(all_of_them(1)%kind(3) == "n", "bytes in structs")
+    some(1) = scda_member("id", SCDA_TYPE_INT32, c_loc(points(1)), c_loc(points(1)%id))
+    some(2) = scda_member("x", SCDA_TYPE_FLOAT32, c_loc(points(1)), c_loc(points(1)%x), count=3)
+    call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total - 1, int64), 2_int64, some)
+    call require(all(points%id == [total - 1, total]), "some components")
+    call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
+    call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
+    call require(ierr == SCDA_ERR_ARG, "structs behind the end")
+  end subroutine structs
 
   ! Texts of any length: each rank writes two.
   subroutine texts(filename)

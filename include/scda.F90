@@ -85,6 +85,14 @@ module scda_implementation
     type(given_t), pointer :: before => null()
   end type given_t
 
+  !> A component of a type with bind(C), made by scda_member.
+  type, public :: scda_member_t
+    private
+    character(SCDA_NAME_BYTES) :: name = ""
+    integer :: type = 0, count = 1
+    integer(int64) :: offset = 0, bytes = 0
+  end type scda_member_t
+
   !> What scda_fread_datasets reads of a dataset, made by scda_request. It points to the data.
   type, public :: scda_request_t
     private
@@ -131,6 +139,7 @@ module scda_implementation
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
+  public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
 
@@ -1697,6 +1706,134 @@ contains
     if (found .and. present(d)) call copy_dataset(c, d)
     call finish(f, ierr)
   end subroutine scda_fread_dataset_header
+
+  !> A component, for scda_write_structs and scda_read_structs:
+  !> scda_member("x", SCDA_TYPE_FLOAT64, c_loc(p), c_loc(p%x), count=3). p is any variable of the type; count (1) is more for an array.
+  !> bytes are those of an item, for SCDA_TYPE_RAW and SCDA_TYPE_BYTES alone.
+  function scda_member(name, type, variable, component, count, bytes) result(member)
+    character(*), intent(in) :: name
+    integer, intent(in) :: type
+    type(c_ptr), intent(in) :: variable, component
+    integer, intent(in), optional :: count
+    integer(int64), intent(in), optional :: bytes
+    type(scda_member_t) :: member
+    member%name = name
+    member%type = type
+    member%offset = transfer(component, member%offset) - transfer(variable, member%offset)
+    if (present(count)) member%count = count
+    if (present(bytes)) member%bytes = bytes
+  end function scda_member
+
+  !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members, ierr,
+  !> attributes, layout). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
+  !> c_sizeof(p), and members what is written of it. The ranks add their counts up.
+  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, layout)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    type(c_ptr), intent(in) :: data
+    integer(c_size_t), intent(in) :: bytes
+    integer(int64), intent(in) :: count
+    type(scda_member_t), intent(in) :: members(:)
+    integer, intent(out), optional :: ierr
+    character(*), intent(in), optional :: attributes
+    integer, intent(in), optional :: layout
+    type(given_t), pointer :: given
+    type(c_partition_t) :: part
+    type(c_member_t), target :: list(size(members) + 1)
+    character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
+    integer :: i
+    logical :: fits
+    allocate(given)
+    call begin_dataset(given%d)
+    fits = .true.
+    if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
+    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found too many bytes, expected 1 to 58", fits)
+    if (count < 0) call refuse(f, "count: found " // decimal(count) // ", expected 0 or more", fits)
+    do i = 1, min(len_trim(name), SCDA_NAME_BYTES - 1)
+      given%d%name(i) = name(i:i)
+    end do
+    call refuse_held(f)
+    part = c_partition_local(f%handle, max(count, 0_int64), f%err)
+    if (f%err /= SCDA_SUCCESS) then
+      deallocate(given)
+      call finish(f, ierr)
+      return
+    end if
+    given%d%type = SCDA_TYPE_STRUCT
+    given%d%item_bytes = bytes
+    given%d%ndims = 1
+    given%d%shape(1) = part%total
+    given%d%layout = chosen(layout, SCDA_LAYOUT_CONTIGUOUS)
+    call list_members(members, list, names)
+    given%d%members = c_loc(list)
+    given%json = object_of(attributes)
+    if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
+    given%json = given%json // c_null_char
+    given%d%attributes = c_loc(given%json)
+    given%starts = [part%offset]
+    given%sizes = [part%count]
+    given%nboxes = merge(1_c_size_t, 0_c_size_t, fits)
+    if (count > 0) given%data = data
+    call write_now(f, given)
+    call finish(f, ierr)
+  end subroutine scda_write_structs
+
+  !> Reads structs of the dataset of one dimension that was found: call scda_read_structs(f, data, bytes, start, count, members, ierr).
+  !> data and bytes are as for scda_write_structs; start, from 1, is the first that is read. members are found by their names, and get
+  !> numbers of their own types.
+  subroutine scda_read_structs(f, data, bytes, start, count, members, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), intent(in) :: data
+    integer(c_size_t), intent(in) :: bytes
+    integer(int64), intent(in) :: start, count
+    type(scda_member_t), intent(in) :: members(:)
+    integer, intent(out), optional :: ierr
+    type(given_t), target :: given
+    type(c_member_t), target :: list(size(members) + 1)
+    character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
+    type(c_box_t) :: box(1)
+    integer(c_int) :: c_found, err
+    logical :: fits
+    call begin_dataset(given%d)
+    c_found = 0
+    fits = .true.
+    if (c_fcurrent_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
+      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+    else if (given%d%ndims /= 1) then
+      call refuse(f, "dataset: found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
+    end if
+    call list_members(members, list, names)
+    given%starts = [start - 1]
+    given%sizes = [count]
+    given%d%ndims = 1
+    given%nboxes = merge(1_c_size_t, 0_c_size_t, fits)
+    if (count > 0) given%data = data
+    call boxes_of(given, box(:given%nboxes))
+    box%type = SCDA_TYPE_STRUCT
+    box%item_bytes = bytes
+    box%members = c_loc(list)
+    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [given%nboxes], box, f%err)
+    call finish(f, ierr)
+  end subroutine scda_read_structs
+
+  ! Members as C takes them; the last one ends the list.
+  subroutine list_members(members, list, names)
+    type(scda_member_t), intent(in) :: members(:)
+    type(c_member_t), intent(out) :: list(:)
+    character(kind=c_char), intent(out), target :: names(:, :)
+    integer :: i, k
+    names = c_null_char
+    do i = 1, size(members)
+      do k = 1, len_trim(members(i)%name)
+        names(k, i) = members(i)%name(k:k)
+      end do
+      list(i)%name = c_loc(names(1, i))
+      list(i)%type = int(members(i)%type, c_int)
+      list(i)%count = int(members(i)%count, c_int)
+      list(i)%offset = members(i)%offset
+      list(i)%item_bytes = members(i)%bytes
+    end do
+  end subroutine list_members
 
   !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items, ierr, attributes, shape).
   !> Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number is not looked

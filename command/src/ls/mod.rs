@@ -231,12 +231,13 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -
     let shuffle = if dataset.shuffle { "shuffled, " } else { "" };
     let layout = match dataset.layout {
         Layout::Chunked { text, .. } => {
-            let how = if text { "as text".to_owned() } else { format!("by {}", dataset.codec) };
-            format!(
-                "in chunks of {}, {shuffle}{how}{}",
-                chunk_word(dataset),
-                if is_variable { String::new() } else { format!(": {ratio}") }
-            )
+            let how = match text {
+                true => "as text".to_owned(),
+                false if is_variable && dataset.level == Some(0) => "not compressed".to_owned(),
+                false => format!("by {}", dataset.codec),
+            };
+            let ratio = if is_variable { String::new() } else { format!(": {ratio}") };
+            format!("in chunks of {}, {shuffle}{how}{ratio}", chunk_word(dataset))
         }
         _ if row.section.decoded => format!("contiguous, compressed: {ratio}"),
         _ => "contiguous".to_owned(),

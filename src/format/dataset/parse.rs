@@ -108,6 +108,10 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
     }
     dataset.attributes = node.attributes()?;
     (dataset.codec, dataset.level, dataset.shuffle) = codecs.described();
+    if data_type.is_variable() && codecs.compressor().is_none() {
+        // Their chunks need not be compressed.
+        dataset.level = Some(0);
+    }
     // Numbers that do not fit each other are errors of the file.
     let of_file = |error: Error, offset| {
         let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };

@@ -24,6 +24,9 @@ fn texts_are_shown_checked_and_compared() {
         let text = place.scda(arguments).good().text().to_owned();
         assert!(text.contains("string") && text.contains("2x2"), "{text}");
     }
+    let details = place.scda("ls -l a.scda").good().text().to_owned();
+    assert!(details.contains("in chunks of 1x2, by zstd\n"), "{details}");
+    assert!(details.contains("in chunks of 2, not compressed\n"), "{details}");
     std::fs::rename(place.path("a.scda"), place.path("b.scda")).unwrap();
     make(&place, &format!("{}, {bytes}", NAMES.replace("Erde", "Mars")));
     let found = place.scda("diff b.scda a.scda").bad(1, "");
