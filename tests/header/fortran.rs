@@ -35,9 +35,9 @@ fn declaration(text: &str) -> (Kind<'_>, &str, Option<&str>) {
     };
     let name = text.rsplit([' ', '*']).next().unwrap();
     let before = text.strip_suffix(name).unwrap();
-    let words = before.split([' ', '*']).filter(|word| !["", "const", "struct"].contains(word));
+    let mut words = before.split([' ', '*']).filter(|word| !["", "const", "struct"].contains(word));
     let kind = Kind {
-        base: words.last().unwrap(),
+        base: words.next_back().unwrap(),
         pointers: before.matches('*').count(),
         is_const: before.trim_start().starts_with("const"),
     };

@@ -20,6 +20,8 @@ use crate::parallel::Partition;
 /// The most sizes of chunks that are read at once.
 const MOST_SIZES: u64 = 1024;
 
+/// So many bytes more than a chunk of items of variable length an element may have.
+const MOST_MORE: u64 = 1 << 16;
 /// A smaller chunk is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 17;
 /// The memory for larger chunks is not kept for those of the next dataset.
@@ -289,7 +291,7 @@ impl ReaderState {
         if stored.dataset.data_type.is_variable() {
             // Those of a compressed section are not among the bytes of the file.
             let fits = !current.decoded || can_expand(current.layout.data_bytes, bytes);
-            if bytes > MAX_CHUNK_BYTES || !fits {
+            if bytes > MAX_CHUNK_BYTES + MOST_MORE || !fits {
                 let message = format!("found {bytes} bytes, which cannot be a chunk");
                 return Err(part.damaged(chunk, at, &message));
             }

@@ -63,7 +63,7 @@ impl Stored {
         let (elements, layout) = match section_type {
             SectionType::Array if dataset.unsupported.is_some() => (Elements::Rows, Layout::Contiguous),
             SectionType::Varray if dataset.unsupported.is_some() => (Elements::Streams, binary),
-            SectionType::Array if codecs.changes_length() => {
+            SectionType::Array if codecs.changes_length() || dataset.data_type.is_variable() => {
                 return Err(wrong("found an array, expected a varray of encoded chunks".into()));
             }
             SectionType::Array if is_compressed && (count, size) == chunks => (Elements::Chunks, text),
@@ -234,6 +234,11 @@ mod tests {
                 (ErrorKind::Format, format!("dataset: {expected}"))
             );
         }
+        let mut names = Dataset::new("x", DataType::String, [5]);
+        names.layout = Layout::Chunked { shape: Some(vec![5]), text: false };
+        let text = of_dataset(&names, &Codecs::default()).unwrap();
+        let error = Stored::new(&mut Known::default(), text.as_bytes(), 1000, section(Array, 1, 20, true));
+        assert!(error.unwrap_err().to_string().ends_with("expected a varray of encoded chunks"));
         let text = b"{\"a\":1,\"a\":2}";
         let bad = Stored::new(&mut Known::default(), text, 1000, section(Array, 5, 12, false)).unwrap_err();
         assert_eq!(bad.offset(), Some(1009));
