@@ -2,6 +2,7 @@
 # sources, become plain text.
 set(scda_doc_folders docs/images c-examples fortran-examples python/examples)
 file(GLOB scda_doc_pages RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS docs/*.md)
+list(REMOVE_ITEM scda_doc_pages docs/SUMMARY.md) # the order of the site
 list(APPEND scda_doc_pages README.md CHANGELOG.md)
 set(scda_doc_files ${scda_doc_pages} LICENSE-MIT LICENSE-APACHE LICENSES-CRATES.txt docs)
 

@@ -40,6 +40,8 @@ builds)
   heading "The ABI"
   step abi 60 scripts/abi.sh
   sed 1d $folder/logs/abi.log
+  heading "A release, dry"
+  step release 120 scripts/release.sh --dry-run 99.0.0
   heading "Rust documentation"
   step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
   heading "Rust package"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """crates.py licences: the licences of all crates that are linked into the library, the command or the Python package: what
 LICENSES-CRATES.txt holds. crates.py licences --check: whether it does; --update: so that it does.
-crates.py sbom: the bill of materials of a release, as JSON of CycloneDX 1.5. crates.py version: that of Cargo.toml.
+crates.py sbom: the bill of materials of a release, as JSON of CycloneDX 1.5.
 
 Reads what cargo says of Cargo.lock; needs no network if the crates are there, as in the vendored archive.
 """
@@ -198,8 +198,6 @@ def main():
             print(f"{PAGE.name}: the licences of the crates of Cargo.lock")
         case ["sbom"]:
             sys.stdout.write(sbom())
-        case ["version"]:
-            print(tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"])
         case _:
             print(__doc__.strip(), file=sys.stderr)
             sys.exit(2)

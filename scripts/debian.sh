@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# debian.sh: builds the Debian packages of packaging/debian from the archive of scripts/dist.sh, without a network, installs them into a
-# folder of their own as dpkg does, with their dependencies checked, and uses them. Writes below target/debian only.
+# debian.sh [FOLDER]: builds the Debian packages of packaging/debian from the archive of scripts/dist.sh, without a network, installs them
+# into a folder of their own as dpkg does, with their dependencies checked, and uses them. Writes below target/debian, and copies the
+# packages to FOLDER.
 set -euo pipefail
 here=$(dirname -- "$0")
+copies=
+[ $# -eq 0 ] || { mkdir -p -- "$1" && copies=$(cd -- "$1" && pwd); }
 "$here/setup.sh" long
 . "$here/lib.sh"
 
@@ -12,7 +15,7 @@ mkdir -p $folder
 log=$root/$folder/log
 unpack_sources $folder
 cp -r packaging/debian $folder/sources/debian
-version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+version=$(scripts/version.py)
 grep -qF "libscda ($version-" packaging/debian/changelog || {
   echo "FAILED: packaging/debian/changelog does not begin with version $version" >&2
   exit 1
@@ -31,3 +34,4 @@ run 120 dpkg "--root=$there" --force-not-root --force-script-chrootless --no-tri
 heading "Debian: using them"
 run 1200 ffi-tests/consumers/run.sh "$there/usr"
 tail -n 1 "$log"
+[ -z "$copies" ] || cp $folder/*.deb "$copies"

@@ -12,7 +12,7 @@ folder=$(cd -- "$1" && pwd)
 . "$(dirname -- "$0")/lib.sh"
 
 [ -z "$(git status --porcelain)" ] || echo "There are changes that are not committed: they are not in the archive." >&2
-version=$(scripts/crates.py version)
+version=$(scripts/version.py)
 name=libscda-$version
 archive=$name-vendored.tar.gz
 work=$(mktemp -d)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# setup.sh demo|test|bench|python|long: installs what the demonstration, the tests, the benchmark, the tests of the Python package or the
-# long tests need and this machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
+# setup.sh demo|test|bench|python|long|wheels: installs what the demonstration, the tests, the benchmark, the tests of the Python package,
+# the long tests or the wheels need and this machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 case ${1-} in
-demo | test | bench | python) wanted=$1 ;;
+demo | test | bench | python | wheels) wanted=$1 ;;
 long) wanted=test ;;
 *)
-  echo "usage: $0 demo|test|bench|python|long" >&2
+  echo "usage: $0 demo|test|bench|python|long|wheels" >&2
   exit 2
   ;;
 esac
@@ -33,12 +33,18 @@ has_python() { "$(system_python)" -c "import $1"; }
 has_libclang() { [ -n "${LIBCLANG_PATH-}" ] || ls -d /usr/lib*/libclang.so /usr/lib*/*/libclang.so /usr/lib*/*/lib*/libclang.so 2>/dev/null | grep -q .; }
 
 need gcc "compiles and links C" command -v gcc
-need cmake "builds and installs the library" command -v cmake
-need ninja-build "runs the build for cmake" command -v ninja
-need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
-need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
-need libclang-dev "reads mpi.h for the Rust core" has_libclang
-[ "$wanted" = bench ] || need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
+if [ "$wanted" = wheels ]; then
+  need python3-venv "holds the tools that make wheels" has_python ensurepip
+  need qemu-user-static "runs what is made for another processor" command -v qemu-aarch64-static
+  need git "makes the archive of the sources" command -v git
+else
+  need cmake "builds and installs the library" command -v cmake
+  need ninja-build "runs the build for cmake" command -v ninja
+  need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
+  need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
+  need libclang-dev "reads mpi.h for the Rust core" has_libclang
+  [ "$wanted" = bench ] || need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
+fi
 if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
   need libmpich-dev "MPICH, to build with" mpicc_of mpich
   need mpich "MPICH, to run with" has_mpiexec mpich

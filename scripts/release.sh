@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# release.sh [--dry-run] VERSION: makes a release of the last commit. In a fresh clone, target/release-VERSION, it changes the version,
+# runs all tests, commits and tags, and makes what is published, in target/release-VERSION/publish: the archive, wheels, Debian packages,
+# the site, the bill of materials, checksums and notes. Then the commit and the tag come into this repository; nothing is uploaded.
+# --dry-run stops before the tests and what takes long, and leaves nothing behind.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+dry=
+[ "${1-}" != --dry-run ] || { dry=yes && shift; }
+if [ $# -ne 1 ]; then
+  echo "usage: $0 [--dry-run] VERSION" >&2
+  exit 2
+fi
+version=$1
+tag=v$version
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+if [ -n "$(git status --porcelain)" ]; then
+  [ -n "$dry" ] || fail "there are changes that are not committed"
+  echo "There are changes that are not committed: they are not in the release."
+fi
+! git rev-parse -q --verify "refs/tags/$tag" >/dev/null || fail "there is a tag $tag"
+
+clone=$root/target/release-$version
+if [ -n "$dry" ]; then
+  clone=$(mktemp -d)
+  trap 'rm -rf -- "$clone"' EXIT
+fi
+rm -rf -- "$clone"
+git clone -q --shared "$root" "$clone"
+cd -- "$clone"
+publish=$clone/publish
+mkdir "$publish"
+echo /publish/ >>.git/info/exclude
+git config user.name "$(git -C "$root" log -1 --format=%an)"
+git config user.email "$(git -C "$root" log -1 --format=%ae)"
+
+heading "Version $version"
+scripts/version.py set "$version" "$(date -u +%F)"
+git commit -qam "Release $version"
+git show --stat --format=%s HEAD | grep -v docs/man
+scripts/version.py notes >"$publish/notes.md"
+scripts/crates.py licences --check
+scripts/abi.sh
+
+# What has to pass, and what is made then.
+tests=(scripts/dependencies.sh scripts/test.sh scripts/long.sh "scripts/sanitize.sh thread miri big-endian")
+products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh publish/site")
+for command in "${tests[@]}" "${products[@]}"; do
+  # shellcheck disable=SC2086 # a command and its arguments
+  set -- $command
+  [ -x "$1" ] || fail "there is no $1"
+  if [ -n "$dry" ]; then
+    echo "left out: $command"
+  else
+    heading "$command"
+    "$@"
+  fi
+done
+if [ -n "$dry" ]; then
+  mkdir "$publish/pages"
+  scripts/site.py prepare "$publish/pages"
+  scripts/crates.py sbom >"$publish/sbom.json"
+  [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
+  echo "dry run: version $version would be released"
+  exit 0
+fi
+
+tar --sort=name --owner=0 --group=0 --numeric-owner "--mtime=@$(git log -1 --format=%ct)" -C publish -c site |
+  gzip -9n >"publish/libscda-$version-site.tar.gz"
+rm -rf publish/site
+(cd publish && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS)
+git tag -a "$tag" -m "libscda $version"
+git -C "$root" pull -q --ff-only "$clone" HEAD
+git -C "$root" fetch -q "$clone" "refs/tags/$tag:refs/tags/$tag"
+heading "$publish, commit and tag $tag are to be published"
+ls -l "$publish"
