@@ -37,7 +37,7 @@ run 300 $python -m pip install --disable-pip-version-check --no-deps --force-rei
 
 heading "Python package: tests"
 log=$root/$folder/logs/pytest.log
-run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore python/tests/test_zarr.py --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore python/tests/test_classic.py --ignore python/tests/test_exchange.py --deselect tests/test_shapes.py::test_vtk_reads_it python
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -n 2 -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore python/tests/test_zarr.py --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore python/tests/test_classic.py --ignore python/tests/test_exchange.py --deselect tests/test_shapes.py::test_vtk_reads_it python
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
@@ -52,13 +52,13 @@ tests_with() {
   heading "Python package: tests with $name"
   log=$root/$folder/logs/${name// /-}.log
   [ -x "$python" ] || run 120 "$(system_python)" -m venv --clear "${python%/bin/python}"
-  if ! timeout 600 "$python" -m pip install --disable-pip-version-check pytest "$@" >"$log" 2>&1 </dev/null; then
+  if ! timeout 600 "$python" -m pip install --disable-pip-version-check pytest pytest-xdist "$@" >"$log" 2>&1 </dev/null; then
     echo "Python package: $* could not be installed, so the tests with $name were skipped: $log"
     return
   fi
   run 300 "$python" -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
   # shellcheck disable=SC2086 # several files
-  run 300 env "SCDA_PREFIX=$with/prefix" "$python" -m pytest -p no:cacheprovider $tests
+  run 300 env "SCDA_PREFIX=$with/prefix" "$python" -m pytest -n 2 -p no:cacheprovider $tests
   if grep -qE '^=+ .* skipped' "$log"; then
     grep '^SKIPPED' "$log" >&2
     exit 1

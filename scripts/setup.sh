@@ -60,6 +60,7 @@ if [ "$wanted" = test ] || [ "$wanted" = python ]; then
   need python3-mpi4py "MPI for the Python package" has_python mpi4py
   need python3-matplotlib "draws the picture of the tutorial" has_python matplotlib
   need python3-pytest "runs the tests of the Python package" has_python pytest
+  need python3-pytest-xdist "runs two of them at a time" has_python xdist
   need pkg-config "tells the tutorial how to compile" command -v pkg-config
 fi
 if [ "$wanted" = test ]; then

@@ -382,6 +382,24 @@ impl Writer {
         self.write(py, |writer| writer.wait(request.0))
     }
 
+    /// Where the time of this rank went, in seconds, and bytes. Not collective. None: the file is closed.
+    fn statistics(&self) -> Option<Vec<(&'static str, f64)>> {
+        let found = self.locked(|open| open.as_ref().and_then(scda::Writer::statistics))?;
+        #[allow(clippy::cast_precision_loss)]
+        let bytes = |number: u64| number as f64;
+        Some(vec![
+            ("agreeing", found.agreeing.as_secs_f64()),
+            ("copied_bytes", bytes(found.copied_bytes)),
+            ("copying", found.copying.as_secs_f64()),
+            ("waiting", found.waiting.as_secs_f64()),
+            ("encoded_bytes", bytes(found.encoded_bytes)),
+            ("encoding", found.encoding.as_secs_f64()),
+            ("written_bytes", bytes(found.written_bytes)),
+            ("writing", found.writing.as_secs_f64()),
+            ("syncing", found.syncing.as_secs_f64()),
+        ])
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.operate(py, |open| open.take().map(scda::Writer::close))
     }

@@ -1,8 +1,7 @@
-"""Functions that do what the command does: with a command of the tests' own, and with that of the library."""
+"""Functions that do what the command does."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,67 +10,30 @@ import pytest
 import scda
 from scda import _progress
 
-PROGRAM = """#!{python}
-import sys
-arguments = sys.argv[1:]
-answer = {{"check": 0, "diff": 1, "plot": 0}}[arguments[0]]
-for argument in arguments:
-    if argument.startswith("--output="):
-        open(argument[9:], "w").write("<svg/>")
-    if argument == "bad":
-        print("scda: bad: no such thing", file=sys.stderr)
-        sys.exit(2)
-print(" ".join(arguments))
-sys.exit(answer)
-"""
 
-
-@pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "bin" / "scda"
-    path.parent.mkdir()
-    path.write_text(PROGRAM.format(python=sys.executable))
-    path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.delenv("SCDA_COMMAND", raising=False)
-    return path
-
-
-def test_arguments_and_answers(command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = scda.check("a", tmp_path, strict=True, quiet=False)
-    assert answer and answer.text == f"check --strict -- a {tmp_path}" and repr(answer).startswith("True: check")
-    differs = scda.diff("a", "-b", rtol=1e-6, without=["x", "y*"])
-    assert not differs and differs.text == "diff --rtol=1e-06 --without=x --without=y* -- a -b"
-    picture = scda.plot("a", "rho", record=-1)
-    assert picture is not None and picture.svg == picture._repr_svg_() == "<svg/>"
-    assert scda.plot("a", "rho", tmp_path / "a.svg") is None and (tmp_path / "a.svg").read_text() == "<svg/>"
-    for run in (lambda: scda.check("bad"), lambda: scda.plot("bad", "rho")):
-        with pytest.raises(ValueError, match="^scda: bad: no such thing$"):
-            run()
-    monkeypatch.setenv("SCDA_COMMAND", str(command))
-    monkeypatch.setenv("PATH", "")
-    assert scda.check("a")
-    monkeypatch.delenv("SCDA_COMMAND")
-    with pytest.raises(FileNotFoundError, match="scda.check: found no command scda.*SCDA_COMMAND"):
-        scda.check("a")
-
-
-def test_the_command_of_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prefix = os.environ.get("SCDA_PREFIX")
-    if not prefix:
-        pytest.skip("SCDA_PREFIX does not say where libscda is installed")
-    monkeypatch.setenv("SCDA_COMMAND", f"{prefix}/bin/scda")
-    with scda.create("a.scda") as w:
-        w.dataset("rho", np.arange(12.0).reshape(3, 4))
-    with scda.create("b.scda") as w:
-        w.dataset("rho", np.arange(12.0).reshape(3, 4) + 1e-9)
-    assert scda.check("a.scda", "b.scda") and scda.diff("a.scda", "a.scda") and scda.diff("a.scda", "b.scda", rtol=1, atol=1)
-    differs = scda.diff("a.scda", "b.scda")
+def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rho = np.arange(12.0).reshape(3, 4)
+    for name, items in (("a.scda", rho), ("-b", rho + 1e-9)):
+        with scda.create(name) as w:
+            w.dataset("rho", items)
+    a, b = Path("a.scda"), Path("-b")
+    valid = scda.check(a, b)
+    assert valid and valid.text.count("valid") == 2 and repr(valid).startswith("True: a.scda: valid")
+    assert scda.check(a, quiet=True, strict=False).text == ""
+    assert scda.diff(a, a) and scda.diff(a, b, rtol=1, atol=1)
+    differs = scda.diff(a, b)
     assert not differs and "rho" in differs.text
-    picture = scda.plot("a.scda", "rho", colours="diverging")
-    assert picture is not None and "<svg" in picture.svg
-    Path("a.scda").write_bytes(Path("a.scda").read_bytes()[:-1])
-    assert not scda.check("a.scda")
+    picture = scda.plot(a, "rho", colours="diverging")
+    assert picture is not None and picture.svg == picture._repr_svg_() and "<svg" in picture.svg
+    assert scda.plot(a, "rho", "a.png", log=True) is None and Path("a.png").read_bytes().startswith(b"\x89PNG")
+    whole = a.read_bytes()
+    a.write_bytes(whole[:-1])
+    cut = scda.check(a)
+    assert not cut and "a.scda" in cut.text
+    for run in (lambda: scda.check("none"), lambda: scda.plot("none", "rho"), lambda: scda.check(b, odd=True)):
+        with pytest.raises(ValueError, match="none|odd"):
+            run()
 
 
 def test_import_and_what_must_not_be_written(tmp_path: Path) -> None:

@@ -450,3 +450,19 @@ def test_parts_that_are_written_one_by_one_are_refused(tmp_path: Path) -> None:
     with scda.open(tmp_path / "f") as f:
         assert [len(f.records(name)) for name in ("rho", "p", "q", "all")] == [2, 2, 2, 1]
         assert (f["all"][...] == data).all()
+
+
+@pytest.mark.parametrize("background_bytes", [0, 1 << 20])
+def test_statistics(background_bytes: int, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f", background_bytes=background_bytes) as w:
+        w.array("plain", np.zeros(1 << 17))
+        w.array("compressed", np.zeros((1 << 10, 1 << 7)), encode=True)
+        w.commit()
+        found = w.statistics
+        assert found["written_bytes"] > 1 << 20 and 0 < found["encoded_bytes"] < 1 << 20 and type(found["encoded_bytes"]) is int
+        assert (found["copied_bytes"] > 0) == (background_bytes > 0)
+        times = ("agreeing", "copying", "waiting", "encoding", "writing", "syncing")
+        assert all(type(found[name]) is float and found[name] >= 0 for name in times) and found["encoding"] > 0
+        assert set(found) == {*times, "written_bytes", "encoded_bytes", "copied_bytes"}
+    with pytest.raises(scda.UsageError):
+        w.statistics

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Sequence
 
 from ._progress import Progress, bar
-
-# The environment variable that names the command, where it is not in the path.
-_VARIABLE = "SCDA_COMMAND"
 
 
 class Trouble(ValueError):
@@ -46,9 +43,6 @@ class Picture:
 def check(*paths: Any, **options: Any) -> Answer:
     """Whether files are valid, as ``scda check`` says: what is damaged where, in the text of the answer.
 
-    Runs the command ``scda`` of the library, which pip does not install: that in the path, or the one that the environment
-    variable SCDA_COMMAND names.
-
     Args:
         paths: the files.
         options: those of the command, such as ``strict=True``.
@@ -57,8 +51,7 @@ def check(*paths: Any, **options: Any) -> Answer:
 
 
 def diff(a: Any, b: Any, **options: Any) -> Answer:
-    """Whether two files hold the same, as ``scda diff`` says: the differences are the text of the answer. Runs the command, as
-    :func:`check` does.
+    """Whether two files hold the same, as ``scda diff`` says: the differences are the text of the answer.
 
     Args:
         a, b: the files.
@@ -68,7 +61,7 @@ def diff(a: Any, b: Any, **options: Any) -> Answer:
 
 
 def plot(path: Any, name: str, out: Any = None, **options: Any) -> Optional[Picture]:
-    """Draws a dataset or a mesh, as ``scda plot`` does. Runs the command, as :func:`check` does.
+    """Draws a dataset or a mesh, as ``scda plot`` does.
 
     Args:
         path: the file.
@@ -212,11 +205,8 @@ def _ask(command: str, paths: Sequence[Any], options: dict[str, Any]) -> Answer:
 def _run(
     command: str, paths: Sequence[Any], options: dict[str, Any], answers: Sequence[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
-    program = os.environ.get(_VARIABLE) or shutil.which("scda")
-    if program is None:
-        what = "found no command scda, which comes with the library"
-        raise FileNotFoundError(f"scda.{command}: {what}; put it into the path, or its name into {_VARIABLE}")
-    arguments = [program, command]
+    # Its own process: what it prints is the answer, and Ctrl-C ends it.
+    arguments = [sys.executable, "-m", "scda_command", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:

@@ -716,6 +716,14 @@ class Writer(Handle):
         with self._writing():
             self._core.wait(request)
 
+    @property
+    def statistics(self) -> dict[str, float]:
+        """Where the time of this process went since the file was opened, in seconds: ``agreeing`` with the other ranks; ``copying``
+        ``copied_bytes`` for the thread that writes in the background, and ``waiting`` for it; ``encoding``, which made
+        ``encoded_bytes``; ``writing`` ``written_bytes``, and ``syncing``. Not collective."""
+        self._check_open()
+        return {name: int(value) if name.endswith("_bytes") else value for name, value in self._core.statistics() or ()}
+
     def close(self) -> None:
         """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
         if self._failed:
