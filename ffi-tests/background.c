@@ -96,7 +96,7 @@ static void compare_lent (group_t g) {
   for (int way = 0; way < 2; ++way) {
     scda_params_t params;
     scda_request_t request;
-    scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     scda_params_init (&params);
     params.seal = 1, params.background_bytes = 1 << 20, params.driver = SCDA_DRIVER_POSIX, params.lend = (uint64_t) way;
     scda_fcontext_t *f = scda_fopen_write (g.comm, name[way], "lent", NULL, &params, &err);
@@ -116,6 +116,21 @@ static void compare_lent (group_t g) {
     CHECK (scda_fclose (f, &err) == 0);
   }
   compare_files (g);
+  /* What reading took. */
+  uint64_t N, E;
+  char type;
+  int decode = 1;
+  scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+  scda_fcontext_t *f = scda_fopen_read (g.comm, name[0], NULL, NULL, NULL, &err);
+  f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
+  uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
+  unsigned char *data = (unsigned char *) get_memory (bytes);
+  for (int rank = 0; rank < g.size; ++rank) { Nq[rank] = bytes / 1024; }
+  f = scda_fread_array_data (f, data, Nq, 1024, 0, &err);
+  CHECK (scda_fstatistics (f, &statistics, &err) == 0);
+  CHECK (statistics.read_bytes >= bytes && statistics.decoded_bytes == 0 && statistics.written_bytes == 0);
+  CHECK (scda_fclose (f, &err) == 0);
+  free (data), free (Nq);
   barrier (g);
 }
 
@@ -140,7 +155,7 @@ static void compare_ways (group_t g) {
         CHECK (scda_wait (&request, &err) != 0 && err == SCDA_ERR_ARG); /* once */
       } /* else the next call completes it */
     }
-    scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     CHECK (scda_fstatistics (f, &statistics, &err) == 0 && err == SCDA_SUCCESS);
     CHECK (way == 1 || statistics.copied_bytes == 0);
     CHECK (way == 0 || g.rank > 0 || statistics.copied_bytes > 0);

@@ -718,7 +718,7 @@ struct scda_request {
 typedef struct scda_request scda_request_t;
 
 /**
- * Where the time of this rank went since a file was opened for writing, in seconds, and its bytes.
+ * Where the time of this rank went since a file was opened, in seconds, and its bytes.
  */
 struct scda_statistics {
   /**
@@ -762,6 +762,22 @@ struct scda_statistics {
    * Bringing the file to stable storage, by the calls or by the thread.
    */
   double sync_seconds;
+  /**
+   * Bytes that this rank has read.
+   */
+  uint64_t read_bytes;
+  /**
+   * Reading them.
+   */
+  double read_seconds;
+  /**
+   * Bytes that decompression has made.
+   */
+  uint64_t decoded_bytes;
+  /**
+   * Decompressing.
+   */
+  double decode_seconds;
 };
 
 /**
@@ -1420,11 +1436,11 @@ int scda_wait(scda_request_t *request,
  *
  * Not collective: no message is sent.
  *
- * @param [in] f            The file, open for writing.
+ * @param [in] f            The file.
  * @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
  * @param [out] err         The error code. After an error the file stays open.
  * @return                  0 if that went well.
- * Errors: `SCDA_ERR_USAGE` for a file that is open for reading.
+ * Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
  */
 int scda_fstatistics(scda_fcontext_t *f, scda_statistics_t *statistics, int *err);
 

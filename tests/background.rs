@@ -8,7 +8,7 @@ mod common;
 use common::Rng;
 use scda::{
     CommitRequest, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region, Result,
-    Solo, Source, Writer, run_on_threads,
+    Sink, Solo, Source, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -327,6 +327,17 @@ fn statistics_tell_where_the_bytes_went() {
         assert!(statistics.written_bytes > bytes && statistics.encoded_bytes < bytes, "{statistics:?}");
         assert_eq!(statistics.copied_bytes > bytes, background, "{statistics:?}");
         assert!(statistics.writing.as_nanos() > 0 && statistics.encoding.as_nanos() > 0, "{statistics:?}");
+        file.close().unwrap();
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut found = vec![0; data.len()];
+        for encoded in [0, bytes] {
+            file.next_section(true).unwrap().unwrap();
+            file.read_array(&[8], 1 << 20, Sink::Contiguous(&mut found)).unwrap();
+            let statistics = file.statistics().unwrap();
+            assert!(found == data && statistics.decoded_bytes == encoded, "{statistics:?}");
+            assert!(statistics.read_bytes > bytes && statistics.reading.as_nanos() > 0, "{statistics:?}");
+            assert_eq!(statistics.decoding.as_nanos() > 0, encoded > 0, "{statistics:?}");
+        }
         file.close().unwrap();
     }
 }

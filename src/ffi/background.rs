@@ -4,7 +4,7 @@ use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
 use super::versioned::{self, versioned};
 use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
-use crate::file::{CommitRequest, Statistics, Writer};
+use crate::file::{CommitRequest, Reader, Statistics, Writer};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -23,7 +23,7 @@ pub struct scda_request {
 /// A commit or close that was begun.
 pub type scda_request_t = scda_request;
 
-/// Where the time of this rank went since a file was opened for writing, in seconds, and its bytes.
+/// Where the time of this rank went since a file was opened, in seconds, and its bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_statistics {
@@ -48,12 +48,20 @@ pub struct scda_statistics {
     pub write_seconds: f64,
     /// Bringing the file to stable storage, by the calls or by the thread.
     pub sync_seconds: f64,
+    /// Bytes that this rank has read.
+    pub read_bytes: u64,
+    /// Reading them.
+    pub read_seconds: f64,
+    /// Bytes that decompression has made.
+    pub decoded_bytes: u64,
+    /// Decompressing.
+    pub decode_seconds: f64,
 }
 
 /// Where the time of this rank went.
 pub type scda_statistics_t = scda_statistics;
 
-versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statistics::default()), sync_seconds: f64);
+versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statistics::default()), decode_seconds: f64);
 
 /// No request.
 const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
@@ -215,11 +223,11 @@ fn wait(file: *mut scda_fcontext_t, number: u64, err: CodeOut<'_>) -> c_int {
 ///
 /// Not collective: no message is sent.
 ///
-/// @param [in] f            The file, open for writing.
+/// @param [in] f            The file.
 /// @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
 /// @param [out] err         The error code. After an error the file stays open.
 /// @return                  0 if that went well.
-/// Errors: `SCDA_ERR_USAGE` for a file that is open for reading.
+/// Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fstatistics(
     f: *mut scda_fcontext_t,
@@ -229,10 +237,9 @@ pub unsafe extern "C" fn scda_fstatistics(
     let body = |context: &mut Context| -> Result<()> {
         let found = match context {
             Context::Writing(writer) => Writer::statistics(writer),
-            Context::Reading(..) => None,
+            Context::Reading(reader, ..) => Reader::statistics(reader),
         };
-        let found =
-            found.ok_or_else(|| Error::usage("this function needs a file that is open for writing"))?;
+        let found = found.ok_or_else(|| Error::usage("the file is closed"))?;
         // SAFETY: C passes `statistics` that are NULL, or of which as many bytes may be written as they say.
         unsafe { versioned::write(statistics, of_statistics(&found)) }
     };
@@ -251,5 +258,9 @@ fn of_statistics(found: &Statistics) -> scda_statistics_t {
         written_bytes: found.written_bytes,
         write_seconds: found.writing.as_secs_f64(),
         sync_seconds: found.syncing.as_secs_f64(),
+        read_bytes: found.read_bytes,
+        read_seconds: found.reading.as_secs_f64(),
+        decoded_bytes: found.decoded_bytes,
+        decode_seconds: found.decoding.as_secs_f64(),
     }
 }

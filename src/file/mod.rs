@@ -8,6 +8,7 @@
 //! - nodes: `node_memory` (what the ranks of one share)
 //! - reading ahead: `window`
 //! - the user's data: `source`, `encoding` (compression of this rank's elements), `sample` (whether it pays), `interrupt`, `sums` (checksums)
+//! - where the time goes: `statistics`
 #![forbid(unsafe_code)]
 
 mod buffer;
@@ -22,6 +23,7 @@ mod relay;
 mod sample;
 mod session;
 mod source;
+mod statistics;
 mod stripes;
 mod sums;
 mod target;
@@ -37,9 +39,10 @@ pub(crate) use reader::Wanted;
 pub use reader::{Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
+pub use statistics::Statistics;
 pub use stripes::{of_block as stripe_of_block, writers_of_pieces};
 pub use whole::WholeFile;
 pub(crate) use writer::Given;
 #[cfg(feature = "mpi")]
 pub(crate) use writer::Pending;
-pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Statistics, Writer};
+pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Writer};

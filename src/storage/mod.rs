@@ -15,6 +15,7 @@ pub mod mpi_io;
 pub mod names;
 pub mod posix;
 pub mod queue;
+pub mod timed;
 
 use crate::error::Result;
 

@@ -16,6 +16,7 @@ use crate::format::layout::sum;
 use crate::memory::{self, grow};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
+use std::time::Instant;
 
 /// The most sizes of chunks that are read at once.
 const MOST_SIZES: u64 = 1024;
@@ -259,9 +260,14 @@ impl ReaderState {
         for ((part, present, out), decoder) in batch.iter_mut().zip(&mut decoders) {
             self.fetch(part, *present, decoder, out)?;
         }
+        let decoded = |(part, _, out): &(&Part<'_>, Present, &mut [u8])| {
+            if part.stored.codecs.changes_length() { out.len() as u64 } else { 0 }
+        };
+        let (bytes, began) = (batch.iter().map(decoded).sum(), Instant::now());
         let jobs = batch.into_iter().zip(&mut decoders);
         let jobs = jobs.map(|((part, present, out), decoder)| move || part.decode(present, decoder, out));
         on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
+        self.note_decoded(bytes, began);
         if is_small {
             self.chunk_decoders = decoders;
         }

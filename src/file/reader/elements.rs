@@ -13,6 +13,7 @@ use crate::memory::{self, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
+use std::time::Instant;
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
 pub(super) const BATCH_BYTES: usize = 1 << 20;
@@ -48,7 +49,10 @@ impl ReaderState {
         let (size, layout) = (current.size, current.layout);
         let mut text = Vec::new();
         self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
-        self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })
+        let (bytes, began) = (data.len() as u64, Instant::now());
+        self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })?;
+        self.note_decoded(bytes, began);
+        Ok(())
     }
 
     /// Reads the encoded text of one element or of several that lie together, and that stand for
@@ -245,6 +249,7 @@ impl ReaderState {
                 self.read_own(start, &mut text)?;
             }
             let batch = EncodedBatch { text: &text, start, elements, encoded_sizes, sizes };
+            let began = Instant::now();
             match &mut data {
                 Sink::Contiguous(memory) if threads > 1 => {
                     let begin = to_usize(decoded_start);
@@ -263,7 +268,9 @@ impl ReaderState {
                 }
             }
             start += bytes;
-            decoded_start += batch.elements.clone().map(|index| sizes.size(index)).sum::<u64>();
+            let decoded = batch.elements.clone().map(|index| sizes.size(index)).sum();
+            decoded_start += decoded;
+            self.note_decoded(decoded, began);
         }
         Ok(())
     }

@@ -39,6 +39,7 @@ use super::params::Params;
 use super::relay::Route;
 use super::session::{Session, State};
 use super::source::Sink;
+use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use super::window::Window;
 use crate::codec::chunk::ChunkDecoder;
@@ -52,9 +53,11 @@ use crate::memory::{self, Limited};
 use crate::parallel::{Communicator, KnownPartition, Partition, Solo};
 use crate::storage::ParallelFile;
 use crate::storage::elsewhere::{Elsewhere, ReadAt};
+use crate::storage::timed::{Reads, Timed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The header of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +145,10 @@ pub(crate) struct ReaderState {
     /// Ranges of sections that were verified: where each begins, and where it ends.
     verified: BTreeMap<u64, u64>,
     decoders: Decoders,
+    /// What was read, and decompressed, since it was opened.
+    reads: Reads,
+    decoded_bytes: u64,
+    decoding: Duration,
     /// What the threads need for the chunks of datasets, kept for the next ones.
     chunk_decoders: Vec<ChunkDecoder>,
     chunk_buffers: Vec<Vec<u8>>,
@@ -240,7 +247,9 @@ impl Reader {
         open: impl FnOnce(&mut Team, &Path, &mut Params) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
     ) -> Result<Self> {
         let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
-        let mut session = Session::new(ReaderState::new(team, file, ends, params));
+        let reads = Reads::default();
+        let file = Box::new(Timed::new(file, reads.clone()));
+        let mut session = Session::new(ReaderState { reads, ..ReaderState::new(team, file, ends, params) });
         let header = session.operate(|state| {
             let header = state.look(0, state.size.min(FILE_HEADER_BYTES as u64))?;
             let header = parse_file_header(header)?;
@@ -262,6 +271,12 @@ impl Reader {
     #[must_use]
     pub fn vendor(&self) -> &UserString {
         &self.header.vendor
+    }
+
+    /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.session.state().map(ReaderState::statistics)
     }
 
     /// Whether the file was created to be sealed: its vendor string ends in the mark of such files. Before its first
@@ -623,9 +638,11 @@ impl Reader {
             state.team.agree(Ok(()))?;
             Ok(())
         })?;
-        let ReaderState { mut team, file, .. } = self.session.take()?;
+        let state = self.session.take()?;
+        let times = Statistics::are_wanted().then(|| state.statistics().of_reading());
+        let ReaderState { mut team, file, size, .. } = state;
         let closed = file.close();
-        match team.agree(closed).map(drop) {
+        match statistics::close(&mut team, closed, &format!("{size} bytes, read"), times) {
             Ok(()) => Ok(()),
             Err(failure) => Err(team.settle(failure)),
         }
@@ -690,6 +707,27 @@ impl ReaderState {
             walk: lookup::Walk::default(),
             verified: BTreeMap::new(),
             tolerant: false,
+            reads: Reads::default(),
+            decoded_bytes: 0,
+            decoding: Duration::ZERO,
+        }
+    }
+
+    /// So many bytes were decompressed since then.
+    fn note_decoded(&mut self, bytes: u64, began: Instant) {
+        self.decoded_bytes += bytes;
+        self.decoding += began.elapsed();
+    }
+
+    fn statistics(&self) -> Statistics {
+        let (read_bytes, reading) = self.reads.so_far();
+        Statistics {
+            agreeing: self.team.agreeing(),
+            read_bytes,
+            reading,
+            decoded_bytes: self.decoded_bytes,
+            decoding: self.decoding,
+            ..Statistics::default()
         }
     }
 

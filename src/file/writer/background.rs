@@ -5,11 +5,9 @@ use super::streams::OwnStream;
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
 use crate::file::params::Params;
-use crate::file::team::{FINE, Failure, Function};
+use crate::file::statistics::Statistics;
+use crate::file::team::{Failure, Function};
 use std::time::{Duration, Instant};
-
-/// The environment variable that, set to 1, has rank 0 print a line about each file that is closed.
-const STATISTICS_VARIABLE: &str = "SCDA_STATISTICS";
 
 /// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,54 +17,6 @@ pub struct CommitRequest(u64);
 /// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
 #[must_use = "a file is complete only when its close was waited for"]
 pub struct Closing(Writer);
-
-/// What the writes of this rank took since the file was opened: where the time goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Meeting the other ranks to agree, which waits for the slowest.
-    pub agreeing: Duration,
-    /// Bytes that were copied for the thread that writes in the background.
-    pub copied_bytes: u64,
-    /// Copying them.
-    pub copying: Duration,
-    /// Waiting for that thread: for room, because [`Params::background_bytes`](crate::Params::background_bytes) did not suffice, or
-    /// until all was written.
-    pub waiting: Duration,
-    /// Bytes that compression has made.
-    pub encoded_bytes: u64,
-    /// Compressing, by the calls.
-    pub encoding: Duration,
-    /// Bytes that this rank has written to the file.
-    pub written_bytes: u64,
-    /// Writing and summing up, by the calls or by the thread.
-    pub writing: Duration,
-    /// Bringing the file to stable storage, by the calls or by the thread.
-    pub syncing: Duration,
-}
-
-impl Statistics {
-    /// Whether a line is wanted for each file.
-    pub(super) fn are_wanted() -> bool {
-        std::env::var(STATISTICS_VARIABLE).is_ok_and(|value| value == "1")
-    }
-
-    /// The times in microseconds: their largest over all ranks is printed.
-    pub(super) fn micros(&self) -> [u64; 6] {
-        let Self { agreeing, copying, waiting, encoding, writing, syncing, .. } = *self;
-        [agreeing, copying, waiting, encoding, writing, syncing]
-            .map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).min(FINE))
-    }
-
-    /// Prints the line of a file.
-    #[allow(clippy::cast_precision_loss)] // for people
-    pub(super) fn print(file: &str, bytes: u64, micros: [u64; 6]) {
-        let [agree, copy, wait, encode, write, sync] = micros.map(|micros| micros as f64 / 1e6);
-        eprintln!(
-            "libscda: {file}: {bytes} bytes; most seconds of any rank: agree {agree:.3}, copy {copy:.3}, wait {wait:.3}, encode {encode:.3}, write {write:.3}, sync {sync:.3}"
-        );
-    }
-}
 
 /// The bytes that compression has made, and how long that took.
 #[derive(Default)]
@@ -282,6 +232,7 @@ impl WriterState {
             written_bytes: times.written_bytes,
             writing: times.writing,
             syncing: times.syncing,
+            ..Statistics::default()
         }
     }
 }

@@ -22,7 +22,7 @@ mod trial;
 
 #[cfg(feature = "mpi")]
 pub(crate) use background::Pending;
-pub use background::{Closing, CommitRequest, Statistics};
+pub use background::{Closing, CommitRequest};
 pub use dataset_stream::BoxStream;
 pub(crate) use datasets::Given;
 pub use piecewise::{DataStream, ElementStream};
@@ -32,9 +32,10 @@ use super::params::{Encode, Params};
 use super::reader::ReaderState;
 use super::session::{Session, State as _};
 use super::source::Source;
+use super::statistics::{self, Statistics};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
-use super::team::{FINE, Failure, Function, Team, Topic};
+use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
@@ -717,14 +718,8 @@ impl Writer {
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
-            // The largest of all ranks; those that want no statistics have none.
-            let micros = statistics.map_or([0; 6], |statistics| statistics.micros());
-            let mut least = micros.map(|micros| FINE - micros);
-            team.agree_with(complete, &mut least)?;
-            if statistics.is_some() && team.rank() == 0 {
-                Statistics::print(team.file_name(), end, least.map(|least| FINE - least));
-            }
-            Ok(())
+            let times = statistics.map(|statistics| statistics.of_writing());
+            statistics::close(team, complete, &format!("{end} bytes"), times)
         };
         finish(&mut team, &mut target).map_err(|failure| {
             if team.rank() == 0 {

@@ -1,0 +1,84 @@
+//! Where the time goes.
+
+use super::team::{FINE, Failure, Team};
+use crate::error::Result;
+use std::time::Duration;
+
+/// The environment variable that, set to 1, has rank 0 print a line about each file that is closed.
+const STATISTICS_VARIABLE: &str = "SCDA_STATISTICS";
+
+/// What writing or reading took on this rank since the file was opened: where the time goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Meeting the other ranks to agree, which waits for the slowest.
+    pub agreeing: Duration,
+    /// Bytes that were copied for the thread that writes in the background.
+    pub copied_bytes: u64,
+    /// Copying them.
+    pub copying: Duration,
+    /// Waiting for that thread: for room, because [`Params::background_bytes`](crate::Params::background_bytes) did not suffice, or
+    /// until all was written.
+    pub waiting: Duration,
+    /// Bytes that compression has made.
+    pub encoded_bytes: u64,
+    /// Compressing, by the calls.
+    pub encoding: Duration,
+    /// Bytes that this rank has written to the file.
+    pub written_bytes: u64,
+    /// Writing and summing up, by the calls or by the thread.
+    pub writing: Duration,
+    /// Bringing the file to stable storage, by the calls or by the thread.
+    pub syncing: Duration,
+    /// Bytes that this rank has read from the file.
+    pub read_bytes: u64,
+    /// Reading them.
+    pub reading: Duration,
+    /// Bytes that decompression has made.
+    pub decoded_bytes: u64,
+    /// Decompressing.
+    pub decoding: Duration,
+}
+
+impl Statistics {
+    /// Whether a line is wanted for each file.
+    pub(super) fn are_wanted() -> bool {
+        std::env::var(STATISTICS_VARIABLE).is_ok_and(|value| value == "1")
+    }
+
+    /// The times of writing, each with its name.
+    pub(super) fn of_writing(&self) -> [(&'static str, Duration); 6] {
+        let Self { agreeing, copying, waiting, encoding, writing, syncing, .. } = *self;
+        let names = ["agree", "copy", "wait", "encode", "write", "sync"];
+        let mut times = [agreeing, copying, waiting, encoding, writing, syncing].into_iter();
+        names.map(|name| (name, times.next().unwrap_or_default()))
+    }
+
+    /// The times of reading, each with its name.
+    pub(super) fn of_reading(&self) -> [(&'static str, Duration); 3] {
+        [("agree", self.agreeing), ("read", self.reading), ("decode", self.decoding)]
+    }
+}
+
+/// Agrees with the others, as a file is closed, and prints the line of the file on rank 0, if that wants one: the most of any rank. Ranks that want no
+/// statistics have none.
+pub(super) fn close<const N: usize>(
+    team: &mut Team,
+    mine: Result<()>,
+    what: &str,
+    times: Option<[(&str, Duration); N]>,
+) -> Result<(), Failure> {
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(FINE).min(FINE);
+    let mut least = times.map_or([FINE; N], |times| times.map(|(_, time)| FINE - micros(time)));
+    team.agree_with(mine, &mut least)?;
+    if let Some(times) = times.filter(|_| team.rank() == 0) {
+        let words = times.iter().zip(least).map(|((name, _), least)| {
+            let seconds = Duration::from_micros(FINE - least).as_secs_f64();
+            format!("{name} {seconds:.3}")
+        });
+        let words: Vec<_> = words.collect();
+        let file = team.file_name();
+        eprintln!("libscda: {file}: {what}; most seconds of any rank: {}", words.join(", "));
+    }
+    Ok(())
+}
