@@ -248,7 +248,7 @@ fn magic_error(seen: &[u8]) -> Error {
         .strip_prefix(MAGIC_FAMILY)
         .filter(|rest| matches!(rest, [b'a'..=b'f', b'0'..=b'9' | b'a'..=b'f', b' ']));
     match version {
-        Some(version) if &version[..2] != b"a0" => Error::new(
+        Some(version) => Error::new(
             ErrorKind::UnsupportedVersion,
             format!("scda version: found \"{}\", expected \"a0\"", version[..2].escape_ascii()),
         ),
@@ -336,6 +336,17 @@ mod tests {
             assert_eq!(parse_file_header(&header[..cut]).err().unwrap().kind(), ErrorKind::ShortFile);
         }
         assert_eq!(parse_file_header(b"GIF89a").err().unwrap().kind(), ErrorKind::Format);
+    }
+
+    #[test]
+    fn the_beginning_of_a_header_is_told_from_other_bytes() {
+        let header = file_header(b"v", b"u", LineBreak::Unix);
+        assert!((0..=FILE_HEADER_BYTES).all(|length| begins_as_header(&header[..length])));
+        assert!((0..8).all(|at| {
+            let mut other = header;
+            other[at] ^= 1;
+            !begins_as_header(&other)
+        }));
     }
 
     #[test]

@@ -197,6 +197,29 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_seal_is_told_from_one_that_did_not_all_come_to_the_disk() {
+        let seal = seal(3).bytes(LineBreak::Unix);
+        let was_here = |range: std::ops::Range<usize>, byte| {
+            let mut bytes = seal;
+            bytes[range].fill(byte);
+            Seal::was_here(&bytes)
+        };
+        // 15 bytes of the name and 6 of the size, three quarters of which suffice.
+        assert!(was_here(0..0, 0) && was_here(2..8, b'x') && was_here(64..70, b'x'));
+        assert!(was_here(70..256, b'x') && was_here(257..288, 0));
+        assert!(!was_here(2..9, b'x'));
+        assert!(!was_here(256..288, 0) && !was_here(0..32, 0));
+
+        let resembles = |kind, user: &[u8]| {
+            let mut line = [0; SECTION_HEADER_BYTES];
+            put_section_header(&mut line, kind, user, LineBreak::Mime);
+            Seal::is_resembled_by(&line)
+        };
+        assert!(resembles(SectionType::Block, SEAL));
+        assert!(!resembles(SectionType::Array, SEAL) && !resembles(SectionType::Block, b"scda seal 01"));
+    }
+
+    #[test]
     fn numbers_that_are_impossible_are_no_seal() {
         let first = seal(3);
         let second = Seal {
