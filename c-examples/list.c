@@ -80,9 +80,10 @@ static void list_sections (const char *filename) {
   print_quoted (userstr, length);
 
   printf ("section type %20s %20s compressed user string\n", "N", "E");
-  for (int section = 1; !scda_feof (f); ++section) {
+  for (int section = 1;; ++section) {
     decode = 1; /* undo compression; afterwards: whether there was any */
     f = scda_fread_section_header (f, &type, &N, &E, userstr, &length, &decode, &err);
+    if (err == SCDA_ERR_EOF) { break; }
     check (err, "read section header");
     printf ("%7d %-4c", section, type);
     print_number (type == 'A' || type == 'V', N);

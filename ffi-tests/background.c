@@ -198,10 +198,10 @@ static void leave_to_finalize (group_t g) {
 static void check_finalized (group_t g) {
   int err = -1;
   for (int i = 0; i < 2; ++i) {
-    uint64_t N = 0, bytes = 0, left_out = 1;
+    uint64_t N = 0;
     scda_fcontext_t *f = scda_fopen_read (g.comm, name[i], NULL, NULL, NULL, &err);
-    f = scda_fseal_state (f, &N, &bytes, &left_out, &err);
-    CHECK (f != NULL && N == 3 && left_out == 0);
+    f = scda_fsections (f, &N, &err);
+    CHECK (f != NULL && N == 3 && info_of (f).is_sealed && info_of (f).unsealed_bytes == 0);
     if (f != NULL) { scda_fclose (f, &err); }
   }
 }

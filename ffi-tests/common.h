@@ -19,6 +19,15 @@ typedef struct {
   int rank, size;
 } group_t;
 
+/* What is known of a file. */
+static inline scda_info_t info_of (const scda_fcontext_t *f) {
+  scda_info_t info;
+  memset (&info, 0xff, sizeof info);
+  info.size = sizeof info;
+  if (scda_finfo (f, &info) != 0) { abort (); }
+  return info;
+}
+
 static int failures; /* CHECKs that failed on this rank */
 
 #ifdef SCDA_SERIAL

@@ -389,8 +389,6 @@ static void sealed (int check) {
 
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fcommit (f, &err)); /* without params.seal */
   open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcommit (f, &err));
-  open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcut_off (f, &number, &err));
-  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fseal_state (f, &number, NULL, NULL, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_frefresh (f, &found, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fsections (f, &number, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fseek (f, 0, &err));
@@ -445,7 +443,6 @@ static void sealed (int check) {
   CHECK (memcmp (data, text, 4) == 0 && memcmp (data + 100, text + 8, 4) == 0 && data[4] == '?');
   RIGHT (scda_fread_array_range (f, NULL, 3, 0, 4, 1, &err));
   RIGHT (scda_fsections (f, NULL, &err));
-  RIGHT (scda_fseal_state (f, NULL, NULL, NULL, &err));
   RIGHT (scda_frefresh (f, NULL, &err));
   RIGHT (scda_ffind (f, "encoded", NULL, -1, NULL, &number, &err));
   CHECK (number == at_encoded);
@@ -496,9 +493,9 @@ static void order (void) {
 static void end_of_file (void) {
   char type;
   open_reader (at_end - 1, 0);
-  CHECK (!scda_feof (f));
+  CHECK (!info_of (f).at_end);
   skip_section (), skip_section (); /* raw, the encoded section is two */
-  CHECK (scda_feof (f));
+  CHECK (info_of (f).at_end);
   for (int i = 0; i < 2; ++i) {
     err = 0;
     f = scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, NULL, &err);
@@ -546,8 +543,6 @@ static void dead_contexts (void) {
     DEAD (scda_proc_counts (f, 3, Nq, &err));
     DEAD (scda_frefuse (f, "why", &err));
     DEAD (scda_fcommit (f, &err));
-    DEAD (scda_fcut_off (f, Ei, &err));
-    DEAD (scda_fseal_state (f, Ei, NULL, NULL, &err));
     DEAD (scda_frefresh (f, NULL, &err));
     DEAD (scda_fsections (f, Ei, &err));
     DEAD (scda_fseek (f, 0, &err));
@@ -556,7 +551,7 @@ static void dead_contexts (void) {
     DEAD (scda_fread_array_range (f, data, 0, 1, 4, 0, &err));
     DEAD (scda_fread_varray_sizes_range (f, Ei, 0, 1, &err));
     DEAD (scda_fread_varray_range (f, data, 0, 1, Ei, 0, &err));
-    CHECK (scda_feof (f) != 0);
+    CHECK (!info_of (f).is_open && info_of (f).at_end && info_of (f).bytes == 0);
     err = 0;
     CHECK (scda_fclose (f, &err) != 0 && err == (f == NULL ? SCDA_ERR_ARG : SCDA_ERR_USAGE));
     CHECK (scda_fflush (f, NULL) == NULL);
@@ -755,6 +750,7 @@ static void refused (int bad, int check, int large) {
       default: ALONE (scda_fread_array_data (f, wrong ? NULL : data, three, 4, 0, &err)); break;
     }
     CHECK (strstr (scda_last_error_message (), words) != NULL);
+    CHECK (info_of (NULL).failed_rank == (g.size > 1 ? bad : -1));
   }
   RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err));
   if (wrong) { RIGHT (scda_frefuse (f, NULL, &err)); }

@@ -72,7 +72,7 @@ static scda_fcontext_t *write_streams (group_t g, scda_fcontext_t *f, int commit
     if (!ok (f, *err)) { break; }
     CHECK (mine == 0 || !commit);
     if (mine == 0) { CHECK ((scda_stream_write (f, data, piece_bytes (g.rank), &mine) == 0) == (mine == 0)); }
-    CHECK (mine != 0 || scda_stream_bytes (f) == (uint64_t) (k + 1) * piece_bytes (g.rank));
+    CHECK (mine != 0 || info_of (f).stream_bytes == (uint64_t) (k + 1) * piece_bytes (g.rank));
   }
   if (ok (f, *err)) {
     f = scda_fwrite_streams_end (f, err);
@@ -205,7 +205,7 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
   char type = 0, user[SCDA_USER_STRING_BYTES + 1];
   prepare (g);
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
-  for (int k = 0; ok (f, err) && !scda_feof (f); ++k) {
+  for (int k = 0; ok (f, err) && !info_of (f).at_end; ++k) {
     decode = 1;
     f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
     if (!ok (f, err) || strcmp (user, "scda streams 00") == 0) { break; }

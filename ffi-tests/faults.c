@@ -53,12 +53,11 @@ static int read_all (group_t g, const char *filename, const scda_params_t *param
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
   if (params != NULL && params->verify && go_on (g, f, err)) {
     f = scda_frefresh (f, NULL, &err);
-    if (go_on (g, f, err)) { f = scda_fseal_state (f, NULL, &N, NULL, &err); }
     if (go_on (g, f, err)) { f = scda_fsections (f, &N, &err); }
     if (go_on (g, f, err)) { f = scda_fseek (f, N / 2, &err); }
     if (go_on (g, f, err)) { f = scda_ffind (f, "x", NULL, -2, NULL, &N, &err); }
   }
-  while (go_on (g, f, err) && !scda_feof (f)) {
+  while (go_on (g, f, err) && !info_of (f).at_end) {
     decode = 1;
     f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
     if (!go_on (g, f, err)) { break; }

@@ -268,10 +268,10 @@ contains
     call scda_fread_block_data(f, word, 7, ranks - 1, ierr)
     call require(ierr == 0 .and. (rank < ranks - 1 .or. word == "a  word"), "word")
     call next(f, 'I', 0, 0, "inline")
-    call require(.not. scda_feof(f), "feof")
+    call require(.not. at_end(f), "feof")
     call scda_fread_inline_data(f, allocated, ranks - 1, ierr)
     call require(ierr == 0 .and. (rank < ranks - 1 .or. all(nint(allocated) == [1, 2, 3, 4])), "inline")
-    call require(scda_feof(f), "feof at the end")
+    call require(at_end(f), "feof at the end")
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close")
     deallocate(pointed)
@@ -626,7 +626,7 @@ contains
     call scda_fclose(f)
     long = ""
     call scda_fopen(f, comm, filename, "r", long, ierr, len=n)
-    call require(scda_feof(f) .and. ierr == 0 .and. long == "padded" .and. n == 6, "fopen r")
+    call require(at_end(f) .and. ierr == 0 .and. long == "padded" .and. n == 6, "fopen r")
     call scda_fclose(f)
     long = ""
     call scda_fopen(f, comm, filename, "a", long, ierr, len=n)
@@ -647,7 +647,8 @@ contains
     type(scda_pending_t) :: begun
     type(scda_statistics_t) :: statistics
     character(20) :: userstr
-    integer(int64) :: n, section, bytes, left_out
+    integer(int64) :: n, section
+    type(scda_info_t) :: info
     integer :: unit, ierr, length, found(2)
     logical :: is_there
     call scda_params_init(params)
@@ -669,8 +670,8 @@ contains
     call scda_wait(begun, ierr)
     call require(ierr == SCDA_ERR_ARG, "a request is waited for once")
     call scda_fwrite_block(f, "note", 7)
-    call scda_fcut_off(f, n, ierr)
-    call require(ierr == 0 .and. n == 0, "nothing is cut off")
+    call scda_finfo(f, info)
+    call require(info%is_writing == 1 .and. info%is_sealed == 1 .and. info%cut_off_bytes == 0, "nothing is cut off")
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close")
     ! What a job leaves that was killed while it appended.
@@ -681,15 +682,15 @@ contains
     end if
     call barrier()
     call scda_fopen_read(early, comm, filename, ierr=ierr)
-    call scda_fseal_state(early, n, bytes, left_out, ierr)
-    call require(ierr == 0 .and. n == 2 .and. left_out == 70, "what was not committed is left out")
+    call scda_finfo(early, info)
+    call require(info%is_sealed == 1 .and. info%unsealed_bytes == 70, "what was not committed is left out")
     call scda_frefresh(early, is_there, ierr)
     call require(ierr == 0 .and. .not. is_there, "nothing more was committed")
     call scda_fopen_append(f, comm, filename, userstr, ierr, length, params)
     call require(ierr == 0 .and. userstr == "sealed" .and. length == 6, "append")
     call require(index(scda_last_error_message(), "70") > 0, "the message says how many bytes were cut off")
-    call scda_fcut_off(f, n)
-    call require(n == 70, "cut off")
+    call scda_finfo(f, info)
+    call require(info%cut_off_bytes == 70, "cut off")
     call scda_fwrite_array(f, "state", [rank + 100, rank + 100], each(2))
     call scda_fclose_begin(f, begun, ierr)
     call require(ierr == 0, "begin to close")
@@ -697,8 +698,9 @@ contains
     call require(ierr == 0, "close what was appended to")
     call scda_frefresh(early, is_there, ierr)
     call require(ierr == 0 .and. is_there, "more was committed")
-    call scda_fseal_state(early, n, bytes, left_out, ierr)
-    call require(ierr == 0 .and. n == 3 .and. bytes > 0 .and. left_out == 0, "all of it is read")
+    call scda_finfo(early, info)
+    call scda_fsections(early, n, ierr)
+    call require(ierr == 0 .and. n == 3 .and. info%bytes > 0 .and. info%unsealed_bytes == 0, "all of it is read")
     call scda_fclose(early)
 #ifndef SCDA_TEST_SERIAL
     call scda_fopen_append(f, comm%mpi_val, filename, ierr=ierr, params=params)
@@ -711,8 +713,8 @@ contains
     call scda_fopen_write(f, comm, filename // ".plain", "not sealed", params=params)
     call scda_fcommit(f, ierr)
     call require(ierr == SCDA_ERR_USAGE, "commit without seal")
-    call scda_fcut_off(f, n, ierr)
-    call require(ierr /= 0, "of a file that is closed")
+    call scda_finfo(f, info)
+    call require(info%is_open == 0 .and. at_end(f), "of a file that is closed")
 
     params%verify = 1
     call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
@@ -730,7 +732,7 @@ contains
     call scda_fseek(f, 2_int64, ierr)
     call next(f, 'A', 2 * ranks, 4, "state")
     call scda_fread_array_data(f, found, each(2))
-    call require(ierr == 0 .and. all(found == rank + 100) .and. scda_feof(f), "the last section")
+    call require(ierr == 0 .and. all(found == rank + 100) .and. at_end(f), "the last section")
     call scda_fseek(f, 0, ierr)
     call next(f, 'A', 2 * ranks, 4, "state")
     call scda_fread_array_data(f, found, each(2))
@@ -1112,7 +1114,7 @@ contains
     call require(index(scda_last_error_message(), filename // ".none") > 0, "message")
     call scda_fclose(f, ierr)
     call require(ierr == SCDA_ERR_NO_SUCH_FILE, "the error of opening stays")
-    call require(scda_feof(f), "feof of what is not open")
+    call require(at_end(f), "feof of what is not open")
 
     ! What is too short on one rank alone is an error on all, and with check at once.
     call scda_params_init(params)
@@ -1182,6 +1184,7 @@ contains
     real(real64) :: own(3, 5), found(3, 5)
     character(5) :: text
     integer(int64) :: tasks, bytes
+    type(scda_info_t) :: info
     logical :: is_there
     integer :: ierr
     own = rank
@@ -1190,7 +1193,8 @@ contains
     call scda_stream_write(f, "hello")
     call scda_stream_write(f, own)
     call scda_stream_write(f, own(:, 2:3), ierr)
-    call require(ierr == 0 .and. scda_stream_bytes(f) == 5 + 8 * 21, "the bytes of a stream")
+    call scda_finfo(f, info)
+    call require(ierr == 0 .and. info%stream_bytes == 5 + 8 * 21, "the bytes of a stream")
     call scda_fwrite_streams_end(f)
     call scda_fwrite_streams_begin(f, "other", len=3)
     call scda_fwrite_streams_end(f, ierr)
@@ -1267,4 +1271,12 @@ contains
     call scda_fread_section_header(f, type, elements, bytes, userstr, decode)
   end subroutine stop_at_the_end
 
+  ! Whether no section follows.
+  function at_end(f)
+    type(scda_fcontext_t), intent(in) :: f
+    logical :: at_end
+    type(scda_info_t) :: info
+    call scda_finfo(f, info)
+    at_end = info%at_end /= 0
+  end function at_end
 end program test_fortran

@@ -124,7 +124,7 @@ static void sections () {
 
   scda::reader r (g.comm, name);
   scda::section s;
-  CHECK (r.user () == user && !r.at_end ());
+  CHECK (r.user () == user && !r.info ().at_end);
   CHECK (r.next (s) && s.type == 'I' && s.user == user && !s.decoded);
   double found[4] = { 0, 0, 0, 0 };
   r.read_inline (found, last);
@@ -160,7 +160,7 @@ static void sections () {
   }
   CHECK (r.next (s) && s.N == 0);
   r.read_array (scda::skip, each (0), 8);
-  CHECK (r.at_end () && !r.next (s) && r.is_open () && s.user == "none");
+  CHECK (r.info ().at_end && !r.next (s) && r.is_open () && s.user == "none");
   r.close ();
 }
 
@@ -291,7 +291,7 @@ static void sealed () {
   const std::string name = folder + "/hpp-sealed.scda";
   const scda::params seal = scda::params ().seal ();
   scda::writer w (g.comm, name, std::string ("sealed"), seal);
-  CHECK (w.user () == "sealed" && w.bytes_cut_off () == 0);
+  CHECK (w.user () == "sealed" && w.info ().cut_off_bytes == 0 && w.info ().is_sealed);
   w.write_array ("state", std::vector<int> (2, g.rank), each (2));
   scda::request begun = w.commit_begin ();
   while (!begun.test ()) { }
@@ -307,19 +307,19 @@ static void sealed () {
   if (g.rank == 0) { std::ofstream (name, std::ios::binary | std::ios::app) << std::string (70, 'x'); }
   barrier (g);
   scda::reader early (g.comm, name);
-  scda::sealed_part part = early.seal_state ();
-  CHECK (part.sections == 2 && part.left_out == 70 && early.sections () == 2 && !early.refresh ());
-  const std::uint64_t bytes = part.bytes;
+  scda_info_t info = early.info ();
+  CHECK (info.is_sealed && info.unsealed_bytes == 70 && early.sections () == 2 && !early.refresh ());
+  const std::uint64_t bytes = info.bytes;
   w = scda::writer::append (g.comm, name); // what has a seal stays sealed
   CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
-  CHECK (w.user () == "sealed" && w.bytes_cut_off () == 70);
+  CHECK (w.user () == "sealed" && w.info ().cut_off_bytes == 70);
   w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
   w.close_begin (); // the request waits when it is destroyed
   CHECK (early.refresh ());
-  part = early.seal_state ();
-  CHECK (part.sections == 3 && part.left_out == 0 && part.bytes > bytes);
+  info = early.info ();
+  CHECK (early.sections () == 3 && info.unsealed_bytes == 0 && info.bytes > bytes);
   early = scda::reader (g.comm, name, scda::params ().to_seal (false));
-  CHECK (early.seal_state ().sections == 3);
+  CHECK (early.sections () == 3 && early.info ().is_sealed);
   int err = 0;
   CHECK (early.is_open () && scda_fseek (early.get (), 99, &err) == nullptr && err == SCDA_ERR_ARG);
   CHECK (!early.is_open ()); // a function of C has closed it
@@ -330,7 +330,6 @@ static void sealed () {
   CHECK (thrown ([&] { w.commit_begin (); }) == SCDA_ERR_USAGE && !w.is_open ());
   w = scda::writer (g.comm, name + ".plain", "not sealed", scda::params ().seal (false));
   CHECK (thrown ([&] { w.commit (); }) == SCDA_ERR_USAGE && !w.is_open ());
-  CHECK (thrown ([&] { w.bytes_cut_off (); }) == SCDA_ERR_USAGE);
 
   const scda::params verify = scda::params ().verify ();
   scda::reader r (g.comm, name, verify);
@@ -347,7 +346,7 @@ static void sealed () {
   r.seek (number);
   CHECK (r.next (s) && s.user == "state");
   r.read_array (found, each (2));
-  CHECK (found == std::vector<int> (2, g.rank + 100) && r.at_end ());
+  CHECK (found == std::vector<int> (2, g.rank + 100) && r.info ().at_end);
   r.seek (0);
   CHECK (r.next (s) && s.user == "state");
   r.read_array (found, each (2));
@@ -368,7 +367,7 @@ static void sealed () {
 
   // Back to the first commit; and a copy that replaces the file, which is kept.
   w = scda::writer::append (g.comm, name, scda::params ().behind (2).atomic ().keep (1));
-  CHECK (w.bytes_cut_off () > 0);
+  CHECK (w.info ().cut_off_bytes > 0);
   w.close ();
   CHECK (scda::reader (g.comm, name).sections () == 2);
   CHECK (scda::reader (g.comm, folder + "/hpp-sealed.1.scda").sections () == 3);
@@ -662,7 +661,7 @@ static void streams () {
     w.begin_streams ("log", 512);
     w.write_stream (own);
     w.write_stream (std::vector<double> (2, 0.5));
-    CHECK (w.stream_bytes () == own.size () + 16);
+    CHECK (w.info ().stream_bytes == own.size () + 16);
     w.end_streams ();
     w.close ();
   }

@@ -72,7 +72,7 @@ static uint64_t check_state (const char *filename) {
     REQUIRE (f != NULL && memcmp (data, want, bytes) == 0);
     memset (data, 0, bytes);
   }
-  REQUIRE (scda_feof (f) && scda_fclose (f, &err) == 0);
+  REQUIRE (info_of (f).at_end && scda_fclose (f, &err) == 0);
   free (data), free (want), free (Ei);
   return n;
 }
@@ -85,7 +85,7 @@ static int check_left (const char *filename) {
   uint64_t N, E;
   int err = -1, sections = 0;
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, NULL, NULL, NULL, &err);
-  if (f != NULL && !scda_feof (f)) { f = scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, NULL, &err); }
+  if (f != NULL && !info_of (f).at_end) { f = scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, NULL, &err); }
   else if (f != NULL) { return scda_fclose (f, &err), 0; }
   if (f != NULL) { f = scda_fread_inline_data (f, text, 0, &err); }
   if (f == NULL) { return 0; }
@@ -94,7 +94,7 @@ static int check_left (const char *filename) {
   unsigned char *data = (unsigned char *) get_memory (bytes), *want = (unsigned char *) get_memory (bytes);
   uint64_t *Ei = (uint64_t *) get_memory (bytes / element_bytes * sizeof *Ei);
   fill (want, n, 0, bytes);
-  for (sections = 1; f != NULL && !scda_feof (f); ++sections) {
+  for (sections = 1; f != NULL && !info_of (f).at_end; ++sections) {
     int decode = 1;
     memset (data, 0, bytes);
     f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);

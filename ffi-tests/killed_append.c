@@ -63,7 +63,7 @@ static uint64_t read_sections (int verify) {
   int err = -1;
   params.verify = verify;
   scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, &params, &err);
-  for (; f != NULL && !scda_feof (f); ++i) {
+  for (; f != NULL && !info_of (f).at_end; ++i) {
     char user[SCDA_USER_STRING_BYTES + 1], type;
     uint64_t N = elems, E = 0, bytes = 100;
     int decode = 1;
@@ -111,7 +111,7 @@ static scda_fcontext_t *open_append (group_t g, const scda_params_t *params, uin
   barrier (g);
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && err == 0);
-  REQUIRE (scda_fcut_off (f, cut, &err) == f && err == 0);
+  *cut = info_of (f).cut_off_bytes;
   REQUIRE (bytes_of_file () + (params->atomic ? 0 : *cut) == before);
   barrier (g);
   return f;

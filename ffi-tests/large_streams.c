@@ -47,7 +47,7 @@ static void write_file (group_t g, const char *filename, int seal) {
       done += now;
     }
     if (half == 0 && seal) { f = scda_fcommit (f, &err); }
-    REQUIRE (f != NULL && scda_stream_bytes (f) == done);
+    REQUIRE (f != NULL && info_of (f).stream_bytes == done);
   }
   f = scda_fwrite_streams_end (f, &err);
   f = scda_fwrite_inline (f, "This comes after the streams. . ", "behind", NULL, 0, &err);

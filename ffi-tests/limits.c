@@ -31,7 +31,7 @@ static void array (group_t g, const char *filename, uint64_t N) {
   f = scda_fread_section_header (f, &type, &n, &E, NULL, NULL, &decode, &err);
   REQUIRE (f != NULL && type == 'A' && n == N && E == sizeof *data);
   f = scda_fread_array_data (f, data, Nq, E, 0, &err);
-  REQUIRE (f != NULL && scda_feof (f) && scda_fclose (f, &err) == 0);
+  REQUIRE (f != NULL && info_of (f).at_end && scda_fclose (f, &err) == 0);
   for (uint64_t i = 0; i < own; ++i) { wrong += data[i] != word (first + i); }
   CHECK (wrong == 0);
   free (Nq), free (data);
@@ -57,7 +57,7 @@ static void varray (group_t g, const char *filename, uint64_t N) {
   f = scda_fread_varray_sizes (f, found, Nq, &err);
   REQUIRE (f != NULL && memcmp (Ei, found, own * sizeof *Ei) == 0);
   f = scda_fread_varray_data (f, data, Nq, found, NULL, 0, &err);
-  REQUIRE (f != NULL && scda_feof (f) && scda_fclose (f, &err) == 0);
+  REQUIRE (f != NULL && info_of (f).at_end && scda_fclose (f, &err) == 0);
   for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != (unsigned char) word (i); }
   CHECK (wrong == 0);
   free (Nq), free (Ei), free (found), free (data);
@@ -112,7 +112,7 @@ static void beyond (group_t g, const char *filename, int driver) {
     }
     REQUIRE (f != NULL);
   }
-  REQUIRE (scda_feof (f) && scda_fclose (f, &err) == 0);
+  REQUIRE (info_of (f).at_end && scda_fclose (f, &err) == 0);
   free (Nq), free (data);
 }
 

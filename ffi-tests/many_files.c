@@ -66,7 +66,7 @@ static void again_and_again (group_t g, const char *dir, int times) {
     else { REQUIRE (scda_fclose (f, &err) == 0); }
     if (i % 3 == 1) {
       f = scda_fopen_read (g.comm, name, user, NULL, &params, &err);
-      REQUIRE (f != NULL && scda_feof (f) && scda_fclose (f, &err) == 0);
+      REQUIRE (f != NULL && info_of (f).at_end && scda_fclose (f, &err) == 0);
     }
   }
   CHECK (entries ("/proc/self/fd") <= before + 2);

@@ -95,15 +95,13 @@ static scda_fcontext_t *open_append (group_t g, const char *name, const content_
   int err;
   char user[SCDA_USER_STRING_BYTES + 1], words[100];
   size_t len = 77;
-  uint64_t bytes = 77;
   scda_fcontext_t *f;
   RIGHT (scda_fopen_append (g.comm, name, user, &len, params, &err));
   CHECK (len == c->user.len && memcmp (user, c->user.bytes, len) == 0 && user[len] == 0);
   const char *message = scda_last_error_message ();
   snprintf (words, sizeof words, "cut off %ld bytes", cut);
   CHECK (cut == 0 || (strstr (message, words) != NULL && strstr (message, name) != NULL));
-  RIGHT (scda_fcut_off (f, &bytes, &err));
-  CHECK (bytes == (uint64_t) cut);
+  CHECK (info_of (f).cut_off_bytes == (uint64_t) cut && info_of (f).is_writing && info_of (f).at_end);
   return f;
 }
 
@@ -138,9 +136,11 @@ static void write_back (group_t g, const char *name, const char *reference, cons
 /* How far a file is read. */
 static void require_state (scda_fcontext_t *f, int sections, long bytes, long left_out) {
   int err;
-  uint64_t N = 77, read = 77, behind = 77;
-  RIGHT (scda_fseal_state (f, &N, &read, &behind, &err));
-  CHECK (N == (uint64_t) sections && read == (uint64_t) bytes && behind == (uint64_t) left_out);
+  uint64_t N = 77;
+  RIGHT (scda_fsections (f, &N, &err));
+  const scda_info_t info = info_of (f);
+  CHECK (info.is_open && !info.is_writing && N == (info.is_sealed ? (uint64_t) sections : 0));
+  CHECK (info.bytes == (uint64_t) bytes && info.unsealed_bytes == (uint64_t) left_out && info.position <= info.bytes);
 }
 
 /* Open what is torn for reading: it ends behind the last seal, and the message says so. */

@@ -379,7 +379,7 @@ static void end_reading (scda_fcontext_t *f, uint64_t seed) {
   char type;
   int err = -1;
   (void) seed;
-  CHECK (scda_feof (f));
+  CHECK (info_of (f).at_end);
   f = scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, NULL, &err);
   REQUIRE (f != NULL && err == SCDA_ERR_EOF);
   err = -1;
@@ -394,7 +394,7 @@ static scda_fcontext_t *section_read (group_t g, scda_fcontext_t *f, const secti
   uint64_t N = 77, E = 77;
   size_t len = 77;
   int decode = decode_in, err = -1;
-  CHECK (!scda_feof (f));
+  CHECK (!info_of (f).at_end);
   f = scda_fread_section_header (f, &type, &N, &E, user, &len, &decode, &err);
   REQUIRE (f != NULL && err == 0);
   REQUIRE (type == s->type && N == s->N && E == s->E && decode == decode_out);

@@ -29,12 +29,12 @@ static void write_file (group_t g, const char *filename) {
     uint64_t done = 0;
     for (uint64_t i = 0; i < bytes; ++i) { data[i] = byte_of (set, g.rank, i); }
     f = scda_fwrite_streams_begin (f, "log", NULL, chunk, &err);
-    REQUIRE (f != NULL && err == 0 && scda_stream_bytes (f) == 0);
+    REQUIRE (f != NULL && err == 0 && info_of (f).stream_bytes == 0);
     for (int piece = 0; piece < pieces; ++piece) {
       const uint64_t now = piece_bytes (g.rank, piece);
       REQUIRE (scda_stream_write (f, now == 0 ? NULL : data + done, now, &err) == 0 && err == 0);
       done += now;
-      REQUIRE (scda_stream_bytes (f) == done);
+      REQUIRE (info_of (f).stream_bytes == done);
       /* what is written is safe, and the streams go on */
       if (set == 1 && piece % 16 == 15) { f = scda_fcommit (f, &err); }
       if (piece == 20) { f = scda_fflush (f, &err); }
@@ -42,7 +42,7 @@ static void write_file (group_t g, const char *filename) {
     }
     REQUIRE (done == bytes);
     f = scda_fwrite_streams_end (f, &err);
-    REQUIRE (f != NULL && scda_stream_bytes (f) == 0);
+    REQUIRE (f != NULL && info_of (f).stream_bytes == 0);
     free (data);
   }
   f = scda_fwrite_inline (f, "0123456789abcdef0123456789abcdef", "behind", NULL, 0, &err);
@@ -126,7 +126,7 @@ static void read_file (group_t g, const char *filename, int writers) {
   REQUIRE (f != NULL && found == 0);
   CHECK (scda_fread_stream_size (f, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_USAGE);
   CHECK (scda_stream_write (f, NULL, 0, &err) == -1 && err == SCDA_ERR_USAGE);
-  CHECK (scda_stream_bytes (f) == 0 && scda_stream_bytes (NULL) == 0);
+  CHECK (info_of (f).stream_bytes == 0 && info_of (NULL).stream_bytes == 0);
   REQUIRE (scda_fclose (f, &err) == 0);
 }
 

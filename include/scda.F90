@@ -4,7 +4,7 @@
 !
 ! docs/fortran.md explains every procedure with examples; scda.h has the details in the terms of C. In short:
 !
-! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_feof.
+! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_finfo.
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
 !   program with scda_last_error_message().
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
@@ -45,8 +45,8 @@ module scda_implementation
 
   !> What scda.h has: constants, of which SCDA_ERR_EOF is no failure; what may be chosen when a file is opened, scda_params_t, to be
   !> filled by scda_params_init and then changed (hints for MPI-IO are the argument info of the open procedures); a commit or a
-  !> close that was begun, scda_pending_t, of which a copy is the same; where the time of this rank went, scda_statistics_t; and
-  !> the functions and other structs, with c_ in place of scda_.
+  !> close that was begun, scda_pending_t, of which a copy is the same; where the time of this rank went, scda_statistics_t;
+  !> what is known of a file, scda_info_t; and the functions and other structs, with c_ in place of scda_.
 #include "scda_c.inc"
 
   !> A file that is open, or was closed. A copy is the same file.
@@ -130,15 +130,15 @@ module scda_implementation
   !> The kind of the default integers, in a form that compilers take for interoperable.
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
-  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
+  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_finfo
   public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_fstatistics
-  public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
+  public :: scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
-  public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
+  public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_fread_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
@@ -549,13 +549,6 @@ contains
     call finish(f, ierr)
   end subroutine stream_write
 
-  !> The bytes that this rank has written to its stream. Not collective.
-  function scda_stream_bytes(f) result(bytes)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64) :: bytes
-    bytes = c_stream_bytes(f%handle)
-  end function scda_stream_bytes
-
   !> Ends the streams: call scda_fwrite_streams_end(f, ierr)
   subroutine scda_fwrite_streams_end(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -629,29 +622,6 @@ contains
     call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_t(), is_indirect(indirect), .true., ierr)
   end subroutine read_streams
 
-  !> How many bytes were cut off when the file was opened to append.
-  subroutine scda_fcut_off(f, bytes, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(out) :: bytes
-    integer, intent(out), optional :: ierr
-    bytes = 0
-    f%handle = c_fcut_off(f%handle, bytes, f%err)
-    call finish(f, ierr)
-  end subroutine scda_fcut_off
-
-  !> How far a file open for reading is read: the sections that are sealed, the bytes that are read, and those behind them that
-  !> were not committed.
-  subroutine scda_fseal_state(f, N, bytes, left_out, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(out) :: N, bytes, left_out
-    integer, intent(out), optional :: ierr
-    N = 0
-    bytes = 0
-    left_out = 0
-    f%handle = c_fseal_state(f%handle, N, bytes, left_out, f%err)
-    call finish(f, ierr)
-  end subroutine scda_fseal_state
-
   !> Looks again how far a file open for reading can be read: whether more was committed since it was opened.
   subroutine scda_frefresh(f, changed, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -664,12 +634,13 @@ contains
     call finish(f, ierr)
   end subroutine scda_frefresh
 
-  !> Whether no section follows in a file open for reading. Not collective, and the same on all ranks.
-  function scda_feof(f) result(at_end)
+  !> What is known of a file, and on which rank the last error came up: call scda_finfo(f, info). Not collective.
+  subroutine scda_finfo(f, info)
     type(scda_fcontext_t), intent(in) :: f
-    logical :: at_end
-    at_end = c_feof(f%handle) /= 0
-  end function scda_feof
+    type(scda_info_t), intent(out) :: info
+    info%size = c_sizeof(info)
+    if (c_finfo(f%handle, info) /= 0) call fail(scda_last_error_message())
+  end subroutine scda_finfo
 
   !> Fills params with the defaults. Not collective.
   subroutine scda_params_init(params)

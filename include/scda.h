@@ -611,7 +611,7 @@ struct scda_params {
   /**
    * Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
    * behind its header. What is behind was not committed, by a job that was killed or is still writing:
-   * `scda_fseal_state` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+   * `scda_finfo` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
    * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
    */
   int to_seal;
@@ -1005,6 +1005,70 @@ struct scda_box {
  */
 typedef struct scda_box scda_box_t;
 
+/**
+ * What is known of a file, and of the last error.
+ */
+struct scda_info {
+  /**
+   * The size of this struct in bytes, as the program sets it before the call.
+   */
+  size_t size;
+  /**
+   * 1 if the file is open, otherwise 0, and so is all that follows, but `at_end` and `failed_rank`.
+   */
+  int is_open;
+  /**
+   * 1 if the file is open for writing, 0 if for reading.
+   */
+  int is_writing;
+  /**
+   * Reading: 1 if a seal ends what is read. Writing: 1 if closing writes a seal.
+   */
+  int is_sealed;
+  /**
+   * Reading: 1 if no section follows; 0 if one does, and as long as data of a section are to be read or
+   * skipped, also if ranges of them were read. Otherwise 1.
+   */
+  int at_end;
+  /**
+   * The rank on which the last error of this thread came up, in the communicator of its file, which may be another
+   * one; -1 if there was no error, or if it is one of all ranks.
+   */
+  int failed_rank;
+  /**
+   * Zero.
+   */
+  int reserved;
+  /**
+   * Where in the file the next section begins, in bytes; while data of a section are to be read, where that one
+   * begins.
+   */
+  uint64_t position;
+  /**
+   * Reading: how many bytes of the file are read: with `params.to_seal` those up to the end of its last seal, if it
+   * has one. Writing: as `position`.
+   */
+  uint64_t bytes;
+  /**
+   * Reading: how many bytes behind them are not: what a job has written and not committed. Writing: 0.
+   */
+  uint64_t unsealed_bytes;
+  /**
+   * How many bytes `scda_fopen_append` has cut off: what a job that was killed had written behind the last seal.
+   */
+  uint64_t cut_off_bytes;
+  /**
+   * How many bytes this rank has written to its stream since `scda_fwrite_streams_begin`; 0 if there are no
+   * streams.
+   */
+  uint64_t stream_bytes;
+};
+
+/**
+ * What is known of a file.
+ */
+typedef struct scda_info scda_info_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1192,17 +1256,6 @@ int scda_fclose(scda_fcontext_t *f, int *err);
 scda_fcontext_t *scda_fflush(scda_fcontext_t *f, int *err);
 
 /**
- * Whether no section follows in a file that is open for reading.
- *
- * Not collective, and the same on all ranks.
- *
- * @param [in] f  The file.
- * @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
- *                still to be read or skipped, also if ranges of them were read. Nonzero if `f` is NULL, closed, or open for writing.
- */
-int scda_feof(const scda_fcontext_t *f);
-
-/**
  * Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.
  *
  * Collective; `Ei` may differ between the ranks.
@@ -1295,8 +1348,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  *
  * If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
  * before it. Sections that were not committed, because a job was killed while it appended, are cut off,
- * whole or not: `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this
- * call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+ * whole or not: `scda_finfo` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
  * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
  * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
@@ -1329,23 +1381,6 @@ scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
                                    size_t *len,
                                    const scda_params_t *params,
                                    int *err);
-
-/**
- * The number of bytes that were cut off when the file was opened to append: what a job that was killed
- * while it appended had written behind the last seal, and not sealed.
- *
- * Collective.
- *
- * @param [in] f       The file, open for writing.
- * @param [out] bytes  The number of bytes: 0 if nothing was cut off, or if the file was not opened to
- *                     append. May be NULL.
- * @param [out] err    The error code.
- * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE`.
- */
-scda_fcontext_t *scda_fcut_off(scda_fcontext_t *f,
-                               uint64_t *bytes,
-                               int *err);
 
 /**
  * Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
@@ -1695,45 +1730,6 @@ scda_fcontext_t *scda_fread_varray_data(scda_fcontext_t *f,
                                         int *err);
 
 /**
- * How far the file is read: see `params.to_seal`. With `left_out` 0, all of the file.
- *
- * Collective. All ranks receive the same values.
- *
- * @param [in] f          The file, open for reading. Its position does not change.
- * @param [out] N         The number of sections that are sealed; 0 if no seal ends what is read. May be NULL.
- * @param [out] bytes     How many bytes of the file are read: with `params.to_seal` those up to the end of the
- *                        last seal, if the file has one. May be NULL.
- * @param [out] left_out  How many bytes behind them are not: what a job has written and not committed. May be
- *                        NULL.
- * @param [out] err       The error code.
- * @return                `f`, or NULL on error.
- * Errors: those of `scda_fsections`.
- */
-scda_fcontext_t *scda_fseal_state(scda_fcontext_t *f,
-                                  uint64_t *N,
-                                  uint64_t *bytes,
-                                  uint64_t *left_out,
-                                  int *err);
-
-/**
- * Looks again how far the file can be read: a job that appends to it may have committed more since it was
- * opened. The sections before stay, and so does the position; further ones follow behind them. With
- * `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
- *
- * Collective. All ranks receive the same value.
- *
- * @param [in] f         The file, open for reading.
- * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
- * @param [out] err      The error code.
- * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_CHECKSUM` if the seal at
- * its end is damaged, and those of the file system.
- */
-scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
-                               int *changed,
-                               int *err);
-
-/**
  * The number of sections in the file. A compressed section counts once, and seals do not count.
  *
  * If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
@@ -1798,6 +1794,24 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
                             int *found,
                             uint64_t *section,
                             int *err);
+
+/**
+ * Looks again how far the file can be read: a job that appends to it may have committed more since it was
+ * opened. The sections before stay, and so does the position; further ones follow behind them. With
+ * `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f         The file, open for reading.
+ * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_CHECKSUM` if the seal at
+ * its end is damaged, and those of the file system.
+ */
+scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
+                               int *changed,
+                               int *err);
 
 /**
  * Reads some bytes of a block on each rank: any, also those that another rank reads, or none.
@@ -2102,7 +2116,7 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
  *
  * To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
  * and, for sections that may be groups, `scda_fread_group`. The end is where `scda_fread_section_header` returns
- * `SCDA_ERR_EOF`; `scda_feof` returns 0 as long as the data of a dataset can be read.
+ * `SCDA_ERR_EOF`.
  *
  * Collective; `d` may differ between the ranks. All ranks receive the same values.
  *
@@ -2398,16 +2412,6 @@ int scda_stream_write(scda_fcontext_t *f,
                       int *err);
 
 /**
- * How many bytes this rank has written to its stream.
- *
- * Not collective.
- *
- * @param [in] f  The file.
- * @return        The bytes since `scda_fwrite_streams_begin`; 0 if there are no streams.
- */
-uint64_t scda_stream_bytes(const scda_fcontext_t *f);
-
-/**
  * Ends the streams that `scda_fwrite_streams_begin` has begun.
  *
  * Collective.
@@ -2553,6 +2557,18 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
 void *scda_fnote(const scda_fcontext_t *f,
                  const char *key,
                  size_t bytes);
+
+/**
+ * Tells what is known of a file, without reading it. `scda_fsections` counts its sections.
+ *
+ * Not collective: no message is sent. Apart from `failed_rank` and `stream_bytes`, all ranks receive the same.
+ *
+ * @param [in] f        The file. NULL, and a file that an error has closed, are not open.
+ * @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
+ * @return              0, or a negative value for wrong arguments.
+ */
+int scda_finfo(const scda_fcontext_t *f,
+               scda_info_t *info);
 
 #ifdef __cplusplus
 }  // extern "C"

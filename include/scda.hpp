@@ -812,7 +812,9 @@ public:
     if (scda_fclose (take (), &err) != 0) { detail::fail (err); }
   }
   /** Whether the file is open. An error closes it, also one of a function of C that was called with `get`. */
-  bool is_open () const noexcept { return f_ != nullptr && scda_fnote (f_, "scda.hpp", 1) != nullptr; }
+  bool is_open () const noexcept { return info ().is_open != 0; }
+  /** What is known of the file, and on which rank the last error came up. Not collective. */
+  scda_info_t info () const noexcept { return info_of (f_); }
   /** The user string of the file. */
   const std::string &user () const noexcept { return user_; }
   /** This rank in the communicator of the file, and the number of its ranks. */
@@ -1089,13 +1091,20 @@ protected:
     return f;
   }
 
+  static scda_info_t info_of (const scda_fcontext_t *f) noexcept {
+    scda_info_t known = scda_info_t ();
+    known.size = sizeof known;
+    scda_finfo (f, &known);
+    return known;
+  }
+
   /* A file that is incomplete because of an exception must not pass for complete. On a file for writing (of which
-   * scda_feof is true), the function for reading is an error, which closes the file as errors do. */
+   * at_end is true), the function for reading is an error, which closes the file as errors do. */
   void drop () noexcept {
     if (f_ == nullptr) { return; }
     scda_fcontext_t *f = take ();
     int err = SCDA_SUCCESS;
-    if (detail::exceptions () > exceptions_ && scda_feof (f) != 0) {
+    if (detail::exceptions () > exceptions_ && info_of (f).at_end != 0) {
       f = scda_fread_section_header (f, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &err);
     }
     if (f != nullptr) { scda_fclose (f, &err); }
@@ -1177,12 +1186,6 @@ public:
     return append (comm, filename.c_str (), chosen);
   }
 
-  /** The bytes behind the last seal that `append` has cut off, because a job that was killed had not sealed them. */
-  std::uint64_t bytes_cut_off () {
-    std::uint64_t bytes = 0;
-    call ([&] (int *err) { return scda_fcut_off (f_, &bytes, err); });
-    return bytes;
-  }
   /** Writes all that waits, and throws if anything went wrong until now. */
   void flush () {
     call ([&] (int *err) { return scda_fflush (f_, err); });
@@ -1224,10 +1227,6 @@ public:
   /** Writes bytes to the end of this rank's stream. Not collective; after an error the file stays open, until all ranks meet. */
   void write_stream (const_bytes data) {
     call_alone ([&] (int *err) { return scda_stream_write (f_, data.data (), data.size (), err); });
-  }
-  /** How many bytes this rank has written to its stream. Not collective. */
-  std::uint64_t stream_bytes () const {
-    return scda_stream_bytes (f_);
   }
   /** Ends the streams. */
   void end_streams () {
@@ -1452,13 +1451,6 @@ struct section {
   std::string user;          /**< the user string */
 };
 
-/** How far a file is read. */
-struct sealed_part {
-  std::uint64_t sections = 0; /**< the sections that are sealed; 0 if no seal ends what is read */
-  std::uint64_t bytes = 0;    /**< the bytes that are read */
-  std::uint64_t left_out = 0; /**< the bytes behind them that were not committed */
-};
-
 /** A file that is open for reading. */
 class reader : public file {
 public:
@@ -1472,9 +1464,6 @@ public:
     : reader (comm, filename.c_str (), chosen) {}
   reader (reader &&) noexcept = default;
   reader &operator= (reader &&) noexcept = default;
-
-  /** Whether no section follows. Not collective. */
-  bool at_end () const noexcept { return scda_feof (f_) != 0; }
 
   /** Reads the header of the next section; false at the end of the file. The data must then be read, or skipped.
    * `decode`: decompress a section that is compressed. */
@@ -1493,12 +1482,6 @@ public:
     return true;
   }
 
-  /** How far the file is read. */
-  sealed_part seal_state () {
-    sealed_part state;
-    call ([&] (int *err) { return scda_fseal_state (f_, &state.sections, &state.bytes, &state.left_out, err); });
-    return state;
-  }
   /** Looks again how far the file can be read: whether there is more than before. */
   bool refresh () {
     int changed = 0;

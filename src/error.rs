@@ -178,6 +178,8 @@ struct Detail {
     offset: Option<u64>,
     file: Option<String>,
     rank: Option<usize>,
+    /// The rank that an error was shared by, whose message names it already.
+    sharer: Option<usize>,
     source: Option<io::Error>,
 }
 
@@ -193,6 +195,7 @@ impl Error {
             offset: None,
             file: None,
             rank: None,
+            sharer: None,
             source: None,
         }))
     }
@@ -297,9 +300,10 @@ impl Error {
 
     /// The same error once more, for who asks again.
     pub(crate) fn again(&self) -> Self {
-        let Detail { kind, message, offset, file, rank, .. } = &*self.0;
+        let Detail { kind, message, offset, file, rank, sharer, .. } = &*self.0;
         let (message, file) = (message.clone(), file.clone());
-        Self(Box::new(Detail { kind: *kind, message, offset: *offset, file, rank: *rank, source: None }))
+        let (rank, sharer) = (*rank, *sharer);
+        Self(Box::new(Detail { kind: *kind, message, offset: *offset, file, rank, sharer, source: None }))
     }
 
     /// What went wrong.
@@ -312,6 +316,19 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> i32 {
         self.kind().code()
+    }
+
+    /// The rank on which it came up; `None` if it is one of all ranks.
+    #[must_use]
+    pub fn rank(&self) -> Option<usize> {
+        self.0.rank.or(self.0.sharer)
+    }
+
+    /// The same error, whose message names a rank already.
+    #[must_use]
+    pub(crate) fn shared_by(mut self, rank: Option<usize>) -> Self {
+        self.0.sharer = rank;
+        self
     }
 
     /// The byte of the file at which it was noticed.

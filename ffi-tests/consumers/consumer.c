@@ -56,7 +56,9 @@ int main (int argc, char **argv) {
     check (f != NULL && type == 'A' && N == (uint64_t) size * count && E == sizeof (double) && decode, "header");
     f = scda_fread_array_data (f, found, Nq, E, 0, &err);
     check (f != NULL && memcmp (found, mine, sizeof mine) == 0, "read");
-    check (scda_feof (f) && scda_fclose (f, &err) == 0, "close after reading");
+    scda_info_t info;
+    info.size = sizeof info;
+    check (scda_finfo (f, &info) == 0 && info.at_end && scda_fclose (f, &err) == 0, "close after reading");
   }
   check (scda_fopen_read (comm, "no/such/file", NULL, NULL, NULL, &err) == NULL && err == SCDA_ERR_NO_SUCH_FILE, "missing file");
 

@@ -201,7 +201,6 @@ static void end_reading (scda_fcontext_t *f, uint64_t seed) {
 #define scda_fread_varray_data via_fread_varray_data
 #define scda_fclose via_fclose
 #define scda_fflush(f, err) (f)
-#define scda_feof(f) 0
 #define content_write via_content_write
 #define content_write_some via_content_write_some
 #define content_read via_content_read

@@ -1,7 +1,7 @@
 //! Appending to a file that exists, and sealing what was written.
 
 use super::context::{Context, on_writer, scda_fcontext_t};
-use super::memory::{path, put, put_user_string};
+use super::memory::{path, put_user_string};
 use super::mpi_types::{MPI_Comm, communicator};
 use super::notes::note_path;
 use super::open::hand_out;
@@ -33,7 +33,7 @@ pub(super) unsafe fn append(
     unsafe { put_user_string(writer.user(), userstr, len) };
     let bytes = writer.bytes_cut_off();
     if bytes > 0 {
-        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"));
+        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"), None);
     }
     Ok(Context::Writing(writer))
 }
@@ -42,8 +42,7 @@ pub(super) unsafe fn append(
 ///
 /// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
 /// before it. Sections that were not committed, because a job was killed while it appended, are cut off,
-/// whole or not: `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this
-/// call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+/// whole or not: `scda_finfo` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
 /// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
 ///
 /// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
@@ -88,31 +87,6 @@ pub unsafe extern "C" fn scda_fopen_append(
         Ok(opened)
     };
     guard(err, null_mut(), body)
-}
-
-/// The number of bytes that were cut off when the file was opened to append: what a job that was killed
-/// while it appended had written behind the last seal, and not sealed.
-///
-/// Collective.
-///
-/// @param [in] f       The file, open for writing.
-/// @param [out] bytes  The number of bytes: 0 if nothing was cut off, or if the file was not opened to
-///                     append. May be NULL.
-/// @param [out] err    The error code.
-/// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fcut_off(
-    f: *mut scda_fcontext_t,
-    bytes: *mut u64,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
-    let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `bytes` that is NULL or may be written.
-        unsafe { put(bytes, writer.bytes_cut_off()) };
-        Ok(())
-    };
-    on_writer(f, err, body)
 }
 
 /// Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A

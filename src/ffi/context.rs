@@ -152,16 +152,11 @@ fn in_use() -> Error {
     Error::usage("file context: another thread is using it")
 }
 
-/// Whether reading has come to the end, or the handle has no file to read from.
-pub fn at_end(f: *const scda_fcontext_t) -> bool {
-    let Ok(mut lease) = Lease::new(f) else {
-        return true;
-    };
+/// What can be seen of a file. `None` if it is not open.
+pub fn look<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Context) -> R) -> Option<R> {
+    let mut lease = Lease::new(f).ok()?;
     lease.keep = true;
-    match lease.context() {
-        Ok(Context::Reading(reader, _)) => reader.at_end(),
-        _ => true,
-    }
+    lease.context().ok().map(body)
 }
 
 /// Uses the notes of a file. `None` if it is not open.
@@ -169,18 +164,6 @@ pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) ->
     let mut lease = Lease::new(f).ok()?;
     lease.keep = true;
     Some(body(&mut lease.slot.notes))
-}
-
-/// The bytes that this rank has written to its stream.
-pub fn stream_bytes(f: *const scda_fcontext_t) -> u64 {
-    let Ok(mut lease) = Lease::new(f) else {
-        return 0;
-    };
-    lease.keep = true;
-    match lease.context() {
-        Ok(Context::Writing(writer)) => writer.stream_bytes(),
-        _ => 0,
-    }
 }
 
 /// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.

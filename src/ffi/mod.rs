@@ -24,6 +24,7 @@ mod context;
 mod dataset;
 mod errors;
 mod given;
+mod info;
 mod memory;
 mod mpi_types;
 mod notes;
@@ -35,7 +36,6 @@ mod read;
 mod read_datasets;
 #[cfg(feature = "sc")]
 mod sc;
-mod seal_state;
 mod sections;
 mod streams;
 mod texts;
@@ -50,6 +50,7 @@ pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
 pub use context::{scda_fcontext, scda_fcontext_t};
 pub use dataset::*;
 pub use errors::*;
+pub use info::*;
 pub use mpi_types::{MPI_Comm, MPI_Info};
 pub use notes::scda_fnote;
 pub use open::*;
@@ -83,8 +84,8 @@ impl From<()> for Outcome {
 }
 
 thread_local! {
-    /// The message of the last error of this thread.
-    static LAST_ERROR: RefCell<CString> = RefCell::default();
+    /// The message of the last error of this thread, and the rank on which it came up.
+    static LAST_ERROR: RefCell<(CString, Option<usize>)> = RefCell::default();
 }
 
 /// Where C wants an error code, which need not have a value before; `None` for NULL.
@@ -106,11 +107,11 @@ fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_
     match result {
         Ok((value, Outcome::Success)) => (value, 0),
         Ok((value, Outcome::EndOfFile)) => {
-            keep_message(ErrorKind::EndOfFile.text());
+            keep_message(ErrorKind::EndOfFile.text(), None);
             (value, ErrorKind::EndOfFile.code())
         }
         Err(error) => {
-            keep_message(&error.to_string());
+            keep_message(&error.to_string(), error.rank());
             (on_error, error.code())
         }
     }
@@ -131,14 +132,20 @@ fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
     guard(err, on_error, || Err(Error::argument("file context: found NULL")))
 }
 
-/// Keeps the text of the last error of this thread.
-fn keep_message(text: &str) {
+/// Keeps the text of the last error of this thread, and its rank.
+fn keep_message(text: &str, rank: Option<usize>) {
     let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
     // A thread that is about to end has no message any more.
-    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = text);
+    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = (text, rank));
 }
 
 /// The text of the last error of this thread.
 fn last_error() -> *const c_char {
-    LAST_ERROR.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST_ERROR.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// The rank on which the last error of this thread came up; -1 for one of all ranks, and for none.
+fn failed_rank() -> c_int {
+    let rank = LAST_ERROR.try_with(|last| last.borrow().1).unwrap_or(None);
+    rank.and_then(|rank| rank.try_into().ok()).unwrap_or(-1)
 }

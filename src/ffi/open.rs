@@ -2,7 +2,7 @@
 
 use super::append::append;
 use super::arguments::Arguments;
-use super::context::{Context, at_end, close, on_writer, register, scda_fcontext_t, with};
+use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user_string};
 use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
 use super::notes::note_path;
@@ -54,9 +54,10 @@ unsafe fn open(
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let reader = Reader::open_if_valid(comm, path, params)?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
-        keep_message(&format!(
-            "{name}: opened to read up to its last seal: {bytes} bytes behind were not committed"
-        ));
+        keep_message(
+            &format!("{name}: opened to read up to its last seal: {bytes} bytes behind were not committed"),
+            None,
+        );
     }
     // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
     // written.
@@ -284,18 +285,6 @@ pub unsafe extern "C" fn scda_fflush(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     on_writer(f, err, Writer::flush)
-}
-
-/// Whether no section follows in a file that is open for reading.
-///
-/// Not collective, and the same on all ranks.
-///
-/// @param [in] f  The file.
-/// @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
-///                still to be read or skipped, also if ranges of them were read. Nonzero if `f` is NULL, closed, or open for writing.
-#[unsafe(no_mangle)]
-pub extern "C" fn scda_feof(f: *const scda_fcontext_t) -> c_int {
-    guard(None, 1, || Ok((c_int::from(at_end(f)), Outcome::Success)))
 }
 
 /// Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.

@@ -71,7 +71,7 @@ unsafe fn give_attributes(given: &mut Given, text: &str, attributes: *mut *const
 ///
 /// To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
 /// and, for sections that may be groups, `scda_fread_group`. The end is where `scda_fread_section_header` returns
-/// `SCDA_ERR_EOF`; `scda_feof` returns 0 as long as the data of a dataset can be read.
+/// `SCDA_ERR_EOF`.
 ///
 /// Collective; `d` may differ between the ranks. All ranks receive the same values.
 ///

@@ -100,3 +100,30 @@ pub unsafe extern "C" fn scda_ffind(
     };
     on_reader(f, err, body)
 }
+
+/// Looks again how far the file can be read: a job that appends to it may have committed more since it was
+/// opened. The sections before stay, and so does the position; further ones follow behind them. With
+/// `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f         The file, open for reading.
+/// @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_CHECKSUM` if the seal at
+/// its end is damaged, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_frefresh(
+    f: *mut scda_fcontext_t,
+    changed: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let more = reader.refresh()?;
+        // SAFETY: C passes a `changed` that is NULL or may be written.
+        unsafe { put(changed, c_int::from(more)) };
+        Ok(())
+    };
+    on_reader(f, err, body)
+}

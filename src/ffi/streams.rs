@@ -1,9 +1,8 @@
 //! Streams of tasks: bytes that each rank writes and reads without the others.
 
 use super::arguments::Arguments;
-use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, stream_bytes, with};
+use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
 use super::memory::{put, slice, slice_mut, with_sink};
-use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::file::{Sizes, Writer};
 use std::ffi::{c_char, c_int, c_void};
@@ -79,17 +78,6 @@ pub unsafe extern "C" fn scda_stream_write(
         }
     };
     locally(f, err, body)
-}
-
-/// How many bytes this rank has written to its stream.
-///
-/// Not collective.
-///
-/// @param [in] f  The file.
-/// @return        The bytes since `scda_fwrite_streams_begin`; 0 if there are no streams.
-#[unsafe(no_mangle)]
-pub extern "C" fn scda_stream_bytes(f: *const scda_fcontext_t) -> u64 {
-    guard(None, 0, || Ok((stream_bytes(f), Outcome::Success)))
 }
 
 /// Ends the streams that `scda_fwrite_streams_begin` has begun.

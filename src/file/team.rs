@@ -520,7 +520,7 @@ impl Team {
         // If even this fails, the ranks still have the code.
         let _ = self.comm.broadcast(&mut message, from);
         let n = message.iter().position(|&b| b == 0).unwrap_or(MESSAGE_BYTES);
-        Error::new(error.kind(), String::from_utf8_lossy(&message[..n]))
+        Error::new(error.kind(), String::from_utf8_lossy(&message[..n])).shared_by(error.rank())
     }
 
     /// A failure that all ranks know, from one that perhaps only this rank knows.

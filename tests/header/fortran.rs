@@ -44,11 +44,12 @@ fn declaration(text: &str) -> (Kind<'_>, &str, Option<&str>) {
     (kind, name, dimension)
 }
 
-/// The name of a struct in Fortran. Programs see three of them; of a dataset, a member and a box the module has other forms.
+/// The name of a struct in Fortran. Programs see four of them; of a dataset, a member and a box the module has other forms.
 fn derived_type(c: &str) -> String {
     match c.trim_end_matches("_t") {
         "scda_params" => "scda_params_t".to_owned(),
         "scda_statistics" => "scda_statistics_t".to_owned(),
+        "scda_info" => "scda_info_t".to_owned(),
         "scda_request" => "scda_pending_t".to_owned(),
         other => format!("c_{}_t", other.strip_prefix("scda_").unwrap()),
     }

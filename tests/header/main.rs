@@ -20,7 +20,6 @@ const SOURCES: [&str; 20] = [
     "background",
     "write",
     "read",
-    "seal_state",
     "sections",
     "ranges",
     "dataset",
@@ -31,6 +30,7 @@ const SOURCES: [&str; 20] = [
     "texts",
     "streams",
     "notes",
+    "info",
     "context",
 ];
 

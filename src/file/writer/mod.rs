@@ -248,6 +248,12 @@ impl Writer {
         self.bytes_cut_off
     }
 
+    /// Whether closing writes a seal. Not collective. After an error, there is no telling: false.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.session.state().is_some_and(|state| state.sections.is_sealed())
+    }
+
     /// Where in the file the next section begins, in bytes. Not collective. `None` after an error.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
