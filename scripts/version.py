@@ -46,6 +46,12 @@ def set_version(new, date):
         if not page.read_text().startswith(".so "):  # another name of a page
             change(page.relative_to(ROOT), rf'"libscda {quoted}"', f'"libscda {new}"', 1)
 
+    # As the test of the header makes them: SCDA_UPDATE=1 cargo test --test header.
+    for part, number in zip(("MAJOR", "MINOR", "PATCH"), new.split(".")):
+        change("include/scda.h", rf"(#define SCDA_VERSION_{part}) \d+$", rf"\1 {number}", 1)
+        change("include/scda_c.inc", rf"(:: SCDA_VERSION_{part} =) \d+$", rf"\1 {number}", 1)
+        change("docs/man/scda.3", rf"(SCDA_VERSION_{part}\\fP) \(\d+\)", rf"\1 ({number})", 1)
+
     # Vendor strings, padded to 24 bytes, in examples.
     def padded(text):
         return "scdata0 " + text + " " + "-" * (23 - len(text) - 1)
