@@ -45,7 +45,7 @@ function(scda_add_fortran result)
     try_compile(scda_is_openmpi_module "${folder}" "${folder}/openmpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
     if(scda_has_mpi_module AND (scda_is_openmpi_module AND scda_MPI_FAMILY STREQUAL "MPICH"
                        OR NOT scda_is_openmpi_module AND scda_MPI_FAMILY STREQUAL "Open MPI"))
-      set(${result} "${MPI_Fortran_COMPILER} is not of ${scda_MPI_FAMILY}, with which this libscda was built; choose its own \
+      set(${result} "${MPI_Fortran_COMPILER} is not of ${scda_MPI_FAMILY}, the MPI of this project's C; choose its own \
 by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
       return()
     endif()

@@ -1,5 +1,5 @@
 # The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants. What `scda doctor`
-# becomes in an MPI job is a program for each MPI.
+# becomes in an MPI job is a program for each MPI, which differs in what it is linked with.
 
 option(SCDA_TOOLS "Build and install the command scda; OFF by default in a project that adds this one" ${PROJECT_IS_TOP_LEVEL})
 if(NOT SCDA_TOOLS)
@@ -41,7 +41,8 @@ if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda 
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_cargo_doctor
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"
-            rustc -p scda-doctor --features "${zlib_feature}" ${SCDA_CARGO_FLAGS} -- ${rpath}
+            rustc -p scda-doctor --features "${zlib_feature}" ${SCDA_CARGO_FLAGS} --
+            "-Clinker=${scda_MPICC}" -Clink-arg=-Wl,--no-as-needed ${rpath}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     BYPRODUCTS "${cargo_dir}/release/scda-doctor-mpi"
     COMMENT "cargo: ${doctor}"

@@ -57,6 +57,8 @@ pub mod internals {
     };
     pub use crate::format::{crc, index, names, seal};
     pub use crate::numbers::to_usize;
+    #[cfg(feature = "mpi")]
+    pub use crate::parallel::mpi::{finalize, initialize};
 }
 
 pub use codec::Encoder;
@@ -71,7 +73,7 @@ pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};
 pub use items::{Data, DataMut, Memory, MemoryMut};
 #[cfg(feature = "mpi")]
-pub use parallel::mpi::Mpi;
+pub use parallel::mpi::{Mpi, MpiHandle};
 pub use parallel::{
     Communicator, KnownPartition, Nodes, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
     uniform_partition,

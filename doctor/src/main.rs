@@ -5,9 +5,8 @@ mod examine;
 
 use clap::Parser;
 use examine::{Args, Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
-use scda::internals::{to_usize, writers_of_pieces};
+use scda::internals::{finalize, initialize, to_usize, writers_of_pieces};
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
-use std::ffi::c_int;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,20 +17,11 @@ struct Cli {
     args: Args,
 }
 
-/// A duplicate of all ranks' communicator.
-#[allow(unsafe_code)]
-fn world() -> Result<Mpi> {
-    // SAFETY: reads a constant of the C shim.
-    let world = unsafe { mpi_sys::RSMPI_COMM_WORLD };
-    // SAFETY: MPI runs, as this library checks, and the handle is MPI's own.
-    unsafe { Mpi::duplicate(world) }
-}
-
 /// What MPI says of itself and of a file in the folder.
 fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
-    let comm = world()?;
+    let comm = Mpi::world()?;
     // Trouble of this rank alone must not keep it from where the others wait.
-    let version = comm.library_version().unwrap_or_default();
+    let version = Mpi::library_version().unwrap_or_default();
     let version = version.lines().next().unwrap_or_default();
     report.say("MPI", format!("{} ranks of {version}", comm.size()));
     let path = folder.join("hints");
@@ -71,7 +61,7 @@ fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
 
 /// The nodes of the job, and which of their ranks write. Collective.
 fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
-    let comm = world()?;
+    let comm = Mpi::world()?;
     // No error is one of this rank alone.
     let nodes = comm.nodes()?.map(Nodes::into_parts);
     let (node, leader) = match &nodes {
@@ -119,12 +109,12 @@ fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) 
 /// On how many ranks the folder is missing. Collective.
 fn missing(args: &Args) -> Result<u64> {
     let mut found = [u64::from(!args.folder.is_dir()), 1];
-    world()?.allreduce_sum(&mut found)?;
+    Mpi::world()?.allreduce_sum(&mut found)?;
     Ok(found[0])
 }
 
 fn examine(args: &Args) -> Result<ExitCode> {
-    let (rank, without) = (world()?.rank(), missing(args)?);
+    let (rank, without) = (Mpi::world()?.rank(), missing(args)?);
     if without > 0 {
         if rank == 0 {
             eprintln!("scda: {}: found no folder on {without} of the ranks", args.folder.display());
@@ -133,11 +123,11 @@ fn examine(args: &Args) -> Result<ExitCode> {
     }
     let mut report = Report::default();
     describe(&mut report, &args.folder);
-    match Scratch::make(&world()?, &args.folder)? {
+    match Scratch::make(&Mpi::world()?, &args.folder)? {
         Some(scratch) => {
             describe_mpi(&mut report, scratch.folder())?;
             for (driver, topic) in [(Driver::Posix, "POSIX"), (Driver::MpiIo, "MPI-IO")] {
-                Trial { comm: &world, folder: scratch.folder(), driver }.run(&mut report, topic);
+                Trial { comm: &Mpi::world, folder: scratch.folder(), driver }.run(&mut report, topic);
             }
             describe_nodes(&mut report, scratch.folder())?;
         }
@@ -149,17 +139,16 @@ fn examine(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[allow(unsafe_code)]
 fn main() -> ExitCode {
     let args = Cli::parse().args;
-    let (mut argc, mut argv): (c_int, _) = (0, std::ptr::null_mut());
-    // SAFETY: no arguments are given.
-    unsafe { mpi_sys::MPI_Init(&raw mut argc, &raw mut argv) };
+    if !initialize() {
+        eprintln!("scda: doctor: MPI does not start");
+        return ExitCode::from(2);
+    }
     let code = examine(&args).unwrap_or_else(|error| {
         eprintln!("scda: doctor: {error}");
         ExitCode::from(2)
     });
-    // SAFETY: MPI runs, and nothing of it is in use.
-    unsafe { mpi_sys::MPI_Finalize() };
+    finalize();
     code
 }

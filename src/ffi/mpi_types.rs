@@ -3,10 +3,12 @@
 use crate::error::Result;
 use crate::file::Params;
 use crate::parallel::Communicator;
+#[cfg(feature = "mpi")]
+use crate::parallel::mpi::sys;
 use std::ffi::c_int;
 
 #[cfg(feature = "mpi")]
-pub use mpi_sys::{MPI_Comm, MPI_Info};
+pub use crate::parallel::mpi::{MpiHandle as MPI_Comm, MpiHandle as MPI_Info};
 
 /// The stand-in for a communicator.
 #[cfg(not(feature = "mpi"))]
@@ -52,16 +54,14 @@ pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
 #[cfg(feature = "mpi")]
 pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
     if comm == SELF {
-        // SAFETY: reads a constant of the C shim.
-        return unsafe { mpi_sys::RSMPI_COMM_SELF };
+        return sys::comm_self();
     }
     // Open MPI ends a program that asks before MPI is initialised. `communicator` makes that an error.
     if !crate::parallel::mpi::is_running() {
-        // SAFETY: reads a constant of the C shim.
-        return unsafe { mpi_sys::RSMPI_COMM_NULL };
+        return sys::comm_null();
     }
     // SAFETY: MPI is running, and the caller has a valid communicator of Fortran.
-    unsafe { mpi_sys::RSMPI_Comm_f2c(comm) }
+    unsafe { sys::comm_of_fortran(comm) }
 }
 
 /// The stand-in of the same value.
@@ -81,7 +81,7 @@ pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
 pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
     if crate::parallel::mpi::is_running() {
         // SAFETY: MPI is running, and the caller has valid hints of Fortran.
-        let info = unsafe { mpi_sys::RSMPI_Info_f2c(info) };
+        let info = unsafe { sys::info_of_fortran(info) };
         // SAFETY: the hints stay valid until the file is open, as the caller guarantees.
         params.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(info) };
     }

@@ -176,8 +176,7 @@ fn defaults() -> scda_params_t {
 
 #[cfg(feature = "mpi")]
 pub(super) fn no_info() -> MPI_Info {
-    // SAFETY: reads a constant of the C shim.
-    unsafe { mpi_sys::RSMPI_INFO_NULL }
+    crate::parallel::mpi::sys::info_null()
 }
 
 #[cfg(not(feature = "mpi"))]

@@ -2,14 +2,15 @@
 
 mod finalizing;
 mod sharing;
+pub(crate) mod sys;
 
 pub(crate) use finalizing::at_finalize;
+pub use sys::Handle as MpiHandle;
 
 use super::shared::SharedMemory;
 use super::{Communicator, Nodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::resize;
-use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
@@ -18,7 +19,7 @@ use std::ptr::{null, null_mut};
 /// It must be made, used and dropped while MPI is initialised.
 #[derive(Debug)]
 pub struct Mpi {
-    comm: sys::MPI_Comm,
+    comm: sys::Handle,
     rank: usize,
     size: usize,
 }
@@ -44,7 +45,7 @@ pub(crate) fn mpi_message(code: c_int) -> String {
 
 /// Whether an MPI function returned `MPI_SUCCESS`.
 pub(crate) fn succeeded(code: c_int) -> bool {
-    u32::try_from(code) == Ok(sys::MPI_SUCCESS)
+    code == sys::SUCCESS
 }
 
 /// An error if an MPI function, other than of file access, did not succeed.
@@ -85,56 +86,20 @@ fn check_running() -> Result<()> {
     if is_running() { Ok(()) } else { Err(Error::usage("MPI is finalised already")) }
 }
 
-/// If this does not compile, mpi-sys was built for another MPI than the one that MPICC now names, which
-/// it does not notice: choose another target folder with `--target-dir`, or run `cargo clean`.
-#[cfg(mpi_family = "openmpi")]
-const _BINDINGS: u32 = sys::OMPI_MAJOR_VERSION;
-/// As for Open MPI: if this does not compile, mpi-sys was built for another MPI.
-#[cfg(mpi_family = "mpich")]
-const _BINDINGS: u32 = sys::MPICH_NUMVERSION;
-
-/// What the version text of the MPI contains that this crate was built for.
-const FAMILY: &str = if cfg!(mpi_family = "openmpi") {
-    "Open MPI"
-} else if cfg!(mpi_family = "mpich") {
-    "MPICH"
-} else {
-    ""
-};
-
-/// What the MPI library that the program runs with says of itself.
-fn library_version() -> Result<String> {
-    let mut text = [0_u8; 8192]; // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest
-    let mut length: c_int = 0;
-    // SAFETY: the buffer is large enough for any version text; takes no handle.
-    let status = unsafe { sys::MPI_Get_library_version(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
-    check("MPI_Get_library_version", status)?;
-    let text = &text[..from_mpi(length).min(text.len())];
-    Ok(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
-}
-
-/// An error if the program runs with another MPI than the one that this crate was built for: the
-/// handles would mean something else. None if MPI does not tell its version: an error of one rank alone would leave
-/// the others waiting in `MPI_Comm_dup`.
-fn check_family() -> Result<()> {
-    let Ok(version) = library_version() else { return Ok(()) };
-    // MPICH's relatives share its handles, and say so in their own words.
-    let relatives = ["MPICH", "MVAPICH", "Intel", "CRAY"];
-    let is_mpich = relatives.iter().any(|name| version.contains(name));
-    if FAMILY.is_empty() || version.contains(FAMILY) || FAMILY == "MPICH" && is_mpich {
-        return Ok(());
-    }
-    let version = version.lines().next().unwrap_or_default();
-    Err(Error::usage(format!("libscda was built for {FAMILY}, but the program runs with {version}")))
-}
-
 impl Mpi {
-    /// What the MPI library that the program runs with says of itself. Not collective.
+    /// What the MPI library that the program runs with says of itself; `None` if it does not. Not collective.
+    #[must_use]
+    pub fn library_version() -> Option<String> {
+        sys::library_version()
+    }
+
+    /// A duplicate of `MPI_COMM_WORLD`. Collective over all ranks of the program.
     ///
     /// # Errors
-    /// `Mpi`.
-    pub fn library_version(&self) -> Result<String> {
-        library_version()
+    /// `Usage` if MPI is not running, `Mpi`.
+    pub fn world() -> Result<Self> {
+        // SAFETY: whatever MPI there is has this communicator, as long as it runs, as is checked there.
+        unsafe { Self::duplicate(sys::comm_world()) }
     }
 
     /// Duplicates a communicator. Collective over it.
@@ -143,14 +108,14 @@ impl Mpi {
     /// `Usage` if MPI is not running, `Argument` for `MPI_COMM_NULL` and intercommunicators, `Mpi`.
     ///
     /// # Safety
-    /// `comm` is a valid handle of the MPI library that this crate was built with.
-    pub unsafe fn duplicate(comm: sys::MPI_Comm) -> Result<Self> {
+    /// `comm` is a valid handle of the MPI library that the program runs with.
+    pub unsafe fn duplicate(comm: impl Into<MpiHandle>) -> Result<Self> {
+        sys::check()?;
         if !is_running() {
             return Err(Error::usage("communicator: MPI is not initialised, or finalised already"));
         }
-        check_family()?;
-        // SAFETY: reads a constant of the C shim.
-        if comm == unsafe { sys::RSMPI_COMM_NULL } {
+        let comm = comm.into();
+        if comm == sys::comm_null() {
             return Err(Error::argument("communicator: found MPI_COMM_NULL"));
         }
         let mut inter = 0;
@@ -162,15 +127,14 @@ impl Mpi {
         let mut copy = comm;
         // SAFETY: the caller of this function promised that `comm` is valid; writes one handle.
         let status = unsafe { sys::MPI_Comm_dup(comm, &raw mut copy) };
-        // SAFETY: reads a constant of the C shim.
-        if copy == comm || copy == unsafe { sys::RSMPI_COMM_NULL } {
+        if copy == comm || copy == sys::comm_null() {
             check("MPI_Comm_dup", status)?;
         }
         // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
         // must not keep it away.
         let mut this = Self { comm: copy, rank: 0, size: 1 };
-        // SAFETY: MPI has just made this duplicate, and the handler is a constant of the C shim.
-        let _ = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::RSMPI_ERRORS_RETURN) };
+        // SAFETY: MPI has just made this duplicate.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::errors_return()) };
         let (mut rank, mut size) = (0, 1);
         // SAFETY: MPI has just made this duplicate; writes one int.
         check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })
@@ -186,12 +150,12 @@ impl Mpi {
     }
 
     /// The handle, for MPI-IO.
-    pub(crate) fn handle(&self) -> sys::MPI_Comm {
+    pub(crate) fn handle(&self) -> sys::Handle {
         self.comm
     }
 
     /// Reduces the values of all ranks. After an error they are zero if MPI left no result.
-    fn allreduce(&self, values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+    fn allreduce(&self, values: &mut [u64], op: sys::Handle) -> Result<()> {
         let sent = values.to_vec();
         let first = self.allreduce_once(&sent, values, op);
         if first.is_err() && is_running() && values.iter().all(|&value| value == 0) {
@@ -201,7 +165,7 @@ impl Mpi {
         first
     }
 
-    fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+    fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::Handle) -> Result<()> {
         check_running()?;
         values.fill(0);
         // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have
@@ -211,7 +175,7 @@ impl Mpi {
                 sent.as_ptr().cast::<c_void>(),
                 values.as_mut_ptr().cast::<c_void>(),
                 count(sent.len().min(values.len()))?,
-                sys::RSMPI_UINT64_T,
+                sys::uint64(),
                 op,
                 self.comm,
             )
@@ -242,21 +206,21 @@ impl Mpi {
         let status = match (sent, received) {
             (Some(sent), Some(received)) => {
                 // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
-                // said, and do not overlap. `MPI_STATUS_IGNORE` is a constant of the C shim.
+                // said, and do not overlap. 
                 unsafe {
                     sys::MPI_Sendrecv(
                         sent.as_ptr().cast::<c_void>(),
                         sent_bytes,
-                        sys::RSMPI_UINT8_T,
+                        sys::uint8(),
                         to,
                         0,
                         received.as_mut_ptr().cast::<c_void>(),
                         received_bytes,
-                        sys::RSMPI_UINT8_T,
+                        sys::uint8(),
                         from,
                         0,
                         self.comm,
-                        sys::RSMPI_STATUS_IGNORE,
+                        sys::status_ignore(),
                     )
                 }
             }
@@ -266,7 +230,7 @@ impl Mpi {
                     sys::MPI_Send(
                         sent.as_ptr().cast::<c_void>(),
                         sent_bytes,
-                        sys::RSMPI_UINT8_T,
+                        sys::uint8(),
                         to,
                         0,
                         self.comm,
@@ -279,17 +243,32 @@ impl Mpi {
                     sys::MPI_Recv(
                         received.as_mut_ptr().cast::<c_void>(),
                         received_bytes,
-                        sys::RSMPI_UINT8_T,
+                        sys::uint8(),
                         from,
                         0,
                         self.comm,
-                        sys::RSMPI_STATUS_IGNORE,
+                        sys::status_ignore(),
                     )
                 }
             }
             (None, None) => return Ok(()),
         };
         check("exchanging data between two ranks", status)
+    }
+}
+
+/// For a program of this library's own: initialises MPI. False if there is none.
+pub fn initialize() -> bool {
+    let (mut argc, mut argv) = (0, null_mut());
+    // SAFETY: no arguments are given.
+    sys::check().is_ok() && succeeded(unsafe { sys::MPI_Init(&raw mut argc, &raw mut argv) })
+}
+
+/// Finalises what [`initialize`] has initialised, if nothing of it is in use.
+pub fn finalize() {
+    if is_running() {
+        // SAFETY: MPI runs; what holds a communicator asks whether it still does.
+        let _ = unsafe { sys::MPI_Finalize() };
     }
 }
 
@@ -313,13 +292,11 @@ impl Communicator for Mpi {
     }
 
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
-        // SAFETY: reads a constant of the C shim.
-        self.allreduce(values, unsafe { sys::RSMPI_MIN })
+        self.allreduce(values, sys::min())
     }
 
     fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
-        // SAFETY: reads a constant of the C shim.
-        self.allreduce(values, unsafe { sys::RSMPI_SUM })
+        self.allreduce(values, sys::sum())
     }
 
     fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
@@ -336,8 +313,8 @@ impl Communicator for Mpi {
                     sent.as_ptr().cast::<c_void>(),
                     part.as_mut_ptr().cast::<c_void>(),
                     count(part.len())?,
-                    sys::RSMPI_UINT64_T,
-                    sys::RSMPI_BXOR,
+                    sys::uint64(),
+                    sys::bxor(),
                     0,
                     self.comm,
                 )
@@ -359,8 +336,8 @@ impl Communicator for Mpi {
                 sent.as_ptr().cast::<c_void>(),
                 values.as_mut_ptr().cast::<c_void>(),
                 count(values.len())?,
-                sys::RSMPI_UINT64_T,
-                sys::RSMPI_SUM,
+                sys::uint64(),
+                sys::sum(),
                 self.comm,
             )
         };
@@ -379,10 +356,10 @@ impl Communicator for Mpi {
             sys::MPI_Allgather(
                 (&raw const value).cast::<c_void>(),
                 1,
-                sys::RSMPI_UINT64_T,
+                sys::uint64(),
                 all.as_mut_ptr().cast::<c_void>(),
                 1,
-                sys::RSMPI_UINT64_T,
+                sys::uint64(),
                 self.comm,
             )
         };
@@ -401,7 +378,7 @@ impl Communicator for Mpi {
             sys::MPI_Bcast(
                 bytes.as_mut_ptr().cast::<c_void>(),
                 count(bytes.len())?,
-                sys::RSMPI_UINT8_T,
+                sys::uint8(),
                 count(root)?,
                 self.comm,
             )
@@ -419,10 +396,10 @@ impl Communicator for Mpi {
             sys::MPI_Gather(
                 (&raw const own).cast::<c_void>(),
                 1,
-                sys::RSMPI_INT32_T,
+                sys::int32(),
                 lengths.as_mut_ptr().cast::<c_void>(),
                 1,
-                sys::RSMPI_INT32_T,
+                sys::int32(),
                 0,
                 self.comm,
             )
@@ -456,11 +433,11 @@ impl Communicator for Mpi {
             sys::MPI_Gatherv(
                 if bytes.is_empty() { null() } else { bytes.as_ptr().cast::<c_void>() },
                 own,
-                sys::RSMPI_UINT8_T,
+                sys::uint8(),
                 if room.is_empty() { null_mut() } else { room.as_mut_ptr().cast::<c_void>() },
                 lengths.as_ptr(),
                 starts.as_ptr(),
-                overlapping.as_ref().map_or(sys::RSMPI_UINT8_T, |bytes| bytes.0),
+                overlapping.as_ref().map_or(sys::uint8(), |bytes| bytes.0),
                 0,
                 self.comm,
             )
@@ -534,10 +511,10 @@ impl Communicator for Mpi {
             sys::MPI_Alltoall(
                 sent.as_ptr().cast::<c_void>(),
                 bytes,
-                sys::RSMPI_UINT8_T,
+                sys::uint8(),
                 received.as_mut_ptr().cast::<c_void>(),
                 bytes,
-                sys::RSMPI_UINT8_T,
+                sys::uint8(),
                 self.comm,
             )
         };
@@ -559,12 +536,11 @@ impl Communicator for Mpi {
 }
 
 /// A type of bytes that all lie at the same place: any number of them is received into one byte.
-struct Overlapping(sys::MPI_Datatype);
+struct Overlapping(sys::Handle);
 
 impl Overlapping {
     fn new() -> Option<Self> {
-        // SAFETY: reads a constant of the C shim.
-        let byte = unsafe { sys::RSMPI_UINT8_T };
+        let byte = sys::uint8();
         let mut new = byte;
         // SAFETY: derives a type from one of MPI's own, and writes one handle.
         let status = unsafe { sys::MPI_Type_create_resized(byte, 0, 0, &raw mut new) };

@@ -22,8 +22,7 @@ impl Mpi {
     /// # Errors
     /// `Usage` if MPI is not running, `Argument` for intercommunicators, `Mpi`.
     pub fn new(comm: &impl Communicator) -> Result<Self> {
-        // SAFETY: rsmpi has valid handles only, which live as long as what it lends; it stands on the same mpi-sys, or the
-        // types would differ. That MPI is running is checked there.
+        // SAFETY: rsmpi has valid handles only, which live as long as what it lends. That MPI is running is checked there.
         unsafe { Self::duplicate(comm.as_raw()) }
     }
 }

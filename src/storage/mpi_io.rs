@@ -8,8 +8,7 @@
 use super::calls::{read_all, write_all};
 use super::{ParallelFile, file_system, names};
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::mpi::{Mpi, from_mpi, is_running, mpi_message, succeeded};
-use mpi_sys as sys;
+use crate::parallel::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, succeeded, sys};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +19,7 @@ const COPY_BYTES: usize = 1 << 20;
 
 /// Hints for MPI-IO; by default there are none.
 #[derive(Clone, Copy, Debug)]
-pub struct Hints(sys::MPI_Info);
+pub struct Hints(sys::Handle);
 
 // SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
 // library uses none from two threads at once.
@@ -30,8 +29,7 @@ unsafe impl Sync for Hints {}
 
 impl Default for Hints {
     fn default() -> Self {
-        // SAFETY: reads a constant of the C shim.
-        Self(unsafe { sys::RSMPI_INFO_NULL })
+        Self(sys::info_null())
     }
 }
 
@@ -41,14 +39,14 @@ impl Hints {
     /// # Safety
     /// `info` is `MPI_INFO_NULL`, or valid until every file opened with these hints is open.
     #[must_use]
-    pub unsafe fn from_raw(info: sys::MPI_Info) -> Self {
-        Self(info)
+    pub unsafe fn from_raw(info: impl Into<MpiHandle>) -> Self {
+        Self(info.into())
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.0 == Self::default().0
+        [MpiHandle::NONE, sys::info_null()].contains(&self.0)
     }
 }
 
@@ -78,7 +76,7 @@ const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"stripin
 const VALUE_BYTES: usize = 4096;
 
 /// The user's hints, completed with those that hold by default.
-pub struct CompleteHints(sys::MPI_Info);
+pub struct CompleteHints(sys::Handle);
 
 impl Drop for CompleteHints {
     fn drop(&mut self) {
@@ -117,7 +115,7 @@ pub fn complete(hints: Hints) -> Result<CompleteHints> {
 }
 
 /// The value of a hint, if it is set.
-fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
+fn get(info: sys::Handle, key: &CStr) -> Result<Option<CString>> {
     let mut value = [0_u8; VALUE_BYTES];
     let mut is_set = 0;
     // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; the key is a C string, and
@@ -136,7 +134,7 @@ fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
     Ok(value.map(CStr::to_owned))
 }
 
-fn set(info: sys::MPI_Info, key: &CStr, value: &CStr) -> Result<()> {
+fn set(info: sys::Handle, key: &CStr, value: &CStr) -> Result<()> {
     // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; both are C strings.
     check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
 }
@@ -156,7 +154,7 @@ pub enum Access {
 
 /// An MPI file handle of this rank.
 pub struct MpiFile {
-    file: sys::MPI_File,
+    file: sys::File,
     /// Its name in the file system.
     path: PathBuf,
 }
@@ -170,24 +168,8 @@ fn kind(code: c_int) -> ErrorKind {
     let mut class = 0;
     // SAFETY: takes any code and writes one int.
     let status = unsafe { sys::MPI_Error_class(code, &raw mut class) };
-    let class = if succeeded(status) {
-        u32::try_from(class).unwrap_or(sys::MPI_ERR_OTHER)
-    } else {
-        sys::MPI_ERR_OTHER
-    };
-    match class {
-        sys::MPI_ERR_NO_SUCH_FILE => ErrorKind::NoSuchFile,
-        sys::MPI_ERR_ACCESS => ErrorKind::Access,
-        sys::MPI_ERR_NO_SPACE => ErrorKind::NoSpace,
-        sys::MPI_ERR_QUOTA => ErrorKind::Quota,
-        sys::MPI_ERR_READ_ONLY => ErrorKind::ReadOnly,
-        sys::MPI_ERR_FILE_EXISTS => ErrorKind::FileExists,
-        sys::MPI_ERR_BAD_FILE => ErrorKind::BadFile,
-        sys::MPI_ERR_FILE_IN_USE => ErrorKind::FileInUse,
-        sys::MPI_ERR_UNSUPPORTED_OPERATION => ErrorKind::Unsupported,
-        sys::MPI_ERR_NO_MEM => ErrorKind::Memory,
-        _ => ErrorKind::Io,
-    }
+    let known = sys::kind_of(class).filter(|&kind| succeeded(status) && kind != ErrorKind::Mpi);
+    known.unwrap_or(ErrorKind::Io)
 }
 
 /// An error if MPI is finalised: it ends the program that calls it then.
@@ -209,8 +191,8 @@ fn check(call: &str, code: c_int) -> Result<()> {
 }
 
 /// An offset of the file, at most 63 bits, as MPI has it.
-fn mpi_offset(offset: u64) -> Result<sys::MPI_Offset> {
-    sys::MPI_Offset::try_from(offset).map_err(|_| Error::range(format!("offset {offset} exceeds 63 bits")))
+fn mpi_offset(offset: u64) -> Result<i64> {
+    i64::try_from(offset).map_err(|_| Error::range(format!("offset {offset} exceeds 63 bits")))
 }
 
 impl MpiFile {
@@ -231,33 +213,30 @@ impl MpiFile {
             return (None, Err(Error::argument("file name: found a NUL byte inside")));
         };
         let mode = match access {
-            Access::Read => sys::MPI_MODE_RDONLY,
-            Access::Write => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE,
-            Access::Append => sys::MPI_MODE_RDWR,
-            Access::WriteNew => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE | sys::MPI_MODE_EXCL,
+            Access::Read => sys::MODE_RDONLY,
+            Access::Write => sys::MODE_WRONLY | sys::MODE_CREATE,
+            Access::Append => sys::MODE_RDWR,
+            Access::WriteNew => sys::MODE_WRONLY | sys::MODE_CREATE | sys::MODE_EXCL,
         };
-        // SAFETY: reads a constant of the C shim.
-        let mut file = unsafe { sys::RSMPI_FILE_NULL };
+        let mut file = sys::file_null();
         // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
         // writes one handle.
         let status = unsafe {
-            sys::MPI_File_open(comm.handle(), path.as_ptr(), mode.cast_signed(), hints.0, &raw mut file)
+            sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file)
         };
         let opened = check("MPI_File_open", status);
-        // SAFETY: reads a constant of the C shim.
-        if file == unsafe { sys::RSMPI_FILE_NULL } {
+        if file == sys::file_null() {
             return (None, opened);
         }
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
-        // SAFETY: MPI has just opened the file, and the handler is a constant of the C shim.
-        let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
+        // SAFETY: MPI has just opened the file.
+        let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::errors_return()) };
         (Some(Self { file, path: real }), opened)
     }
 
     /// The hints in effect, by name.
     fn hints(&self) -> Result<Vec<(String, String)>> {
-        // SAFETY: reads a constant of the C shim.
-        let mut info = unsafe { sys::RSMPI_INFO_NULL };
+        let mut info = sys::info_null();
         // SAFETY: an `MpiFile` is open until `close` consumes it; writes one handle, which is ours.
         check("MPI_File_get_info", unsafe { sys::MPI_File_get_info(self.file, &raw mut info) })?;
         let info = CompleteHints(info);
@@ -282,7 +261,7 @@ impl MpiFile {
 
     fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
         let write = |offset, step: &[u8]| {
-            let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
+            let mut status = MaybeUninit::<sys::Status>::zeroed();
             // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
             // MPI writes the status.
             let code = unsafe {
@@ -291,7 +270,7 @@ impl MpiFile {
                     mpi_offset(offset)?,
                     step.as_ptr().cast::<c_void>(),
                     int(step.len()),
-                    sys::RSMPI_UINT8_T,
+                    sys::uint8(),
                     status.as_mut_ptr(),
                 )
             };
@@ -302,10 +281,10 @@ impl MpiFile {
 }
 
 /// How many bytes an access moved.
-fn moved(status: &MaybeUninit<sys::MPI_Status>) -> Result<usize> {
+fn moved(status: &MaybeUninit<sys::Status>) -> Result<usize> {
     let mut count: c_int = 0;
     // SAFETY: the status was zeroed, and then written by MPI; writes one int.
-    let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::RSMPI_UINT8_T, &raw mut count) };
+    let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::uint8(), &raw mut count) };
     check("MPI_Get_count", code)?;
     // MPI_UNDEFINED, which is negative, tells of nothing that has moved.
     Ok(from_mpi(count))
@@ -332,7 +311,7 @@ impl ParallelFile for MpiFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         check_running("read")?;
         let read = |offset, step: &mut [u8]| {
-            let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
+            let mut status = MaybeUninit::<sys::Status>::zeroed();
             // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
             // MPI writes the status.
             let code = unsafe {
@@ -341,7 +320,7 @@ impl ParallelFile for MpiFile {
                     mpi_offset(offset)?,
                     step.as_mut_ptr().cast::<c_void>(),
                     int(step.len()),
-                    sys::RSMPI_UINT8_T,
+                    sys::uint8(),
                     status.as_mut_ptr(),
                 )
             };

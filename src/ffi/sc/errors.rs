@@ -62,32 +62,16 @@ impl sc_scda_ferror {
 #[cfg(feature = "mpi")]
 mod system {
     use crate::error::ErrorKind;
-    use crate::parallel::mpi::{is_running, mpi_message, succeeded};
-    use mpi_sys as sys;
+    use crate::parallel::mpi::{is_running, mpi_message, succeeded, sys};
     use std::ffi::c_int;
 
     pub fn code(kind: ErrorKind) -> c_int {
-        let class = match kind {
-            ErrorKind::NoSuchFile => sys::MPI_ERR_NO_SUCH_FILE,
-            ErrorKind::Access => sys::MPI_ERR_ACCESS,
-            ErrorKind::NoSpace => sys::MPI_ERR_NO_SPACE,
-            ErrorKind::Quota => sys::MPI_ERR_QUOTA,
-            ErrorKind::ReadOnly => sys::MPI_ERR_READ_ONLY,
-            ErrorKind::FileExists => sys::MPI_ERR_FILE_EXISTS,
-            ErrorKind::BadFile => sys::MPI_ERR_BAD_FILE,
-            ErrorKind::FileInUse => sys::MPI_ERR_FILE_IN_USE,
-            ErrorKind::Unsupported => sys::MPI_ERR_UNSUPPORTED_OPERATION,
-            ErrorKind::Io => sys::MPI_ERR_IO,
-            ErrorKind::Memory => sys::MPI_ERR_NO_MEM,
-            ErrorKind::Mpi => sys::MPI_ERR_OTHER,
-            _ => sys::MPI_ERR_INTERN,
-        };
-        c_int::try_from(class).unwrap_or(c_int::MAX)
+        sys::class_of(kind).unwrap_or_else(sys::err_intern)
     }
 
     /// Whether MPI may be asked about a code: with other numbers it ends the program.
     pub fn is_code(code: c_int) -> bool {
-        u32::try_from(code).is_ok_and(|code| code > sys::MPI_SUCCESS && code <= sys::MPI_ERR_LASTCODE)
+        code > sys::SUCCESS && code <= sys::err_lastcode()
     }
 
     pub fn class(code: c_int) -> c_int {

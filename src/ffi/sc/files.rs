@@ -12,6 +12,8 @@ use crate::ffi::{mpi_types::communicator, params::no_info};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
 use crate::parallel::Communicator;
+#[cfg(feature = "mpi")]
+use crate::parallel::mpi::{is_running, succeeded, sys};
 use crate::storage::faults::Faults;
 use std::ffi::{c_char, c_int, c_uint};
 use std::mem::MaybeUninit;
@@ -70,13 +72,12 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
         return Ok(Box::new(crate::parallel::Solo));
     }
     #[cfg(feature = "mpi")]
-    if crate::parallel::mpi::is_running() {
-        // SAFETY: reads a constant of the C shim.
-        let world = unsafe { mpi_sys::RSMPI_COMM_WORLD };
+    if is_running() {
+        let world = sys::comm_world();
         let mut size = 0;
         // SAFETY: valid, since MPI is running; writes one int.
-        let status = unsafe { mpi_sys::MPI_Comm_size(world, &raw mut size) };
-        if crate::parallel::mpi::succeeded(status)
+        let status = unsafe { sys::MPI_Comm_size(world, &raw mut size) };
+        if succeeded(status)
             && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks))
         {
             // SAFETY: valid, since MPI is running.

@@ -15,10 +15,9 @@ pub fn at_finalize(work: fn()) {
         let mut key: c_int = 0;
         // SAFETY: both functions have the types that MPI calls, and the key may be written.
         let made =
-            unsafe { sys::MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, null_mut()) };
+            unsafe { sys::MPI_Comm_create_keyval(no_copy, delete, &raw mut key, null_mut()) };
         if succeeded(made) {
-            // SAFETY: reads a constant of the C shim.
-            let comm = unsafe { sys::RSMPI_COMM_SELF };
+            let comm = sys::comm_self();
             // SAFETY: a valid communicator, and the key that was made; the value is not used.
             let _ = unsafe { sys::MPI_Comm_set_attr(comm, key, null_mut()) };
         }
@@ -28,7 +27,7 @@ pub fn at_finalize(work: fn()) {
 
 /// A duplicate does not get the attribute.
 unsafe extern "C" fn no_copy(
-    _: sys::MPI_Comm,
+    _: sys::Handle,
     _: c_int,
     _: *mut c_void,
     _: *mut c_void,
@@ -37,10 +36,10 @@ unsafe extern "C" fn no_copy(
 ) -> c_int {
     // SAFETY: MPI passes a flag that may be written.
     unsafe { flag.write(0) };
-    sys::MPI_SUCCESS.cast_signed()
+    sys::SUCCESS
 }
 
-unsafe extern "C" fn delete(_: sys::MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+unsafe extern "C" fn delete(_: sys::Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     let done = catch(|| {
         WORK.get().into_iter().for_each(|work| work());
         Ok(())
@@ -48,5 +47,5 @@ unsafe extern "C" fn delete(_: sys::MPI_Comm, _: c_int, _: *mut c_void, _: *mut 
     if let Err(error) = done {
         eprintln!("libscda: MPI_Finalize: {error}");
     }
-    sys::MPI_SUCCESS.cast_signed()
+    sys::SUCCESS
 }

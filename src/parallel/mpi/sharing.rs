@@ -1,10 +1,9 @@
 //! What the ranks of a node share: memory, and a leader that exchanges messages with those of the other nodes.
 
-use super::{Mpi, from_mpi, is_running, succeeded};
+use super::{Mpi, from_mpi, is_running, succeeded, sys};
 use crate::error::Result;
 use crate::parallel::shared::{Keeper, SharedMemory};
 use crate::parallel::{Communicator, Nodes, Solo};
-use mpi_sys as sys;
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{Ordering, fence};
@@ -114,7 +113,7 @@ impl Mpi {
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
             unsafe {
-                sys::MPI_Comm_split_type(self.comm, sys::RSMPI_COMM_TYPE_SHARED, 0, sys::RSMPI_INFO_NULL, new)
+                sys::MPI_Comm_split_type(self.comm, sys::comm_type_shared(), 0, sys::info_null(), new)
             }
         })
     }
@@ -122,8 +121,7 @@ impl Mpi {
     /// The ranks that pass the same number, in their order; `None` for those that pass none, and if MPI makes no
     /// communicator. Collective.
     fn split(&self, number: Option<usize>) -> Option<Derived> {
-        // SAFETY: reads a constant of the C shim.
-        let none = unsafe { sys::RSMPI_UNDEFINED };
+        let none = sys::UNDEFINED;
         let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
@@ -133,15 +131,14 @@ impl Mpi {
     }
 
     /// A communicator that this call makes of `self.comm`.
-    fn derive(&self, make: impl FnOnce(*mut sys::MPI_Comm) -> c_int) -> Option<Derived> {
+    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> Option<Derived> {
         let mut new = self.comm;
         let made = make(&raw mut new);
-        // SAFETY: reads a constant of the C shim.
-        if new == self.comm || new == unsafe { sys::RSMPI_COMM_NULL } {
+        if new == self.comm || new == sys::comm_null() {
             return None;
         }
-        // SAFETY: MPI has just made this communicator, and the handler is a constant of the C shim.
-        let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::RSMPI_ERRORS_RETURN) };
+        // SAFETY: MPI has just made this communicator.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::errors_return()) };
         let (mut rank, mut size) = (0, 0);
         // SAFETY: MPI has just made this communicator; writes one int.
         let ranked = unsafe { sys::MPI_Comm_rank(new, &raw mut rank) };
@@ -153,30 +150,28 @@ impl Mpi {
 
     /// A window of memory on rank 0; `None` if MPI has none to give.
     fn allocate_shared(&self, bytes: usize) -> Option<Window> {
-        let own = if self.rank == 0 { sys::MPI_Aint::try_from(bytes).ok()? } else { 0 };
-        // SAFETY: reads a constant of the C shim.
-        let mut window = Window { handle: unsafe { sys::RSMPI_WIN_NULL }, is_locked: false, is_sound: false };
+        let own = if self.rank == 0 { isize::try_from(bytes).ok()? } else { 0 };
+        let mut window = Window { handle: sys::win_null(), is_locked: false, is_sound: false };
         let mut base: *mut c_void = null_mut();
         // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one pointer and one handle.
         let status = unsafe {
             sys::MPI_Win_allocate_shared(
                 own,
                 1,
-                sys::RSMPI_INFO_NULL,
+                sys::info_null(),
                 self.comm,
                 (&raw mut base).cast::<c_void>(),
                 &raw mut window.handle,
             )
         };
-        // SAFETY: reads a constant of the C shim.
-        if window.handle == unsafe { sys::RSMPI_WIN_NULL } {
+        if window.handle == sys::win_null() {
             std::mem::forget(window);
             return None;
         }
-        // SAFETY: MPI has just made this window, and the handler is a constant of the C shim.
-        let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::RSMPI_ERRORS_RETURN) };
+        // SAFETY: MPI has just made this window.
+        let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::errors_return()) };
         // The epoch lasts as long as the window.
-        let mode = sys::MPI_MODE_NOCHECK.cast_signed();
+        let mode = sys::mode_nocheck();
         // SAFETY: MPI has just made this window.
         let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
         window.is_locked = succeeded(locked);
@@ -187,7 +182,7 @@ impl Mpi {
 
 /// A window of shared memory.
 struct Window {
-    handle: sys::MPI_Win,
+    handle: sys::Handle,
     is_locked: bool,
     /// MPI had no error when it made it.
     is_sound: bool,
@@ -200,7 +195,7 @@ unsafe impl Send for Window {}
 impl Window {
     /// The memory of rank 0, if it can be reached and has so many bytes.
     fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
-        let (mut length, mut unit): (sys::MPI_Aint, c_int) = (0, 0);
+        let (mut length, mut unit): (isize, c_int) = (0, 0);
         let mut base: *mut c_void = null_mut();
         // SAFETY: a `Window` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
         let status = unsafe {
