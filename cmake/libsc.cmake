@@ -25,7 +25,7 @@ set_target_properties(scda_sc PROPERTIES
   INSTALL_RPATH "${run_path}")
 target_link_options(scda_sc PRIVATE ${sc_roots} "LINKER:--version-script=${sc_version_script}" LINKER:--no-undefined
   LINKER:--gc-sections LINKER:--as-needed $<$<CONFIG:Release,MinSizeRel>:LINKER:--strip-debug>)
-target_link_libraries(scda_sc PRIVATE "${archive}" ${native_libs} $<$<BOOL:${SCDA_MPI}>:MPI::MPI_C>)
+target_link_libraries(scda_sc PRIVATE "${archive}" ${native_libs})
 if(SCDA_INSTALL)
   install(TARGETS scda_sc EXPORT scdaTargets)
 endif()

@@ -37,7 +37,8 @@ endif()
 if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda knows to be started by
   string(TOLOWER "${scda_MPI_FAMILY}" doctor)
   string(REPLACE " " "" doctor "scda-doctor-${doctor}")
-  list(TRANSFORM run_path PREPEND "-Clink-arg=-Wl,-rpath," OUTPUT_VARIABLE rpath)
+  scda_run_path(mpi_path ${MPI_C_LIBRARIES})
+  list(TRANSFORM mpi_path PREPEND "-Clink-arg=-Wl,-rpath," OUTPUT_VARIABLE rpath)
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_cargo_doctor
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"

@@ -42,7 +42,6 @@ else
   need ninja-build "runs the build for cmake" command -v ninja
   need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
   need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
-  need libclang-dev "reads mpi.h for the Rust core" has_libclang
   [ "$wanted" = bench ] || need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
 fi
 if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
@@ -64,6 +63,7 @@ if [ "$wanted" = test ] || [ "$wanted" = python ]; then
   need pkg-config "tells the tutorial how to compile" command -v pkg-config
 fi
 if [ "$wanted" = test ]; then
+  need libclang-dev "reads mpi.h for the crate mpi, whose communicators the Rust tests use" has_libclang
   need g++ "compiles the C++ tests" command -v g++
   need clang "compiles the header as others do" command -v clang
   need chromium "shows the page of scda view in a test" command -v chromium

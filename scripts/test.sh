@@ -24,7 +24,7 @@ folder=target/test
 mkdir -p $folder/logs
 export SCDA_TIMES=$root/$folder/logs/times
 rm -f "$SCDA_TIMES"
-MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so the libraries have folders of their own
+MPICC=$(mpicc_of openmpi) # the crate mpi builds with it
 export MPICC
 
 beside libraries scripts/beside.sh libraries

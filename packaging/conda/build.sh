@@ -4,7 +4,6 @@ set -eu
 options=(-DSCDA_MPI=OFF)
 if [ "$mpi" != nompi ]; then
   options=("-DMPI_C_COMPILER=$PREFIX/bin/mpicc")
-  export LIBCLANG_PATH=$BUILD_PREFIX/lib
 fi
 # CMAKE_ARGS: what conda's compiler packages want of CMake.
 cmake ${CMAKE_ARGS-} -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$PREFIX" -DCMAKE_INSTALL_LIBDIR=lib \

@@ -33,7 +33,6 @@ class Scda(CMakePackage):
     depends_on("zlib-api")
     with when("+mpi"):
         depends_on("mpi")
-        depends_on("llvm+clang", type="build")  # libclang, which reads mpi.h
 
     conflicts("platform=darwin", msg="The shared library needs an ELF linker")
     conflicts("platform=windows", msg="The shared library needs an ELF linker")
@@ -41,8 +40,6 @@ class Scda(CMakePackage):
     def setup_build_environment(self, env):
         # cargo keeps what it downloads there, and not in the user's home.
         env.set("CARGO_HOME", join_path(self.stage.path, "cargo"))
-        if self.spec.satisfies("+mpi"):
-            env.set("LIBCLANG_PATH", self.spec["llvm"].prefix.lib)
 
     def cmake_args(self):
         args = [
@@ -50,6 +47,5 @@ class Scda(CMakePackage):
             self.define_from_variant("SCDA_STATIC", "static"),
             self.define("SCDA_BUNDLED_ZLIB", False),
         ]
-        if self.spec.satisfies("+mpi"):
             args.append(self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc))
         return args

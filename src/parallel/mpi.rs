@@ -206,7 +206,7 @@ impl Mpi {
         let status = match (sent, received) {
             (Some(sent), Some(received)) => {
                 // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
-                // said, and do not overlap. 
+                // said, and do not overlap.
                 unsafe {
                     sys::MPI_Sendrecv(
                         sent.as_ptr().cast::<c_void>(),
@@ -227,14 +227,7 @@ impl Mpi {
             (Some(sent), None) => {
                 // SAFETY: as above.
                 unsafe {
-                    sys::MPI_Send(
-                        sent.as_ptr().cast::<c_void>(),
-                        sent_bytes,
-                        sys::uint8(),
-                        to,
-                        0,
-                        self.comm,
-                    )
+                    sys::MPI_Send(sent.as_ptr().cast::<c_void>(), sent_bytes, sys::uint8(), to, 0, self.comm)
                 }
             }
             (None, Some(received)) => {

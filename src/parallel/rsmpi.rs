@@ -23,6 +23,6 @@ impl Mpi {
     /// `Usage` if MPI is not running, `Argument` for intercommunicators, `Mpi`.
     pub fn new(comm: &impl Communicator) -> Result<Self> {
         // SAFETY: rsmpi has valid handles only, which live as long as what it lends. That MPI is running is checked there.
-        unsafe { Self::duplicate(comm.as_raw()) }
+        unsafe { Self::duplicate(comm.as_raw().0) }
     }
 }

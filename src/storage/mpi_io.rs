@@ -221,9 +221,8 @@ impl MpiFile {
         let mut file = sys::file_null();
         // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
         // writes one handle.
-        let status = unsafe {
-            sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file)
-        };
+        let status =
+            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
         let opened = check("MPI_File_open", status);
         if file == sys::file_null() {
             return (None, opened);

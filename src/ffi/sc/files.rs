@@ -28,11 +28,14 @@ pub type sc_comm = c_int;
 #[cfg(not(feature = "mpi"))]
 pub type sc_info = c_int;
 
-/// `sc_scda_params_t`.
+/// `sc_scda_params_t`, whose layout is that of the program's MPI: see [`Layout`].
+pub type sc_scda_params = Layout<sc_info>;
+
+/// `sc_scda_params_t` with hints of this type: an address, or an int, beside which the next member lies.
 #[repr(C)]
-pub struct sc_scda_params {
+pub struct Layout<Info> {
     /// Hints for MPI-IO.
-    pub info: sc_info,
+    pub info: Info,
     /// Fails one access of the file out of so many, on average; 0: none.
     pub fuzzy_everyn: c_uint,
     /// The seed that chooses the accesses that fail.
@@ -77,14 +80,28 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
         let mut size = 0;
         // SAFETY: valid, since MPI is running; writes one int.
         let status = unsafe { sys::MPI_Comm_size(world, &raw mut size) };
-        if succeeded(status)
-            && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks))
-        {
+        if succeeded(status) && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks)) {
             // SAFETY: valid, since MPI is running.
             return unsafe { communicator(world) };
         }
     }
     Err(Error::argument("elem_counts: found other numbers than one for each rank of an open file or of MPI"))
+}
+
+/// The parameters at a pointer, in the layout that the program's MPI gives them.
+///
+/// # Safety
+/// They may be read.
+unsafe fn read_layout(params: *const sc_scda_params) -> sc_scda_params {
+    #[cfg(feature = "mpi")]
+    if sys::handles_are_ints() {
+        // SAFETY: the caller's promise; with this MPI, C has this layout.
+        let Layout { info, fuzzy_everyn, fuzzy_seed, log_level } =
+            unsafe { params.cast::<Layout<c_int>>().read_unaligned() };
+        return Layout { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { params.read_unaligned() }
 }
 
 /// libsc's parameters, the defaults for NULL, and whether errors are logged.
@@ -98,7 +115,7 @@ unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
         return (all, true);
     }
     // SAFETY: not NULL, so the caller lets it be read.
-    let params = unsafe { params.read_unaligned() };
+    let params = unsafe { read_layout(params) };
     if params.fuzzy_everyn > 0 {
         all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
         // Every function that moves data shall access the file, and so may fail.
@@ -144,8 +161,15 @@ unsafe fn open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
     let body = || {
-        let defaults =
-            sc_scda_params { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+        #[cfg(feature = "mpi")]
+        if sys::handles_are_ints() {
+            let info = sys::info_null().as_int();
+            let defaults = Layout { info, fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+            // SAFETY: C passes `params` that are NULL or may be written; with this MPI, they have this layout.
+            unsafe { put(params.cast::<Layout<c_int>>(), defaults) };
+            return Ok(((), Outcome::Success));
+        }
+        let defaults = Layout { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
         // SAFETY: C passes `params` that are NULL or may be written.
         unsafe { put(params, defaults) };
         Ok(((), Outcome::Success))

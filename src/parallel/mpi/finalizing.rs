@@ -14,8 +14,7 @@ pub fn at_finalize(work: fn()) {
     WORK.get_or_init(|| {
         let mut key: c_int = 0;
         // SAFETY: both functions have the types that MPI calls, and the key may be written.
-        let made =
-            unsafe { sys::MPI_Comm_create_keyval(no_copy, delete, &raw mut key, null_mut()) };
+        let made = unsafe { sys::MPI_Comm_create_keyval(no_copy, delete, &raw mut key, null_mut()) };
         if succeeded(made) {
             let comm = sys::comm_self();
             // SAFETY: a valid communicator, and the key that was made; the value is not used.

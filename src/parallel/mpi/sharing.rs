@@ -112,9 +112,7 @@ impl Mpi {
     fn split_by_node(&self) -> Option<Derived> {
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
-            unsafe {
-                sys::MPI_Comm_split_type(self.comm, sys::comm_type_shared(), 0, sys::info_null(), new)
-            }
+            unsafe { sys::MPI_Comm_split_type(self.comm, sys::comm_type_shared(), 0, sys::info_null(), new) }
         })
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Two families of binary interfaces are known: that of Open MPI, and that of MPICH, which its relatives share
 //! (<https://www.mpich.org/abi/>). They differ in how they represent handles and in the numbers of constants;
-//! tests/mpi_numbers.rs compares these with each `mpi.h` that is there.
+//! a test compares these with each `mpi.h` that is there.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -37,19 +37,24 @@ impl Handle {
 
     const fn of_int(int: c_int) -> Self {
         // An int is passed with its sign extended, which some machines ask for.
-        Self(std::ptr::without_provenance_mut(int as isize as usize))
+        Self(std::ptr::without_provenance_mut((int as isize).cast_unsigned()))
+    }
+
+    /// The int that it is, if handles are ints.
+    pub fn as_int(self) -> c_int {
+        let [a, b, c, d, ..] = self.0.addr().to_ne_bytes();
+        c_int::from_ne_bytes([a, b, c, d])
     }
 
     /// As it is passed and compared: of an int, no more than its bytes count.
     fn tidy(self) -> Self {
-        match mpi() {
-            Some(Mpi { family: Family::Mpich, .. }) => {
-                let [a, b, c, d, ..] = self.0.addr().to_ne_bytes();
-                Self::of_int(c_int::from_ne_bytes([a, b, c, d]))
-            }
-            _ => self,
-        }
+        if handles_are_ints() { Self::of_int(self.as_int()) } else { self }
     }
+}
+
+/// Whether the program's MPI has ints for handles.
+pub fn handles_are_ints() -> bool {
+    matches!(mpi(), Some(Mpi { family: Family::Mpich, .. }))
 }
 
 impl PartialEq for Handle {
@@ -132,6 +137,7 @@ pub const MODE_EXCL: c_int = 64;
 pub const UNDEFINED: c_int = -32766;
 
 /// A number of each family.
+#[derive(Clone, Copy)]
 struct Numbers {
     open_mpi: c_int,
     mpich: c_int,
@@ -143,31 +149,33 @@ const fn numbers(open_mpi: c_int, mpich: c_int) -> Numbers {
 
 impl Numbers {
     fn get(&self) -> c_int {
-        match mpi() {
-            Some(Mpi { family: Family::Mpich, .. }) => self.mpich,
-            _ => self.open_mpi,
-        }
+        if handles_are_ints() { self.mpich } else { self.open_mpi }
     }
 }
 
+const COMM_TYPE_SHARED: Numbers = numbers(0, 1);
+const MODE_NOCHECK: Numbers = numbers(1, 1024);
+const ERR_LASTCODE: Numbers = numbers(92, 0x3fff_ffff);
+const ERR_INTERN: Numbers = numbers(17, 16);
+
 /// `MPI_COMM_TYPE_SHARED`.
 pub fn comm_type_shared() -> c_int {
-    numbers(0, 1).get()
+    COMM_TYPE_SHARED.get()
 }
 
 /// `MPI_MODE_NOCHECK`.
 pub fn mode_nocheck() -> c_int {
-    numbers(1, 1024).get()
+    MODE_NOCHECK.get()
 }
 
 /// `MPI_ERR_LASTCODE`.
 pub fn err_lastcode() -> c_int {
-    numbers(92, 0x3fff_ffff).get()
+    ERR_LASTCODE.get()
 }
 
 /// `MPI_ERR_INTERN`.
 pub fn err_intern() -> c_int {
-    numbers(17, 16).get()
+    ERR_INTERN.get()
 }
 
 /// `MPI_STATUS_IGNORE`.
@@ -206,6 +214,10 @@ macro_rules! handles {
         struct Handles {
             $($name: Handle,)*
         }
+        #[cfg(test)]
+        const HANDLES: &[(&str, u32)] = &[$((stringify!($name), $int)),*];
+        #[cfg(test)]
+        const SYMBOLS: &[(&str, &CStr)] = &[$((stringify!($name), $symbol)),*];
         impl Handles {
             fn find(family: Family, find: &impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Option<Self> {
                 Some(match family {
@@ -271,7 +283,7 @@ macro_rules! functions {
             ///
             /// # Safety
             /// As in MPI.
-            #[allow(non_snake_case)]
+            #[allow(non_snake_case, clippy::too_many_arguments)]
             pub unsafe fn $name($($argument: $type),*) -> c_int {
                 match mpi() {
                     // SAFETY: the caller's promise.
@@ -432,7 +444,8 @@ fn find(process: &Process) -> Result<Mpi> {
             let found = [c"MPI_Comm_f2c", c"MPI_Info_f2c"].map(symbol);
             let [Some(comm), Some(info)] = found else { return Err(missing()) };
             // SAFETY: Open MPI has functions of these names that take a number and return an address.
-            let functions = [comm, info].map(|f| unsafe { std::mem::transmute::<NonNull<c_void>, FromFortran>(f) });
+            let functions =
+                [comm, info].map(|f| unsafe { std::mem::transmute::<NonNull<c_void>, FromFortran>(f) });
             (symbol(c"ompi_mpi_file_null").ok_or_else(missing)?.as_ptr(), Some(functions))
         }
     };
@@ -498,8 +511,10 @@ impl Process {
 
 /// Notes the name of a loaded library that may be, or bring, an MPI.
 unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes what it is called for, and the list that it was given.
-    let (name, loaded) = unsafe { ((*info).dlpi_name, &mut *loaded.cast::<Vec<std::ffi::CString>>()) };
+    // SAFETY: `dl_iterate_phdr` passes what it is called for.
+    let name = unsafe { (*info).dlpi_name };
+    // SAFETY: and the list that it was given, which nothing else uses meanwhile.
+    let loaded = unsafe { &mut *loaded.cast::<Vec<std::ffi::CString>>() };
     if !name.is_null() {
         // SAFETY: not NULL, so the name of a library is a C string.
         let name = unsafe { CStr::from_ptr(name) };
@@ -509,4 +524,108 @@ unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut 
         }
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The name of a class in `mpi.h`.
+    fn name(kind: ErrorKind) -> &'static str {
+        match kind {
+            ErrorKind::NoSuchFile => "MPI_ERR_NO_SUCH_FILE",
+            ErrorKind::Access => "MPI_ERR_ACCESS",
+            ErrorKind::NoSpace => "MPI_ERR_NO_SPACE",
+            ErrorKind::Quota => "MPI_ERR_QUOTA",
+            ErrorKind::ReadOnly => "MPI_ERR_READ_ONLY",
+            ErrorKind::FileExists => "MPI_ERR_FILE_EXISTS",
+            ErrorKind::BadFile => "MPI_ERR_BAD_FILE",
+            ErrorKind::FileInUse => "MPI_ERR_FILE_IN_USE",
+            ErrorKind::Unsupported => "MPI_ERR_UNSUPPORTED_OPERATION",
+            ErrorKind::Io => "MPI_ERR_IO",
+            ErrorKind::Memory => "MPI_ERR_NO_MEM",
+            _ => "MPI_ERR_OTHER",
+        }
+    }
+
+    /// Whether a compiler wrapper takes a program; `None` if there is no such wrapper of this family.
+    fn compiles(wrapper: &str, family: &str, text: &str) -> Option<bool> {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |text: String| {
+            let path = folder.path().join("numbers.c");
+            std::fs::write(&path, text).unwrap();
+            let output =
+                Command::new(wrapper).args(["-std=c11", "-fsyntax-only"]).arg(&path).output().ok()?;
+            if !output.status.success() {
+                eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+            }
+            Some(output.status.success())
+        };
+        let of_family = format!("#include <mpi.h>\n#ifndef {family}\n#error another MPI\n#endif\n");
+        if check(of_family) != Some(true) {
+            return None;
+        }
+        check(format!("#include <mpi.h>\n{text}"))
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_headers() {
+        let same = [
+            ("MPI_SUCCESS", SUCCESS),
+            ("MPI_MODE_CREATE", MODE_CREATE),
+            ("MPI_MODE_RDONLY", MODE_RDONLY),
+            ("MPI_MODE_WRONLY", MODE_WRONLY),
+            ("MPI_MODE_RDWR", MODE_RDWR),
+            ("MPI_MODE_EXCL", MODE_EXCL),
+            ("MPI_UNDEFINED", UNDEFINED),
+        ];
+        let other = [
+            ("MPI_COMM_TYPE_SHARED", COMM_TYPE_SHARED),
+            ("MPI_MODE_NOCHECK", MODE_NOCHECK),
+            ("MPI_ERR_LASTCODE", ERR_LASTCODE),
+            ("MPI_ERR_INTERN", ERR_INTERN),
+        ];
+        let mut tried = 0;
+        for (wrappers, family, of) in [
+            (["mpicc.openmpi", "mpicc"], "OPEN_MPI", (|numbers| numbers.open_mpi) as fn(Numbers) -> c_int),
+            (["mpicc.mpich", "mpicc"], "MPICH_NAME", |numbers| numbers.mpich),
+        ] {
+            let numbers = CLASSES.iter().map(|(kind, numbers)| (name(*kind), of(*numbers)));
+            let numbers = numbers.chain(same).chain(other.map(|(name, numbers)| (name, of(numbers))));
+            let mut text: String = numbers
+                .map(|(name, number)| format!("_Static_assert({name} == {number}, \"{name}\");\n"))
+                .collect();
+            if family == "MPICH_NAME" {
+                for (name, int) in HANDLES {
+                    text += &format!("_Static_assert((unsigned) {} == {int}u, \"{name}\");\n", c_name(name));
+                }
+            } else {
+                // Each handle is the address of an object of this name.
+                for (name, symbol) in SYMBOLS {
+                    let symbol = symbol.to_str().unwrap();
+                    text += &format!(
+                        "_Static_assert((void *) {} == (void *) &{symbol}, \"{name}\");\n",
+                        c_name(name)
+                    );
+                }
+            }
+            text += "_Static_assert(sizeof(MPI_Status) <= 128 && sizeof(MPI_Offset) == 8, \"sizes\");\n";
+            let found = wrappers.iter().find_map(|wrapper| compiles(wrapper, family, &text));
+            assert_ne!(found, Some(false), "{family}");
+            tried += usize::from(found.is_some());
+        }
+        if tried == 0 {
+            eprintln!("skipped: there is no mpi.h");
+        }
+    }
+
+    /// The name in C of what a function of this module returns.
+    fn c_name(name: &str) -> String {
+        let name = match name {
+            "uint8" | "int32" | "uint64" => format!("{name}_T"),
+            _ => name.to_owned(),
+        };
+        format!("MPI_{}", name.to_uppercase())
+    }
 }
