@@ -506,19 +506,18 @@ static int read_all (const char *filename, sc_scda_params_t *params, uint64_t mo
 
 static void corrupt (const char *dir, const char *expected) {
   FILE *file = fopen (expected, "r");
-  char name[256], filename[1400];
-  int count, files = 0;
+  char name[256], reader[16], filename[1400];
+  int code, files = 0;
   REQUIRE (file != NULL);
-  for (; fscanf (file, "%255s %d", name, &count) == 2; ++files) {
-    int known = count == 0, code;
+  while (fscanf (file, "%255s %15s %d %*d %*d", name, reader, &code) == 3) {
+    /* libsc knows neither seals nor datasets. */
+    if (strcmp (reader, "plain") != 0 && strcmp (reader, "decode") != 0) { continue; }
     snprintf (filename, sizeof filename, "%s/%s", dir, name);
+    /* Nor versions, nor ranges. */
     const int class = read_all (filename, NULL, 1 << 20);
-    for (int i = 0; i < count; ++i) {
-      REQUIRE (fscanf (file, "%d", &code) == 1);
-      /* libsc knows neither versions nor ranges. */
-      known |= class == (code == SCDA_ERR_VERSION || code == SCDA_ERR_RANGE ? (int) SC_SCDA_FERR_FORMAT : code);
-    }
-    if (!known) { fprintf (stderr, "%s: class %d\n", name, class), ++failures; }
+    const int expect = code == SCDA_ERR_VERSION || code == SCDA_ERR_RANGE ? (int) SC_SCDA_FERR_FORMAT : code;
+    if (class != expect) { fprintf (stderr, "%s: class %d, not %d\n", name, class, expect), ++failures; }
+    ++files;
   }
   CHECK (files > 20);
   fclose (file);
