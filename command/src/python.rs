@@ -90,7 +90,8 @@ pub struct VtkArgs {
 ///
 /// The end of OUT tells which: .h5, .hdf5 and .hdf are HDF5, .nc and .nc4 NetCDF-4. Groups, attributes and dimensions go over; several
 /// records are one dataset whose first dimension counts them. Chunks by zlib are copied without being compressed anew, others become such.
-/// Sections that are no datasets are left out. Runs the Python package scda with h5py, by python3 or the interpreter that SCDA_PYTHON names.
+/// What OUT has no place for is left out, with a line for each thing; the exit code is then 3. Runs the Python package scda with h5py, by
+/// python3 or the interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -107,6 +108,9 @@ pub struct ExportArgs {
     /// Leave out the datasets of this name, which may be a pattern
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
+    /// Stop at the first thing that OUT has no place for, instead of leaving it out
+    #[arg(long)]
+    strict: bool,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,

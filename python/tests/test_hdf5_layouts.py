@@ -153,7 +153,8 @@ def test_what_was_never_written_takes_no_room(shape: Any, dtype: str, options: A
         fill = h["u"].fillvalue
     with imported(tmp_path / "f.h5") as f:
         u = f["u"]
-        assert u.shape == shape and u.dtype == np.dtype(dtype).newbyteorder("=") and u.attrs == {"units": "m"}
+        assert u.shape == shape and u.dtype == np.dtype(dtype).newbyteorder("=")
+        assert u.attrs == {"units": "m", **({"scda_type": ">int16"} if dtype == ">i2" else {})}
         if u.size:
             last = u[tuple(n - 1 for n in shape)]
             assert last.tobytes() == np.asarray(fill, u.dtype).tobytes()
@@ -277,7 +278,8 @@ def test_a_group_with_several_names_is_imported_once(tmp_path: Path) -> None:
     convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append)
     with scda.open(tmp_path / "f.scda") as f:
         assert names(f) == ["a/" * 12 + "u"]
-    assert len(told) == 13 and f"{tmp_path}/f.h5: 'b': found the group 'a' once more; it is left out" in told
+        assert f.attrs["scda_links"] == {"b": {"hard": "a"}}
+    assert told == []
 
 
 def odd_types() -> dict[str, Any]:

@@ -53,10 +53,11 @@ def vtk(arguments: argparse.Namespace) -> None:
 
 
 def export(arguments: argparse.Namespace) -> None:
-    options = {name: getattr(arguments, name) for name in ("without", "blosc", "force")}
-    left_out = _commands.export(arguments.file, arguments.out, **options, progress=Progress(arguments.file))
+    options = {name: getattr(arguments, name) for name in ("without", "blosc", "strict", "force")}
+    progress = Progress(arguments.file)
+    left_out = _commands.export(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
     if left_out:
-        _tell(f"{arguments.file}: {left_out} sections that belong to no dataset are left out")
+        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in {arguments.out}")
 
 
 def import_file(arguments: argparse.Namespace) -> None:
@@ -118,6 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "copy chunks by zstd and lz4 as they are, for readers that have HDF5's filter 32001; otherwise they are deflated"
     command.add_argument("--blosc", action="store_true", help=text)
     _add_without(command)
+    text = "stop at the first thing that OUT has no place for, instead of leaving it out"
+    command.add_argument("--strict", action="store_true", help=text)
 
     text = "Make a file from one of HDF5, NetCDF or NumPy (.npz)"
     command = add(import_file, "import", text, ("IN", "the file to import"))

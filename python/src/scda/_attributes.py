@@ -20,7 +20,7 @@ TYPES = "scda_types"
 # Those with the type of the data that they belong to, as CF has them.
 _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>null|[0-9]+(?:,[0-9]+)*)\])?")
+_TYPE = re.compile(r"(?P<big>>?)(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>null|[0-9]+(?:,[0-9]+)*)\])?(?P<form>(?: [a-z0-9-]+)*)")
 _TEXTS = {"char", "string"}
 
 
@@ -35,6 +35,15 @@ class Text(NamedTuple):
 
     value: Any
     is_fixed: bool
+    # Where HDF5 does not have it as it would be written: words such as `utf-8`, `nullterm`, `9` (bytes).
+    form: str = ""
+
+
+class Typed(NamedTuple):
+    """A value of a type of HDF5 that has no name here, as JSON, and the description of its type and shape."""
+
+    value: Any
+    type: dict[str, Any]
 
 
 def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
@@ -85,6 +94,8 @@ def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]
         dtype: the type of the data that the attribute belongs to.
     """
     text = types.get(name) if isinstance(types, dict) else None
+    if isinstance(text, dict) and not netcdf:
+        return Typed(value, text)
     if isinstance(text, str):
         typed = _typed_value(value, text)
         if typed is not None and not (netcdf and _is_not_of_netcdf(typed)):
@@ -165,7 +176,7 @@ def _typed_value(value: Any, text: str) -> Any:
             return None
         if whole is not None and math.prod(whole) != len(items):
             return None
-        return Text(value if whole is None else _nested(items, whole), name == "char")
+        return Text(value if whole is None else _nested(items, whole), name == "char", match["form"].strip())
     try:
         if is_raw:
             raw = np.array(items, np.uint8).tobytes()
@@ -186,7 +197,8 @@ def _typed_value(value: Any, text: str) -> Any:
         return None
     if array is None:
         return None
-    return array[()] if array.ndim == 0 else array
+    array = array.astype(array.dtype.newbyteorder(">")) if match["big"] else array
+    return array[()] if array.ndim == 0 and not match["big"] else array
 
 
 def _as_float(value: Any) -> float:
@@ -210,11 +222,12 @@ def described(
     and the names of those that JSON cannot have, with the reason.
 
     Args:
-        raw: numpy's numbers, :class:`Text` with bytes or str in it, :class:`Null`, or an exception that says why there is no value.
+        raw: numpy's numbers, :class:`Text` with bytes or str in it, :class:`Null`, :class:`Typed`, or an exception that says why
+            there is no value.
         dtype: the type of the data that they belong to.
     """
     attrs: dict[str, Any] = {}
-    types: dict[str, str] = {}
+    types: dict[str, Any] = {}
     left_out = []
     for name, value in raw.items():
         try:
@@ -240,13 +253,17 @@ def described(
     return attrs, left_out
 
 
-def _described(value: Any, netcdf: bool) -> tuple[Any, str]:
-    """A value in JSON, and its type as text."""
+def _described(value: Any, netcdf: bool) -> tuple[Any, Any]:
+    """A value in JSON, and its type as text, or as JSON."""
+    if isinstance(value, Typed):
+        return value.value, value.type
     if isinstance(value, Null):
         return ("" if value.type in _TEXTS else []), f"{value.type}[null]"
+    form = ""
     if isinstance(value, Text):
-        made, name = _mapped(value.value, _decoded), "char" if value.is_fixed else "string"
+        made, name = _mapped(value.value, decoded), "char" if value.is_fixed else "string"
         shape = _shape_of(made)
+        form = f" {value.form}" if value.form else ""
     else:
         array = np.asarray(value)
         shape = array.shape
@@ -255,13 +272,15 @@ def _described(value: Any, netcdf: bool) -> tuple[Any, str]:
         name = array.dtype.name
         if name not in TYPE_NAMES:
             raise TypeError(f"found {array.dtype}, which JSON has not")
+        if array.dtype.itemsize > 1 and array.dtype.newbyteorder("<") != array.dtype:
+            name = f">{name}"
         if array.dtype.kind == "c":
             array = np.stack([array.real, array.imag], -1)
         made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()
     # NetCDF has a number as an array of one.
     if shape == (1,):
-        return made[0], name if netcdf else f"{name}[1]"
-    return made, f"{name}[{','.join(map(str, shape))}]" if 0 in shape else name
+        return made[0], (name if netcdf else f"{name}[1]") + form
+    return made, (f"{name}[{','.join(map(str, shape))}]" if 0 in shape else name) + form
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
@@ -274,7 +293,7 @@ def _number(value: float) -> Any:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _decoded(text: Any) -> str:
+def decoded(text: Any) -> str:
     """Text as UTF-8, or what can only be Latin-1: without the control characters that any bytes have there."""
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
     try:

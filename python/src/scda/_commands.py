@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from ._progress import Progress, bar
 
@@ -123,9 +123,11 @@ def export(
     *,
     without: Sequence[str] = (),
     blosc: bool = False,
+    strict: bool = False,
     force: bool = False,
+    tell: Optional[Callable[[str], None]] = None,
     progress: Optional[Progress] = None,
-) -> int:
+) -> list[str]:
     """Writes the datasets to an HDF5 or NetCDF file, as ``scda export`` does. Needs h5py.
 
     Args:
@@ -134,11 +136,12 @@ def export(
         without: names to leave out, which may be patterns.
         blosc: whether chunks by zstd and lz4 are copied as they are, for readers with HDF5's filter 32001; else they are
             deflated.
+        strict: whether what the new file has no place for is an error; else it is left out.
         force: whether a file that exists is replaced.
-        progress: for the command. None: a bar of tqdm, if that is installed.
+        tell, progress: for the command: what is called with each line; None: a bar of tqdm, if that is installed.
 
     Returns:
-        How many sections are left out, because they belong to no dataset.
+        What was left out, a line each.
     """
     from ._export import export as write
 
@@ -147,9 +150,17 @@ def export(
     if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
         expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
         raise Trouble(f"{new}: found a name that ends with {ending!r}, expected one of {expected}")
-    how = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "without": without}
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        if tell is not None:
+            tell(line)
+
+    how: dict[str, Any] = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "strict": strict, "tell": say}
     with new_file(new, force, source) as part, progress or bar(source) as shown:
-        return write(source, part, **how, progress=shown)
+        write(source, part, **how, without=without, progress=shown)
+    return lines
 
 
 def import_(

@@ -5,33 +5,44 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from typing import Any, Iterable, Iterator, Optional
+from collections import Counter
+from functools import partial
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 import h5py
 import numpy as np
 
 from . import __version__
 from ._attributes import Text
-from ._common import Path
+from ._common import Path, type_name
 from ._dataset import Dataset
+from ._errors import Error
 from ._file import File, open
 from ._hdf5 import (
-    ENUMERATION,
-    NO_VARIABLE,
+    ADDED,
     CODEC,
+    ENUMERATION,
+    ITEM,
+    LINKS,
+    NAMED_TYPES,
+    NO_VARIABLE,
     OF_RECORDS,
     PIECE_BYTES,
     PLACES,
     RECORDS,
     SECTIONS,
+    TYPE,
+    TYPE_PATH,
     USER,
     Filters,
     write_attribute,
     write_attributes,
 )
+from ._hdf5_items import Paths, create_dataset, write_items
+from ._hdf5_types import BOOL, default, describe, fits, has_objects, is_text, item_of, make
 from ._progress import Progress
 from ._selection import pieces
-from ._variables import DIMENSIONS, Array, Level, Variable, has_fill_attribute, levels, max_shape
+from ._variables import DIMENSIONS, MAX_SHAPE, Array, Level, Variable, has_fill_attribute, levels, max_shape
 from ._zarr_arrays import raw_metadata
 
 # Items of a chunk where each record is one item.
@@ -41,6 +52,13 @@ _CHUNK_BYTES = 256 << 10
 _MOST_KEPT = 64 << 10
 # The names under which NetCDF's tools know complex numbers.
 _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE_COMPLEX_TYPE"}
+# The units of times that the conventions of CF have, by those of numpy.
+_UNITS = {
+    **{"D": "days", "h": "hours", "m": "minutes", "s": "seconds"},
+    **{"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"},
+}
+
+Tell = Callable[[str], None]
 
 
 def export(
@@ -50,6 +68,8 @@ def export(
     netcdf: bool,
     blosc: bool = False,
     without: Iterable[str] = (),
+    strict: bool = False,
+    tell: Tell = print,
     progress: Optional[Progress] = None,
 ) -> int:
     """Writes the datasets of a file to a new HDF5 file.
@@ -57,29 +77,31 @@ def export(
     Args:
         path: the file.
         out: the new one.
-        netcdf: whether it shall be a NetCDF-4 file: dimensions without coordinates have a place in it, and types that NetCDF
-            has not are an error, or integers.
+        netcdf: whether it shall be a NetCDF-4 file: dimensions without coordinates have a place in it, and it has fewer types.
         blosc: whether chunks in frames of Blosc stay as they are, by a filter that not every HDF5 has; else they are deflated.
         without: patterns of names to leave out.
+        strict: whether what the new file has no place for is an error.
+        tell: else it is called with a line about each such thing.
         progress: is told the bytes that are done.
 
     Returns:
-        The number of sections that are left out, because they belong to no dataset or group.
+        The number of such things.
     """
     # Since HDF5 1.8, attributes may be large.
     with open(path) as file, h5py.File(out, "w", track_order=True, libver=("v108", "v108")) as to:
-        write = _Export(file, to, netcdf, blosc, progress or Progress(str(path)))
-        found = levels(file, lambda dataset: (dataset.dtype, dataset.shape, dataset._description.fill), without)
+        progress = progress or Progress(str(path))
+        write = _Export(file, to, netcdf, blosc, strict, tell, progress)
+        found = levels(file, lambda each: (each._description.type, each.shape, each._description.fill), without)
         write.all(found)
-        names = file._datasets()
-        sections = 2 * sum(len(file.records(name)) for name in names)
-        return len(file.sections) - sections - 2 * len(file.sections.find(b"scda group 00")) - write.kept
+        return write.left_out
 
 
 class _Export:
     """What writes the datasets of a file to another one."""
 
-    def __init__(self, file: File, to: h5py.File, netcdf: bool, blosc: bool, progress: Progress) -> None:
+    def __init__(
+        self, file: File, to: h5py.File, netcdf: bool, blosc: bool, strict: bool, tell: Tell, progress: Progress
+    ) -> None:
         self._file = file
         self._to = to
         self._netcdf = netcdf
@@ -87,23 +109,37 @@ class _Export:
         self._progress = progress
         # Where each dataset stands among all of them, by its section; none if that need not be known.
         self._places: dict[int, int] = {}
-        # How many sections that belong to no dataset or group are kept.
-        self.kept = 0
+        self._is_strict = strict
+        self._tell = tell
+        self._paths = Paths(to, self._leave_out)
+        # How many things have no place in the new file.
+        self.left_out = 0
+
+    def _leave_out(self, path: str, reason: str) -> None:
+        if self._is_strict:
+            raise ValueError(f"{self._file.path}: {path!r}: {reason}; without --strict it is left out")
+        self._progress.clear()
+        self._tell(f"{self._file.path}: {path!r}: {reason}; it is left out")
+        self.left_out += 1
 
     def all(self, found: list[Level]) -> None:
         every = [dataset for level in found for array in level.arrays for dataset in array.datasets]
         self._progress.total = sum(dataset.nbytes for dataset in every)
         has_several = any(level.records or len(array.datasets) > 1 for level in found for array in level.arrays)
-        is_own = not _is_source(self._file.attrs.get("imported"))
-        if (has_several or is_own) and not self._netcdf:
-            sections = sorted(dataset.section.index for dataset in every)
-            self._places = {section: place for place, section in enumerate(sections)}
+        self._is_own = not _is_source(self._file.attrs.get("imported"))
+        if (has_several or self._is_own) and not self._netcdf:
+            indices = sorted(dataset.section.index for dataset in every)
+            self._places = {section: place for place, section in enumerate(indices)}
         if self._netcdf:
             text = f"version=2,scda={__version__},hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
             write_attribute(self._to, "_NCProperties", Text(text, True), netcdf=True)
         scales: dict[str, dict[str, h5py.Dataset]] = {}
+        sections: list[list[Any]] = []
         for level in found:
             group = self._to if level.path == "/" else self._to.create_group(level.path, track_order=True)
+            self._named_types(group, level)
+        for level in found:
+            group = self._to[level.path]
             attrs = level.attrs
             unused = attrs.get(DIMENSIONS) if self._netcdf else None
             if isinstance(unused, dict):
@@ -114,12 +150,11 @@ class _Export:
                 user = self._file.user_text
                 if attrs == source and not self._netcdf and user.encode() == self._file.user and "\0" not in user:
                     write_attribute(group, USER, Text(user, False), netcdf=False)
-                    write_attribute(group, SECTIONS, Text(json.dumps(self._others(every)), False), netcdf=False)
-            write_attributes(group, attrs, f"group {level.path!r}", netcdf=self._netcdf)
+                    sections = self._others(every)
+                    write_attribute(group, SECTIONS, Text(json.dumps(sections), False), netcdf=False)
+            write_attributes(group, attrs, level.path, self._paths, netcdf=self._netcdf)
             if level.records and not self._netcdf:
                 group.attrs[RECORDS] = np.int64(level.records)
-            if self._netcdf:
-                _check_names(level)
             # Those of the groups around it, the nearest last.
             around = [each for path, each in scales.items() if path == "/" or level.path.startswith(f"{path}/")]
             outer = {name: scale for each in around for name, scale in each.items()}
@@ -127,6 +162,57 @@ class _Export:
             for name, size in unused.items() if isinstance(unused, dict) else ():
                 if name not in group and (size is None or type(size) is int and 0 <= size < 1 << 31):
                     _dimension(group, name, size or 0, size is None)
+        for level in found:
+            self._links(level)
+        self._paths.write()
+        self._tell_of_others(sections)
+
+    def _tell_of_others(self, kept: list[list[Any]]) -> None:
+        """Of the sections that belong to no dataset or group, and are not kept."""
+        own = {record.section.index for name in self._file._datasets() for record in self._file.records(name)}
+        others: Counter[tuple[str, str]] = Counter()
+        sections = iter(self._file.sections)
+        for section in sections:
+            if section.kind == "inline" and section.user == b"scda group 00":
+                next(sections, None)
+            elif section.index not in own and section.user != b"scda dataset 00":
+                others[section.user.decode("utf-8", "backslashreplace"), section.kind] += 1
+        for _, kind, *more in kept:
+            if kind != "group":
+                others[base64.b64decode(more[0]).decode("utf-8", "backslashreplace"), kind] -= 1
+        for (user, kind), count in others.items():
+            if count > 0:
+                what = f"{kind} section that belongs" if count == 1 else f"{count} {kind} sections that belong"
+                self._leave_out(user, f"found {'a ' if count == 1 and kind == 'block' else ''}{what} to no dataset")
+
+    def _named_types(self, group: h5py.Group, level: Level) -> None:
+        """The types that have a name in a group."""
+        types = level.attrs.get(NAMED_TYPES)
+        for name, described in types.items() if isinstance(types, dict) else ():
+            try:
+                if self._netcdf and _of_netcdf(described) != described:
+                    raise ValueError("found a type that NetCDF has not")
+                make(described).commit(group.id, name.encode(), lcpl=_UTF8)
+            except (ValueError, TypeError, KeyError, RuntimeError) as error:
+                self._leave_out(level.path_of(name), str(error))
+
+    def _links(self, level: Level) -> None:
+        """The links of a group to other places."""
+        group = self._to[level.path]
+        links = level.attrs.get(LINKS)
+        for name, link in links.items() if isinstance(links, dict) else ():
+            try:
+                if self._netcdf:
+                    raise ValueError("found a link, which NetCDF has not")
+                (kind, to), *more = link.items()
+                if name in group or more or kind not in ("soft", "external", "hard") or "/" in name:
+                    raise ValueError("found a link that is none, or the name of something else")
+                if kind == "hard":
+                    group[name] = self._to[to]
+                else:
+                    group[name] = h5py.SoftLink(to) if kind == "soft" else h5py.ExternalLink(*to)
+            except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
+                self._leave_out(level.path_of(name), str(error))
 
     def _others(self, every: list[Dataset]) -> list[list[Any]]:
         """The groups and the small blocks and inline sections of the file, each with the number of datasets before it."""
@@ -144,7 +230,6 @@ class _Export:
                 if section.nbytes <= _MOST_KEPT:
                     text = [base64.b64encode(each).decode() for each in (section.user, section.read())]
                     found.append([place, section.kind, *text, section.compressed])
-                    self.kept += 1
         return found
 
     def _level(self, group: Any, level: Level, outer: dict[str, h5py.Dataset]) -> dict[str, h5py.Dataset]:
@@ -153,8 +238,16 @@ class _Export:
         scales: dict[str, h5py.Dataset] = {}
         unlimited = self._unlimited(level, outer)
         for array in level.arrays:
-            variable = array.variable
-            dataset = self._dataset(group, level.path_of(variable.name), array, unlimited)
+            path = level.path_of(array.variable.name)
+            try:
+                variable, dataset = self._dataset(group, path, array, unlimited)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, Error) or self._is_strict and "--strict" in str(error):
+                    raise
+                if array.variable.name in group:
+                    del group[array.variable.name]  # not all of it is there
+                self._leave_out(path, str(error))
+                continue
             made.append((variable, dataset))
             if variable.dims == (variable.name,):
                 dataset.make_scale(variable.name)
@@ -189,11 +282,79 @@ class _Export:
         grown = {dim for dim, scale in outer.items() if scale.maxshape == (None,)}
         return (found - (fixed - own)) | (grown - own)
 
-    def _dataset(self, group: Any, path: str, array: Array, unlimited: set[str]) -> h5py.Dataset:
+    def _type(
+        self, path: str, variable: Variable, item: np.dtype[Any], is_big: bool, attrs: dict[str, Any]
+    ) -> tuple[Any, bool]:
+        """The type of a dataset in HDF5, as a description, and whether an import has found it.
+
+        Raises:
+            TypeError: there is none.
+        """
+        if variable.dataset._description.type == "variable_length_bytes":
+            raise TypeError("found bytes of any length; only texts of any length are exported")
+        names = _enumeration(attrs.get(ENUMERATION), item)
+        found = attrs.get(TYPE)
+        if isinstance(found, (str, dict)) and _is_type_of(found, variable, item):
+            usable = _of_netcdf(found) if self._netcdf else found
+            if usable is not None and (usable == found or not self._netcdf or TYPE_PATH in attrs or not _is_enum(found)):
+                return usable, True
+            if not _is_enum(found) and not is_text(found):
+                self._leave_out(path, f"found items of the type {json.dumps(found)}, which NetCDF has not: they become others")
+        chosen = default(item, big=is_big, names=None if self._netcdf else names, netcdf=self._netcdf)
+        if self._netcdf and _of_netcdf(chosen) is None:
+            raise TypeError(f"found {item}, which NetCDF has not; .h5 has it")
+        return chosen, False
+
+    def _kind(self, described: Any, path: Any) -> tuple[h5py.h5t.TypeID, Any]:
+        """The type with this description, in NetCDF, and if it has a path, one that has a name. And its description: NetCDF
+        has one type of complex numbers, in one byte order."""
+        kind = make(described)
+        named = self._to.get(path) if isinstance(path, str) else None
+        if isinstance(named, h5py.Datatype) and named.id.equal(kind):
+            return named.id, described
+        if self._netcdf and isinstance(described, str) and described.lstrip(">") in _COMPLEX:
+            name = _COMPLEX[described.lstrip(">")]
+            if name not in self._to:
+                kind.commit(self._to.id, name.encode())
+            return self._to[name].id, describe(self._to[name].id)
+        if self._netcdf and (isinstance(described, dict) and "array" not in described or str(described)[0] == "r"):
+            return self._named(described), described
+        return kind, described
+
+    def _named(self, described: Any) -> h5py.h5t.TypeID:
+        """A type with a name, which types have in NetCDF, and all types in it."""
+        for _, of, _ in described.get("struct", ()) if isinstance(described, dict) else ():
+            while isinstance(of, dict) and "array" in of:
+                of = of["array"]
+            self._kind(of, None)
+        if isinstance(described, dict) and "list" in described:
+            self._kind(described["list"], None)
+        kind = make(described)
+        types = [each for each in self._to.values() if isinstance(each, h5py.Datatype)]
+        for each in types:
+            if each.id.equal(kind):
+                return each.id
+        name = f"scda_type_{len(types)}"
+        kind.commit(self._to.id, name.encode())
+        return self._to[name].id
+
+    def _dataset(
+        self, group: Any, path: str, array: Array, unlimited: set[str]
+    ) -> tuple[Variable, h5py.Dataset]:
+        """Writes a dataset. Returns it with its dimensions, which are fewer or more where items are arrays or texts."""
         variable, first = array.variable, array.datasets[0]
         netcdf = self._netcdf
+        if netcdf:
+            _check_name(variable.name)
         metadata = raw_metadata(first)
-        filters = Filters.of_codecs(metadata, first.dtype.itemsize, blosc=self._blosc) if first.chunks else None
+        item = first.dtype
+        attrs = dict(variable.attrs)
+        endian = metadata["codecs"][0]
+        endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
+        described, is_found = self._type(path, variable, item, endian == "big", attrs)
+        plain = default(item, big=endian == "big", netcdf=netcdf)
+        kind, described = self._kind(described, attrs.get(TYPE_PATH))
+        filters = Filters.of_codecs(metadata, item.itemsize, blosc=self._blosc) if first.chunks else None
         most = max_shape(variable)
         if netcdf:
             most = tuple(None if dim in unlimited else n for dim, n in zip(variable.dims, variable.shape))
@@ -201,61 +362,77 @@ class _Export:
         has_chunks = bool(variable.shape) and 0 not in most
         may_grow = has_chunks and most != variable.shape
         chunks = _chunks(variable) if has_chunks and (first.chunks or may_grow) else None
+        if isinstance(described, dict) and "array" in described:
+            inner = tuple(described["shape"])
+            if is_found:
+                variable = variable._replace(
+                    dims=variable.dims[: -len(inner)], shape=variable.shape[: -len(inner)]
+                )
+                chunks, most = chunks and chunks[: len(variable.shape)] or None, most[: len(variable.shape)]
+            else:
+                variable = variable._replace(
+                    dims=(*variable.dims, f"string{inner[0]}"), shape=(*variable.shape, *inner)
+                )
+                chunks, most = chunks and (*chunks, *inner), (*most, *inner)
+                kind = make(described["array"])
+        is_null = MAX_SHAPE in attrs and attrs[MAX_SHAPE] is None and variable.shape == (0,)
+        if is_null and netcdf:
+            self._leave_out(path, "found no data space, which all variables of NetCDF have: it has no items")
         options: dict[str, Any] = {}
         if chunks is not None and first.chunks:
             is_ = first._description
             options = (filters or Filters(is_.shuffle, is_.level)).options()
-        is_zlib = filters is not None and filters.blosc is None
-        own_codec = options and not is_zlib and first.section.kind == "varray"
-        endian = metadata["codecs"][0]
-        endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
-        dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")
-        attrs = dict(variable.attrs)
-        if _has_texts_or_times(dtype):
-            raise ValueError(f"dataset {path!r}: found {dtype}, which HDF5 has not; leave it out (--without)")
-        names = _enumeration(attrs.get(ENUMERATION), dtype)
-        if names is not None and netcdf:
+        names = _enumeration(attrs.get(ENUMERATION), item) if netcdf and not _is_enum(described) else None
+        if names is not None:
             attrs.setdefault("flag_values", list(names.values()))
             attrs.setdefault("flag_meanings", " ".join(map("_".join, map(str.split, names))))
-        dataset = group.create_dataset(
+        dataset = create_dataset(
+            group,
             variable.name,
-            variable.shape,
-            _type(group.file, dtype, path) if netcdf else dtype if names is None else h5py.enum_dtype(names, dtype),
-            chunks=chunks,
-            maxshape=most if may_grow else None,
-            fillvalue=_fill_value(first, dtype, netcdf),
-            track_order=True,
-            **options,
+            None if is_null and not netcdf else variable.shape,
+            most if may_grow else None,
+            kind,
+            described,
+            chunks,
+            first._description.fill_item,
+            options,
         )
-        if netcdf and dtype.kind == "b":
+        if netcdf and item.kind == "b":
             attrs.setdefault("dtype", "bool")  # as xarray writes them
         if netcdf and has_fill_attribute(variable):
             attrs.setdefault("_FillValue", float(first.fill_value))
-        write_attributes(dataset, attrs, f"dataset {path!r}", first.dtype, netcdf=netcdf)
+        added = {name: value for name, value in _added(item).items() if not is_found and name not in attrs}
+        is_scale = variable.dims == (variable.name,)
+        write_attributes(dataset, {**attrs, **added}, path, self._paths, item, netcdf=netcdf, is_scale=is_scale)
+        if not is_found and item.kind not in "bO" and item_of(described, itertools.repeat("U1")) != item:
+            write_attribute(dataset, ITEM, Text(type_name(item), netcdf), netcdf=netcdf)
+        if added:
+            write_attribute(dataset, ADDED, Text(json.dumps(list(added)), netcdf), netcdf=netcdf)
         self._mark_records(dataset, array)
-        if own_codec:
+        is_zlib = filters is not None and filters.blosc is None
+        if options and not is_zlib and first.section.kind == "varray" and self._is_own:
             is_ = first._description
             text = f"{is_.codec} {is_.level} {'shuffle' if is_.shuffle else 'noshuffle'}"
             write_attribute(dataset, CODEC, Text(text, netcdf), netcdf=netcdf)
-        own = tuple(c for c in chunks or ())[1 if variable.has_records else 0 :]
-        # NetCDF has one type for complex numbers, in one byte order.
-        has_order = dtype.kind != "c" or dataset.dtype == dtype
+        own = (chunks or ())[1 if variable.has_records else 0 :]
+        base = described["enum"] if _is_enum(described) and described != BOOL else described
+        has_same_bytes = base == plain and not has_objects(described)
         for record, each in enumerate(array.datasets):
             start = (record,) if variable.has_records else ()
             other = metadata if each is first else raw_metadata(each)
             is_same = (other["codecs"], other["chunk_grid"]) == (metadata["codecs"], metadata["chunk_grid"])
             if (
                 is_same
-                and has_order
+                and has_same_bytes
                 and filters is not None
                 and each.chunks == own
                 and each.section.kind == "varray"
                 and own
             ):
                 self._copy_chunks(dataset, each, start)
-            else:
-                self._write_items(dataset, each, start)
-        return dataset
+            elif not is_null:
+                self._paths.later(partial(self._write_items, dataset, each, start, described), described)
+        return variable, dataset
 
     def _mark_records(self, dataset: h5py.Dataset, array: Array) -> None:
         """Says what HDF5 does not have: that there are records, and what is different in each of them."""
@@ -283,11 +460,11 @@ class _Export:
                     to.id.write_direct_chunk((*start, *origin), data)
             self._progress.add((end - first) * chunk_bytes)
 
-    def _write_items(self, to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...]) -> None:
+    def _write_items(self, to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...], described: Any) -> None:
         """The items, piece by piece."""
         for key in pieces(dataset.shape, dataset.chunks, dataset.dtype.itemsize):
-            items = np.asarray(dataset[key])
-            to[(*start, *key)] = items.view("i1") if self._netcdf and items.dtype.kind == "b" else items
+            items = np.asarray(dataset[key], dataset.dtype)
+            write_items(to, (*start, *key), items, described, self._paths)
             self._progress.add(items.nbytes)
 
 
@@ -329,34 +506,47 @@ def _chunks(variable: Variable) -> tuple[int, ...]:
     return tuple(chunks)
 
 
-def _has_texts_or_times(dtype: np.dtype[Any]) -> bool:
-    """Whether there are items that h5py cannot write."""
-    if dtype.names is not None:
-        return any(_has_texts_or_times(dtype[name].base) for name in dtype.names)
-    return dtype.kind in "UMm"
+def _is_enum(described: Any) -> bool:
+    return isinstance(described, dict) and "enum" in described
 
 
-def _type(file: Any, dtype: np.dtype[Any], path: str) -> Any:
-    """The type that NetCDF has."""
-    if dtype.kind == "b":
-        return np.dtype("i1")
-    if dtype.kind == "c":
-        name = _COMPLEX[dtype.name]
-        if name not in file:
-            file[name] = dtype
-        return file[name]
-    if dtype.kind in "VUSMm" or dtype.itemsize == 2 and dtype.kind == "f":
-        is_raw = dtype.kind == "V" and dtype.names is None
-        what = f"raw bytes ({dtype})" if is_raw else f"{dtype}" if dtype.kind in "VUSMm" else "float16"
-        raise ValueError(
-            f"dataset {path!r}: found {what}, which NetCDF has not; export to .h5, or leave it out (--without)"
-        )
-    return dtype
+def _is_type_of(described: Any, variable: Variable, item: np.dtype[Any]) -> bool:
+    """Whether it is a type of HDF5, and items of a dataset can be written as such."""
+    try:
+        make(described)
+        if isinstance(described, dict) and "array" in described:
+            inner = tuple(described["shape"])
+            has_room = len(variable.shape) - variable.has_records >= len(inner)
+            return has_room and variable.shape[-len(inner) :] == inner and fits(described["array"], item)
+        return fits(described, item)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
-def _fill_value(dataset: Dataset, dtype: np.dtype[Any], netcdf: bool) -> Any:
-    fill = np.asarray(dataset.fill_value, dataset.dtype).astype(dtype)
-    return fill.astype("i1") if netcdf and dtype.kind == "b" else fill
+def _of_netcdf(described: Any) -> Any:
+    """The type if NetCDF has it, or None."""
+    if isinstance(described, str):
+        if is_text(described):
+            return described if described.startswith("string") or described == "char 1" else None
+        name = described.lstrip(">")
+        is_other = name in ("bool", "float16", "reference") or name.startswith(("bits", "time"))
+        return None if is_other else described
+    if "struct" in described:
+        return described if all(_of_netcdf(of) == of for _, of, _ in described["struct"]) else None
+    inner = next((described[which] for which in ("enum", "array", "list") if which in described), "r8")
+    return described if _of_netcdf(inner) == inner and described != BOOL else None
+
+
+def _added(item: np.dtype[Any]) -> dict[str, Any]:
+    """The attributes that tell others what integers mean."""
+    if item.kind not in "Mm":
+        return {}
+    unit, count = np.datetime_data(item)
+    if count != 1 or unit not in _UNITS:
+        return {}
+    if item.kind == "m":
+        return {"units": _UNITS[unit]}
+    return {"units": f"{_UNITS[unit]} since 1970-01-01", "calendar": "proleptic_gregorian"}
 
 
 def _batches(sizes: Any) -> Iterator[tuple[int, int]]:
@@ -370,11 +560,11 @@ def _batches(sizes: Any) -> Iterator[tuple[int, int]]:
     yield first, len(sizes)
 
 
-def _check_names(level: Level) -> None:
+def _check_name(name: str) -> None:
     """NetCDF has fewer names than scda."""
-    parts = [level.path.rpartition("/")[2]] if level.path != "/" else []
-    for name in [*parts, *(array.variable.name for array in level.arrays)]:
-        if not (name[0].isalnum() or name[0] == "_" or ord(name[0]) > 127) or name.endswith(" "):
-            raise ValueError(
-                f"name {name!r}: found one that NetCDF has not; export to .h5, or leave it out (--without)"
-            )
+    if not (name[0].isalnum() or name[0] == "_" or ord(name[0]) > 127) or name.endswith(" "):
+        raise ValueError("found a name that NetCDF has not; .h5 has it")
+
+
+_UTF8 = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+_UTF8.set_char_encoding(h5py.h5t.CSET_UTF8)

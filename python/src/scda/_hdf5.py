@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any, NamedTuple, Optional
 
 import h5py
 import numpy as np
 
-from ._attributes import JSON_NAMES, TYPES, Null, Text, described, plain_value
+from ._attributes import JSON_NAMES, TYPES, Null, Text, Typed, decoded, described, plain_value
 from ._description import native_numbers
+from ._hdf5_items import Paths, array_of_json, json_of
+from ._hdf5_types import TextType, describe, has_objects, make
 from ._variables import MAX_SHAPE
 
 # An attribute that says that the first dimension counts records, or that a group has them as `0`, `1`, ...
@@ -26,12 +29,27 @@ SECTIONS = "scda_sections"
 # How the chunks are compressed in scda, if not by zlib: codec, level, and whether bytes are shuffled.
 CODEC = "scda_codec"
 ENUMERATION = "scda_enum"
-OF_IMPORT = {TYPES: dict, MAX_SHAPE: list, ENUMERATION: dict}
+# The type of the items, where another one would be chosen; and its path, if it has a name.
+TYPE = "scda_type"
+TYPE_PATH = "scda_type_path"
+# Of a group: its links to other places, and its types with a name.
+LINKS = "scda_links"
+NAMED_TYPES = "scda_named_types"
+OF_IMPORT: dict[str, Any] = {
+    **{TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: (str, dict), TYPE_PATH: str},
+    **{LINKS: dict, NAMED_TYPES: dict},
+}
+# In HDF5: the type in scda, where import would choose another, as the core calls it; and the attributes that tell others what
+# the type says in scda: a JSON list.
+ITEM = "scda_item"
+ADDED = "scda_added"
+# Those of dimension scales, where `CLASS` says that it is one.
+_OF_SCALES = {"CLASS", "NAME"}
 # Those of HDF5's dimension scales and of NetCDF-4.
 RESERVED = {
-    *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
+    *("DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
     *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
-    *(JSON_NAMES, RECORDS, CODEC, PLACES, OF_RECORDS, USER, SECTIONS, *OF_IMPORT),
+    *(JSON_NAMES, RECORDS, CODEC, PLACES, OF_RECORDS, USER, SECTIONS, ITEM, ADDED, *OF_IMPORT),
 }
 # Registered filters, which files need not name.
 _FILTERS = {
@@ -106,18 +124,42 @@ class Filters(NamedTuple):
         return cls(len(codes) == 2, found[-1][1][0])
 
 
+def is_scale(where: Any) -> bool:
+    """Whether it is a dimension scale."""
+    return isinstance(where, h5py.Dataset) and bool(h5py.h5ds.is_scale(where.id))
+
+
 def write_attributes(
-    where: Any, attrs: dict[str, Any], of: str, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
+    where: Any,
+    attrs: dict[str, Any],
+    of: str,
+    paths: Paths,
+    dtype: Optional[np.dtype[Any]] = None,
+    *,
+    netcdf: bool = False,
+    is_scale: bool = False,
 ) -> None:
-    """The attributes of an object: numbers, texts and lists of these as HDF5 or NetCDF has them, everything else as JSON."""
+    """The attributes of an object: numbers, texts and lists of these as HDF5 or NetCDF has them, everything else as JSON.
+
+    Args:
+        is_scale: whether it is to be a dimension scale, which has attributes of its own.
+    """
     as_json = []
     types = attrs.get(TYPES)
     for name, value in attrs.items():
         if name in OF_IMPORT and isinstance(value, OF_IMPORT[name]):
             continue
-        if name in RESERVED:
-            raise ValueError(f"{of}: attribute {name!r}: found a name that HDF5 or NetCDF uses itself")
+        if name in RESERVED or is_scale and name in _OF_SCALES:
+            paths.leave_out(of, f"attribute {name!r}: found a name that HDF5 or NetCDF uses itself")
+            continue
         plain = plain_value(name, value, types, dtype, netcdf=netcdf)
+        try:
+            if isinstance(plain, Typed):
+                array_of_json(plain.value, plain.type, paths)  # it is none, or can be written later
+                paths.later(partial(_write_typed, where, name, plain, paths), plain.type)
+                continue
+        except ValueError:  # of a type that is none
+            plain = None
         if plain is None:
             as_json.append(name)
             plain = Text(json.dumps(value), netcdf)  # in ASCII: HDF5's texts have no NUL
@@ -126,35 +168,62 @@ def write_attributes(
         write_attribute(where, JSON_NAMES, Text(json.dumps(as_json), netcdf), netcdf=netcdf)
 
 
+def _write_typed(where: Any, name: str, value: Typed, paths: Paths) -> None:
+    kind, items = array_of_json(value.value, value.type, paths)
+    shape = tuple(map(int, value.type["shape"]))
+    space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
+    attribute = h5py.h5a.create(where.id, name.encode(), kind, space)
+    if has_objects(value.type["type"]):
+        attribute.write(items)
+    else:
+        attribute.write(np.frombuffer(items.tobytes(), f"V{kind.get_size()}").reshape(space.shape), mtype=kind)
+
+
 def write_attribute(where: Any, name: str, value: Any, *, netcdf: bool) -> None:
     """A value of :func:`scda._attributes.plain_value`. NetCDF's own library has each number, and each text of variable length, as an
     array of one."""
     if isinstance(value, Null):
         where.attrs[name] = h5py.Empty(np.dtype("S1") if value.type in ("char", "string") else _dtype(value.type))
         return
-    if not isinstance(value, Text):
-        items = np.asarray(value)
-        dtype = items.dtype
-    elif value.is_fixed:
-        items = np.array(_encoded(value.value))
-        encoding = "ascii" if items.tobytes().isascii() else "utf-8"
-        dtype = h5py.string_dtype(encoding, max(items.dtype.itemsize, 1))
+    if isinstance(value, Text):
+        items = np.array(_encoded(value.value, value.form), "S" if value.is_fixed else object)
+        form = _form(value.form, items, value.is_fixed, netcdf)
+        kind = make(" ".join(filter(None, ["char" if value.is_fixed else "string", *form])))
     else:
-        items = np.array(_encoded(value.value), object)
-        dtype = h5py.string_dtype()
-    if netcdf and items.ndim == 0 and dtype.kind != "S":
+        items = np.asarray(value)
+        kind = h5py.h5t.py_create(items.dtype, logical=True)
+    is_fixed = isinstance(value, Text) and value.is_fixed
+    if netcdf and items.ndim == 0 and not is_fixed:
         items = items.reshape(1)
-    items = items.astype(dtype, copy=False)
+    if is_fixed:
+        items = items.astype(f"S{kind.get_size()}")
+        if kind.get_strpad() == h5py.h5t.STR_SPACEPAD:
+            items = np.char.ljust(items, kind.get_size(), b" ")
+    elif isinstance(value, Text):
+        items = items.astype(h5py.string_dtype(form[0] or "utf-8"))
     # By HDF5's own calls: those of h5py look for an older attribute, and take a multiple of the time if there are many.
     space = h5py.h5s.create_simple(items.shape) if items.ndim else h5py.h5s.create(h5py.h5s.SCALAR)
-    kind = h5py.h5t.py_create(dtype, logical=True)
-    is_fixed = isinstance(value, Text) and value.is_fixed
     attribute = h5py.h5a.create(where.id, name.encode(), kind, space)
     attribute.write(np.ascontiguousarray(items) if items.ndim else items, mtype=kind if is_fixed else None)
 
 
-def _encoded(text: Any) -> Any:
-    return [_encoded(each) for each in text] if isinstance(text, list) else text.encode()
+def _form(form: str, items: Any, is_fixed: bool, netcdf: bool) -> list[Optional[str]]:
+    """Character set, padding and bytes of texts: what the words of their form say, or what is written without them."""
+    words = form.split()
+    charset = next((word for word in words if word in ("ascii", "utf-8")), None)
+    if not is_fixed:
+        return [charset]
+    pad = next((word for word in words if word in ("nullterm", "spacepad", "nullpad")), "nullterm" if netcdf else "nullpad")
+    least = max(1, items.dtype.itemsize)
+    size = next((int(word) for word in words if word.isdigit()), least)
+    if charset is None:
+        charset = "ascii" if netcdf or items.tobytes().isascii() else "utf-8"
+    return [charset, None if pad == "nullpad" else pad, str(max(size, least))]
+
+
+def _encoded(text: Any, form: str = "") -> Any:
+    charset = "latin-1" if "latin-1" in form.split() else "utf-8"
+    return [_encoded(each, form) for each in text] if isinstance(text, list) else text.encode(charset, "replace")
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -162,7 +231,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def read_attributes(
-    where: Any, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
+    where: Any, paths: Paths, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """The attributes of an object as JSON has them, and the names of those that it cannot have, with the reason.
 
@@ -171,76 +240,77 @@ def read_attributes(
         netcdf: whether the library of NetCDF wrote them.
     """
     raw: dict[str, Any] = {}
+    unread = RESERVED - {JSON_NAMES} | (_OF_SCALES if is_scale(where) else set())
     for name in where.attrs:
-        if name in RESERVED - {JSON_NAMES}:
+        if name in unread:
             continue
         try:
-            raw[name] = _raw_attribute(where, name)
+            raw[name] = _raw_attribute(where, name, paths, netcdf)
         except (TypeError, ValueError, OSError, RuntimeError, KeyError) as error:
             raw[name] = ValueError(str(error))
     return described(raw, dtype, netcdf=netcdf)
 
 
-def _raw_attribute(where: Any, name: str) -> Any:
+def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
     """As :func:`scda._attributes.described` takes it."""
     if isinstance(name, bytes):
         raise ValueError("found a name that is no UTF-8")
     found = where.attrs.get_id(name)
-    text = h5py.check_string_dtype(found.dtype)
-    size = found.dtype.itemsize * math.prod(found.shape or ())
+    kind = found.get_type()
+    size = kind.get_size() * math.prod(found.shape or ())
     if size > _MOST_ATTRIBUTE_BYTES:
         raise ValueError(f"found {size} bytes, expected at most {_MOST_ATTRIBUTE_BYTES}")
+    of = describe(kind)
     if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
-        if text is not None:
-            return Null("char" if text.length is not None else "string")
+        if kind.get_class() == h5py.h5t.STRING:
+            return Null("string" if kind.is_variable_str() else "char")
         return Null(native_numbers(np.dtype(found.dtype.str)).name)
-    _expect_plain(found.dtype)
-    if text is None:
+    if kind.get_class() == h5py.h5t.STRING:
+        text = _raw_text(where, name, found, TextType(of), netcdf)
+        if text is not None:
+            return text
+    elif isinstance(of, str) and of != "reference" and not of.lstrip(">").startswith(("bits", "time")):
         value = where.attrs[name]
-        return value if found.dtype.kind == "V" else np.asarray(value, np.dtype(found.dtype.str).newbyteorder("="))
-    if text.length is None:
+        is_raw = found.dtype.kind == "V" and found.shape == ()
+        if found.dtype.kind != "V" or is_raw:
+            return value if is_raw else np.asarray(value, np.dtype(found.dtype.str))
+    elif found.dtype.kind == "b":
+        return np.asarray(where.attrs[name], "?")
+    return Typed(json_of(found, of, paths), {"type": of, "shape": list(found.shape)})
+
+
+def _raw_text(where: Any, name: str, found: Any, of: TextType, netcdf: bool) -> Optional[Text]:
+    """Texts as they are, whatever their encoding is; None if they have none."""
+    if of.is_fixed:
+        items = np.empty(found.shape, f"S{of.bytes}")
+        found.read(items, mtype=found.get_type())
+        if of.pad == "spacepad":
+            items = np.char.rstrip(items, b" ")
+        value = items.tolist()
+    else:
         value = where.attrs[name]
-        return Text(value.tolist() if isinstance(value, np.ndarray) else value, False)
-    # As they are, whatever their encoding is.
-    items = np.empty(found.shape, f"S{text.length}")
-    found.read(items, mtype=found.get_type())
-    if found.get_type().get_strpad() == h5py.h5t.STR_SPACEPAD:
-        items = np.char.rstrip(items, b" ")
-    return Text(items.tolist(), True)
-
-
-def _expect_plain(dtype: np.dtype[Any]) -> None:
-    """A TypeError, with what was found, for types that no dataset has."""
-    if h5py.check_string_dtype(dtype) is not None:
-        return
-    if h5py.check_ref_dtype(dtype) is not None:
-        raise TypeError("found references")
-    if h5py.check_vlen_dtype(dtype) is not None:
-        raise TypeError("found lists of variable length")
-    if dtype.names is not None:
-        raise TypeError(f"found a compound type ({', '.join(dtype.names)})")
-    if dtype.subdtype is not None or dtype.hasobject:
-        raise TypeError(f"found {dtype}")
-
-
-def type_of(dataset: h5py.Dataset) -> np.dtype[Any]:
-    """The type of the items, in their byte order.
-
-    Raises:
-        TypeError: scda has none such.
-    """
-    dtype: np.dtype[Any] = dataset.dtype
-    if h5py.check_string_dtype(dtype) is not None:
-        raise TypeError("found strings, which no dataset of scda has")
+        value = value.tolist() if isinstance(value, np.ndarray) else value
     try:
-        _expect_plain(dtype)
-    except TypeError as error:
-        raise TypeError(f"{error}, which no dataset of scda has") from None
-    if dataset.shape is None:
-        raise TypeError("found no data space, which each dataset of scda has")
-    plain = np.dtype(dtype.str)  # without what h5py says of enumerations
-    native_numbers(plain)
-    return plain
+        texts = _mapped_texts(value, decoded)
+    except ValueError:
+        return None
+    is_utf8 = _mapped_texts(value, _raw) == _encoded(texts)
+    made = np.array(_encoded(texts, "" if is_utf8 else "latin-1"), "S" if of.is_fixed else object)
+    form = [None if is_utf8 else "latin-1"]
+    own = [of.charset, of.pad or "nullpad", str(of.bytes)] if of.is_fixed else [None if of.charset == "utf-8" else of.charset]
+    chosen = _form("", made, of.is_fixed, netcdf)
+    if of.is_fixed:
+        chosen[1] = chosen[1] or "nullpad"
+    form += [word for word, other in zip(own, chosen) if word != other]
+    return Text(value, of.is_fixed, " ".join(filter(None, form)))
+
+
+def _mapped_texts(value: Any, change: Any) -> Any:
+    return [_mapped_texts(each, change) for each in value] if isinstance(value, list) else change(value)
+
+
+def _raw(text: Any) -> bytes:
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
 
 
 def expect_filters(dataset: h5py.Dataset) -> None:
@@ -263,17 +333,6 @@ def expect_filter(code: int, name: str) -> None:
     if not h5py.h5z.filter_avail(code):
         what = "which HDF5 has not here (the package hdf5plugin has many)"
         raise TypeError(f"found filter {code} ({name}), {what}")
-
-
-def has_plain_items(dataset: h5py.Dataset) -> bool:
-    """Whether the bytes of items in the file are those that numpy has for their type; no padding, no fewer bits."""
-    found = dataset.id.get_type()
-    if isinstance(found, h5py.h5t.TypeOpaqueID):
-        return True
-    wanted = h5py.h5t.py_create(dataset.dtype)
-    if isinstance(found, h5py.h5t.TypeEnumID):
-        found, wanted = found.get_super(), h5py.h5t.py_create(np.dtype(dataset.dtype.str.replace("b", "i")))
-    return bool(found.equal(wanted))
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:

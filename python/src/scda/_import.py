@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
 import numpy as np
 
 from ._attributes import described
-from ._description import native_numbers
+from ._description import native
 from ._errors import Error
 from ._progress import Progress
 from ._selection import pieces
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _ZIP = b"PK\x03\x04"
-_STRINGS = "found strings, which no dataset of scda has"
 _USER_BYTES = 58
 # Of the attributes of an object, as their JSON lies in the file: a dataset may have 4 MiB of metadata.
 _MOST_ATTRIBUTE_BYTES = 4_000_000
@@ -224,9 +223,7 @@ class _Npz(Importer):
                     with self._of(name):
                         expect_name(name)
                         array = file[name]
-                        if array.dtype.kind in "SU":
-                            raise TypeError(_STRINGS)
-                        native_numbers(array.dtype)
+                        native(array.dtype)
                         self._w.dataset(name, array)
                         self._progress.add(array.nbytes)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -262,9 +259,7 @@ class _NetCDF(Importer):
         return attrs
 
     def _variable(self, variable: ClassicVariable) -> None:
-        if variable.dtype.kind == "S":
-            raise TypeError(_STRINGS)
-        item = native_numbers(variable.dtype)
+        item = native(variable.dtype)
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
         item = as_bool(item, attrs)
         if variable.has_records:

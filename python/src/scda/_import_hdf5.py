@@ -17,25 +17,32 @@ import h5py
 import numpy as np
 
 from . import _core
-from ._description import CODECS, native_numbers
+from ._common import dtype_named, packed
+from ._description import CODECS, native
 from ._errors import Error
 from ._file import open as open_scda
 from ._hdf5 import (
-    ENUMERATION,
-    NO_VARIABLE,
+    ADDED,
     CODEC,
+    ENUMERATION,
+    ITEM,
+    LINKS,
+    NAMED_TYPES,
+    NO_VARIABLE,
     OF_RECORDS,
     PLACES,
     RECORDS,
     SECTIONS,
+    TYPE,
+    TYPE_PATH,
     USER,
     Filters,
     dimension_names,
     expect_filters,
-    has_plain_items,
     read_attributes,
-    type_of,
 )
+from ._hdf5_items import Items, Paths
+from ._hdf5_types import BOOL, default, describe
 from ._import import Importer, Invalid, as_bool, expect_name
 from ._selection import pieces
 from ._spool import Spool
@@ -81,6 +88,7 @@ class Hdf5(Importer):
                 self._seen = {_address(file): "/"}
                 self._is_netcdf = "_NCProperties" in file.attrs
                 self._records: list[_Record] = []
+                self._paths = Paths(file, lambda where, reason: self._leave_out(where, reason, is_array=False))
                 # What `scda export` has written is again the file that it was.
                 is_whole = source["imported"]["complete"]
                 self._is_exported = is_whole and isinstance(file.attrs.get(USER), str) and SECTIONS in file.attrs
@@ -100,11 +108,18 @@ class Hdf5(Importer):
             raise Invalid(f"{path}: {error}") from None
 
     def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
-        attrs = {**self._attributes_of(path or "/", read_attributes(group, netcdf=self._is_netcdf)), **more}
+        attrs = {**self._attributes_of(path or "/", read_attributes(group, self._paths, netcdf=self._is_netcdf)), **more}
         names = list(group)
         unused = self._unused(group, names) if self._is_netcdf else {}
         if unused:
             attrs[DIMENSIONS] = unused
+        links = self._links(group, path, names)
+        if links:
+            attrs[LINKS] = links
+        types = self._named_types(group, path, names)
+        if types:
+            attrs[NAMED_TYPES] = types
+        names = [name for name in names if name not in links and name not in types]
         if attrs or not names:
             with self._of(path or "/"):
                 if path:
@@ -121,20 +136,51 @@ class Hdf5(Importer):
             whole = f"{path}/{name}" if path else name
             if not self._is_wanted(whole) or numbered and not self._is_wanted(path):
                 continue
-            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                self._leave_out(whole, "found a link to another place")
-                continue
             item = group[name]
             if isinstance(item, h5py.Dataset):
                 with self._of(whole):
                     self._dataset(item, path if numbered else whole)
             elif isinstance(item, h5py.Group):
-                first = self._seen.setdefault(_address(item), whole)
-                if first != whole:
-                    self._leave_out(whole, f"found the group {first!r} once more", is_array=False)
-                else:
-                    self._group(item, whole, {})
+                self._group(item, whole, {})
         return attrs
+
+    def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
+        """What the links of a group refer to that are no names of their own."""
+        found: dict[str, Any] = {}
+        for name in names:
+            whole = f"{path}/{name}" if path else name
+            if isinstance(name, bytes) or not self._is_wanted(whole):
+                continue
+            link = group.get(name, getlink=True)
+            if isinstance(link, h5py.SoftLink):
+                found[name] = {"soft": link.path}
+            elif isinstance(link, h5py.ExternalLink):
+                found[name] = {"external": [link.filename, link.path]}
+            elif not isinstance(link, h5py.HardLink):
+                self._leave_out(whole, "found a link of a kind of its own")
+                found[name] = None
+            elif group.get(name, getclass=True) is h5py.Group:
+                first = self._seen.setdefault(_address(group[name]), whole)
+                if first != whole:
+                    found[name] = {"hard": first}
+        return {name: link for name, link in found.items() if link is not None}
+
+    def _named_types(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
+        """The types in a group, which have a name there."""
+        found = {}
+        for name in names:
+            whole = f"{path}/{name}" if path else name
+            is_own = isinstance(name, str) and isinstance(group.get(name, getlink=True), h5py.HardLink)
+            is_complex = is_own and name.startswith("_PFNC_")  # which an export to NetCDF makes again
+            if is_own and not is_complex and group.get(name, getclass=True) is h5py.Datatype and self._is_wanted(whole):
+                try:
+                    found[name] = describe(group[name].id)
+                except TypeError as error:
+                    self._leave_out(whole, str(error), is_array=False)
+                    continue
+                for attribute in group[name].attrs:
+                    self._leave_out(whole, f"attribute {attribute!r} of a type", is_array=False)
+        return found
 
     def _add_others(self, text: Any) -> None:
         """The sections that are no datasets, as `scda export` has found them; groups with the attributes that they have now."""
@@ -177,54 +223,68 @@ class Hdf5(Importer):
             return
         expect_name(path)
         name = path.rpartition("/")[2]
-        dtype = type_of(dataset)
+        items = Items(dataset, self._paths, _wanted(dataset))
         expect_filters(dataset)
-        attrs = self._attributes_of(path, read_attributes(dataset, dtype, netcdf=self._is_netcdf))
-        dtype = as_bool(dtype, attrs)
-        names = h5py.check_enum_dtype(dataset.dtype) if dtype.kind != "b" else None
-        if names is not None:
-            attrs[ENUMERATION] = {key: int(value) for key, value in names.items()}
+        native(items.dtype)
+        attrs = self._attributes_of(path, read_attributes(dataset, self._paths, items.dtype, netcdf=self._is_netcdf))
+        for added in _list_of(dataset.attrs.get(ADDED)):
+            attrs.pop(added, None)
+        dtype = as_bool(items.dtype, attrs)
+        names = items.described["names"] if isinstance(items.described, dict) and "enum" in items.described else None
+        if names is not None and items.described != BOOL:
+            attrs[ENUMERATION] = names
         invented = re.compile(re.escape(name) + r"_dim_\d+")
-        dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)]
+        dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)] if dataset.shape else []
+        dims = [*dims, *[None] * len(items.inner)][: len(items.shape)]
         count = dataset.attrs.get(RECORDS)
-        has_records = count is not None and dataset.ndim > 0 and int(count) == dataset.shape[0]
+        has_records = count is not None and bool(dataset.shape) and int(count) == dataset.shape[0]
         _expect_few(dataset, has_records)
         first = 1 if has_records else 0
-        shape, dims = dataset.shape[first:], dims[first:]
-        if dataset.maxshape[first:] != shape:
-            attrs[MAX_SHAPE] = list(dataset.maxshape[first:])
+        shape, dims = items.shape[first:], dims[first:]
+        if dataset.shape is None:
+            attrs[MAX_SHAPE] = None
+        elif dataset.maxshape[first:] != dataset.shape[first:]:
+            attrs[MAX_SHAPE] = [*dataset.maxshape, *items.inner][first : first + len(shape)]
         # Chunks of HDF5 that are one record each have those of the record.
-        is_cut = dataset.chunks and shape and (not has_records or dataset.chunks[0] == 1)
+        is_cut = dataset.chunks and len(shape) > 0 and (not has_records or dataset.chunks[0] == 1)
         options = {
-            "fill_value": _fill_value(dataset, dtype),
+            "fill_value": bool(items.fill_value) if dtype.kind == "b" else items.fill_value,
             "dims": dims if any(dims) else None,
             "shape": shape,
-            "chunks": dataset.chunks[first:] if is_cut else None,
+            "chunks": (*dataset.chunks, *items.inner)[first : first + len(shape)] if is_cut else None,
         }
         starts: list[tuple[int, ...]] = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
         filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
-        if is_cut and _is_sparse(dataset):
+        if is_cut and _is_sparse(dataset, items.nbytes):
             filters = Filters(False, None)
         recoded = _codec_of(dataset) if is_cut and 0 not in dataset.shape else {}
         if recoded:
             options.update(recoded)
             filters = None
+        is_copied = filters is not None and items.has_own_bytes() and dtype.kind in ("b", items.dtype.kind)
+        own_type = default(items.dtype if dtype.kind != "b" else dtype, big=is_copied and items.is_big, names=names)
+        is_own = items.is_wanted or dtype != items.dtype
+        if not is_own and (items.described != own_type or "string" in str(items.described)):
+            attrs[TYPE] = items.described
+        if dataset.id.get_type().committed() and not str(items.described).lstrip(">").startswith("complex"):
+            attrs[TYPE_PATH] = h5py.h5i.get_name(dataset.id.get_type()).decode("utf-8", "replace")
         if _was_never_written(dataset) and shape and 0 not in shape:
             write = self._nothing(path, len(starts), dtype, filters, options)
-        elif filters is not None and has_plain_items(dataset):
-            write = self._chunks(dataset, path, dtype, filters, options)
+        elif is_copied:
+            assert filters is not None
+            write = self._chunks(dataset, items, path, dtype, filters, options)
         else:
-            write = self._items(dataset, path, dtype, options)
+            write = self._items(dataset, items, path, dtype, options)
         of_records = _of_records(dataset, attrs, len(starts))
         for place, start, own in zip(_places(dataset, len(starts)), starts, of_records):
             self._records.append(_Record(None if place is None else 2 * place, path, partial(write, start, own)))
-        self._progress.total += dataset.nbytes
+        self._progress.total += items.nbytes
 
     def _nothing(
         self, path: str, count: int, dtype: np.dtype[Any], filters: Optional[Filters], options: dict[str, Any]
     ) -> _Write:
         """Records without any item: chunks of fill values take no bytes, however many items they have."""
-        item = native_numbers(dtype)
+        item = dtype
         chunks = options["chunks"]
         if chunks is None or item.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
             options["chunks"] = _chunks_of_nothing(options["shape"], item.itemsize)
@@ -235,35 +295,44 @@ class Hdf5(Importer):
             options.update(codec="zlib", level=filters.level, shuffle=filters.shuffle)
         return lambda _, attrs: self._w.dataset(path, dtype=item, attrs=attrs, **options)
 
-    def _items(self, dataset: h5py.Dataset, path: str, dtype: np.dtype[Any], options: dict[str, Any]) -> _Write:
+    def _items(
+        self, dataset: h5py.Dataset, items: Items, path: str, dtype: np.dtype[Any], options: dict[str, Any]
+    ) -> _Write:
         """The items of a record."""
         shape, chunks = options.pop("shape"), options.pop("chunks")
         # What was not compressed is not now.
         has_filters = dataset.id.get_create_plist().get_nfilters() > 0
         layout = {"chunks": chunks} if chunks is not None and (has_filters or "codec" in options) else {}
-        item = native_numbers(dtype)
 
         def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
             with Spool(self._folder) as spool:
-                items = spool.room(shape, item)
-                for key in pieces(shape, chunks, item.itemsize):
+                room = spool.room(shape, dtype)
+                for key in pieces(shape, chunks, dtype.itemsize):
+                    key = key[: len(shape) - len(items.inner)] + tuple(map(slice, items.inner))
                     try:
-                        items[key] = dataset[(*start, *key)].astype(item, copy=False)
+                        room[key] = items.read((*start, *key))
                     except OSError as error:
                         if dataset.external is None and not dataset.is_virtual:
                             raise
                         raise ValueError(f"found data in other files: {error}") from None
-                    self._progress.add(items[key].nbytes)
-                self._w.dataset(path, items, attrs=attrs, **options, **layout)
+                    self._progress.add(room[key].nbytes)
+                self._w.dataset(path, room, attrs=attrs, **options, **layout)
 
         return write
 
     def _chunks(
-        self, dataset: h5py.Dataset, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any]
+        self,
+        dataset: h5py.Dataset,
+        items: Items,
+        path: str,
+        dtype: np.dtype[Any],
+        filters: Filters,
+        options: dict[str, Any],
     ) -> _Write:
         """The chunks of a record as they are."""
         shape, chunks = options["shape"], options["chunks"]
-        is_big = dtype.newbyteorder("=") != dtype and dtype.itemsize > 1
+        is_big = items.is_big
+        stored = packed(dtype).newbyteorder(">" if is_big else "<")
         texts: dict[str, bytes] = {}
         found: list[_Chunks] = []
         grid = [range(0, n, c) for n, c in zip(shape, chunks)]
@@ -271,11 +340,11 @@ class Hdf5(Importer):
 
         def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
             if not found:
-                found.append(_Chunks(dataset, filters, dtype, math.prod(chunks), options["fill_value"]))
+                found.append(_Chunks(dataset, filters, stored, math.prod(chunks), options["fill_value"]))
             key = json.dumps(attrs)
             if key not in texts:
                 texts.clear()
-                texts[key] = self._metadata(path, native_numbers(dtype), filters, {**options, "attrs": attrs}, is_big)
+                texts[key] = self._metadata(path, dtype, filters, {**options, "attrs": attrs}, is_big)
             with Spool(self._folder) as spool:
                 for number, origin in enumerate(itertools.product(*grid)):
                     data = found[0].read((*start, *origin))
@@ -376,10 +445,10 @@ def _was_never_written(dataset: h5py.Dataset) -> bool:
     return not dataset.is_virtual and dataset.external is None and dataset.id.get_storage_size() == 0
 
 
-def _is_sparse(dataset: h5py.Dataset) -> bool:
+def _is_sparse(dataset: h5py.Dataset, nbytes: int) -> bool:
     """Whether it has no filters, and most of its chunks were never written."""
     has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-    return not has_filters and 0 < dataset.id.get_storage_size() < dataset.nbytes // 2
+    return not has_filters and 0 < dataset.id.get_storage_size() < nbytes // 2
 
 
 def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
@@ -401,7 +470,7 @@ def _expect_few(dataset: h5py.Dataset, has_records: bool) -> None:
     if has_records and dataset.shape[0] > _MOST_CHUNKS:
         raise ValueError(f"found {dataset.shape[0]} records, expected at most {_MOST_CHUNKS}")
     count = 1
-    for n, c in zip(dataset.shape, dataset.chunks or ()):
+    for n, c in zip(dataset.shape or (), dataset.chunks or ()):
         count *= -(-n // c)
     if count > _MOST_CHUNKS:
         what = "h5repack makes larger ones of them"
@@ -443,7 +512,7 @@ class _Chunks:
                 raw = (items != 0).tobytes()
                 is_compressed = False
         if self._fill is None:
-            fill = np.asarray(self._fill_value, native_numbers(self._dtype)).astype(self._dtype)
+            fill = np.zeros((), self._dtype) if self._fill_value is None else np.asarray(self._fill_value, self._dtype)
             self._fill = self._shuffled(fill.tobytes() * self._items)
         if raw == self._fill:
             return b""
@@ -465,8 +534,23 @@ class _Chunks:
         return np.frombuffer(raw, np.uint8).reshape(-1, self._dtype.itemsize).T.tobytes()
 
 
-def _fill_value(dataset: h5py.Dataset, dtype: np.dtype[Any]) -> Any:
-    fill = dataset.fillvalue
-    if dtype.kind == "V":
-        return np.asarray(fill, dtype).tobytes() if fill is not None else bytes(dtype.itemsize)
-    return None if fill is None else np.asarray(fill).astype(native_numbers(dtype))[()]
+def _wanted(dataset: h5py.Dataset) -> Optional[np.dtype[Any]]:
+    """The type that items had in the scda file of which `scda export` has made them; None if it is what they have."""
+    text = _text_of(dataset.attrs.get(ITEM))
+    try:
+        return None if text is None else native(dtype_named(text))
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+        return None
+
+
+def _list_of(text: Any) -> list[str]:
+    """A list of texts in JSON."""
+    try:
+        found = json.loads(_text_of(text) or "[]")
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def _text_of(text: Any) -> Optional[str]:
+    return text.decode("latin-1") if isinstance(text, bytes) else text if isinstance(text, str) else None

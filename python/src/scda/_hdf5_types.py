@@ -1,0 +1,401 @@
+"""The types of HDF5 and those of scda: one table for both directions.
+
+A type of HDF5 is described in JSON, as docs/datasets.md has it ("Types of HDF5"): ``"float64"``, ``">int16"``, ``"char 8"``,
+``{"struct": [["x", "float32", 0]], "bytes": 4}``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Iterator, Optional
+
+import h5py
+import numpy as np
+from h5py import h5t
+
+from ._description import TYPE_NAMES
+
+BOOL = {"enum": "int8", "names": {"FALSE": 0, "TRUE": 1}}
+_NUMBER = re.compile(r"(?P<big>>?)(?P<kind>[a-z]+)(?P<bits>[0-9]+)")
+_TEXT = re.compile(r"(?P<kind>char|string)(?: (?P<charset>ascii|utf-8))?(?: (?P<pad>nullterm|spacepad))?(?: (?P<bytes>[1-9][0-9]{0,8}))?")
+_TIMES = re.compile(r"NUMPY:[<|>]?(?P<name>[Mm]8\[[0-9A-Za-zμ]+\])")
+_MOST_BYTES = (1 << 31) - 1
+_CHARSETS = {"ascii": h5t.CSET_ASCII, "utf-8": h5t.CSET_UTF8}
+_PADS = {"nullterm": h5t.STR_NULLTERM, "spacepad": h5t.STR_SPACEPAD, None: h5t.STR_NULLPAD}
+# Fewer bytes than the type claims in a file would be a hole in numpy's memory.
+_OF_NUMPY = {"bits": "uint", "time": "int"}
+
+
+class TextType:
+    """What the description of a text says."""
+
+    def __init__(self, text: str) -> None:
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise ValueError(f"found the type {text!r}")
+        self.is_fixed = match["kind"] == "char"
+        self.charset: str = match["charset"] or ("ascii" if self.is_fixed else "utf-8")
+        self.pad: Optional[str] = match["pad"]
+        self.bytes = int(match["bytes"] or 0)
+
+
+def is_text(described: Any) -> bool:
+    return isinstance(described, str) and _TEXT.fullmatch(described) is not None
+
+
+def describe(kind: h5t.TypeID) -> Any:
+    """The description of a type.
+
+    Raises:
+        TypeError: there is none.
+    """
+    which = kind.get_class()
+    if which == h5t.STRING:
+        return _described_text(kind)
+    if which == h5t.ENUM:
+        names = {}
+        for number in range(kind.get_nmembers()):
+            names[_text(kind.get_member_name(number))] = int(kind.get_member_value(number))
+        return {"enum": describe(kind.get_super()), "names": names}
+    if which == h5t.COMPOUND:
+        members = []
+        for number in range(kind.get_nmembers()):
+            of = describe(kind.get_member_type(number))
+            members.append([_text(kind.get_member_name(number)), of, kind.get_member_offset(number)])
+        return _as_complex({"struct": members, "bytes": kind.get_size()})
+    if which == h5t.ARRAY:
+        return {"array": describe(kind.get_super()), "shape": list(kind.get_array_dims())}
+    if which == h5t.VLEN:
+        return {"list": describe(kind.get_super())}
+    if which == h5t.OPAQUE:
+        tag = _text(kind.get_tag() or b"")
+        return {"opaque": kind.get_size(), "tag": tag} if tag else f"r{8 * kind.get_size()}"
+    if which == h5t.REFERENCE:
+        if not kind.equal(h5t.STD_REF_OBJ):
+            raise TypeError("found references to regions")
+        return "reference"
+    if which == h5t.TIME:
+        for name in (f"{order}time{bits}" for order in ("", ">") for bits in (32, 64)):
+            if kind.equal(make(name)):
+                return name
+    big = ">" if kind.get_size() > 1 and kind.get_order() == h5t.ORDER_BE else ""
+    if which == h5t.BITFIELD:
+        return f"{big}bits{8 * kind.get_size()}"
+    name = kind.dtype.name
+    if name not in TYPE_NAMES:
+        raise TypeError(f"found {name}")
+    return big + name
+
+
+def _text(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise TypeError(f"found the name {name!r} in a type, which is no UTF-8") from None
+
+
+def _described_text(kind: h5t.TypeID) -> str:
+    charset = "utf-8" if kind.get_cset() == h5t.CSET_UTF8 else "ascii"
+    if kind.is_variable_str():
+        return "string" if charset == "utf-8" else "string ascii"
+    pad = next(name for name, number in _PADS.items() if number == kind.get_strpad())
+    words = ["char", None if charset == "ascii" else charset, pad, str(kind.get_size())]
+    return " ".join(filter(None, words))
+
+
+def _as_complex(described: dict[str, Any]) -> Any:
+    for big in ("", ">"):
+        for size in (4, 8):
+            part = f"{big}float{8 * size}"
+            if described == {"struct": [["r", part, 0], ["i", part, size]], "bytes": 2 * size}:
+                return f"{big}complex{16 * size}"
+    return described
+
+
+def default(item: np.dtype[Any], *, big: bool = False, names: Any = None, netcdf: bool = False) -> Any:
+    """The type that `scda export` chooses.
+
+    Args:
+        item: a type of scda.
+        big: whether the highest byte of numbers comes first.
+        names: those of an enumeration.
+        netcdf: of those that NetCDF has.
+    """
+    more: dict[str, Any] = {"big": big, "netcdf": netcdf}
+    if item.subdtype is not None:
+        return {"array": default(item.subdtype[0], **more), "shape": list(item.subdtype[1])}
+    if item.names is not None:
+        members, end = [], 0
+        for name in item.names:
+            of = default(item[name], netcdf=netcdf)
+            members.append([name, of, end])
+            end += make(of).get_size()
+        return {"struct": members, "bytes": end}
+    if item.kind in "UO":
+        return "string"
+    if item.kind == "S":
+        one = {"array": "char 1", "shape": [item.itemsize]}
+        return one if netcdf and item.itemsize > 1 else f"char {item.itemsize}"
+    if item.kind == "b":
+        return "int8" if netcdf else BOOL
+    if item.kind == "V":
+        return f"r{8 * item.itemsize}"
+    name = "int64" if item.kind in "Mm" else item.name
+    name = f">{name}" if big and item.itemsize > 1 else name
+    return name if names is None else {"enum": name, "names": names}
+
+
+def make(described: Any) -> h5t.TypeID:
+    """The type with this description.
+
+    Raises:
+        ValueError: it describes none.
+    """
+    try:
+        return _make(described)
+    except (ValueError, TypeError, KeyError, RuntimeError, OverflowError, AttributeError, RecursionError) as error:
+        raise ValueError(f"found no type of HDF5 that is described so: {error}") from None
+
+
+def _make(described: Any) -> h5t.TypeID:
+    if isinstance(described, str):
+        if is_text(described):
+            return _make_text(TextType(described))
+        if described == "reference":
+            return h5t.STD_REF_OBJ.copy()
+        if re.fullmatch("r[0-9]+", described):
+            return _make_opaque(int(described[1:]) // 8, b"")
+        match = _NUMBER.fullmatch(described)
+        if match is None:
+            raise ValueError(described)
+        kind, bits, order = match["kind"], match["bits"], "BE" if match["big"] else "LE"
+        if kind == "bits":
+            return getattr(h5t, f"STD_B{bits}{order}").copy()
+        if kind == "time":
+            return getattr(h5t, f"UNIX_D{bits}{order}").copy()
+        if f"{kind}{bits}" not in TYPE_NAMES:
+            raise ValueError(described)
+        return h5t.py_create(np.dtype(f"{kind}{bits}").newbyteorder(match["big"] or "<")).copy()
+    (which,) = {"enum", "opaque", "array", "struct", "list"} & set(described)
+    if which == "enum":
+        made = h5t.enum_create(_make(described["enum"]))
+        for name, value in described["names"].items():
+            made.enum_insert(name.encode(), int(value))
+        return made
+    if which == "opaque":
+        return _make_opaque(int(described["opaque"]), described["tag"].encode())
+    if which == "list":
+        return h5t.vlen_create(_make(described["list"]))
+    if which == "array":
+        return h5t.array_create(_make(described["array"]), tuple(map(int, described["shape"])))
+    size = int(described["bytes"])
+    if not 0 < size <= _MOST_BYTES or not described["struct"]:
+        raise ValueError(f"{size} bytes, {len(described['struct'])} members")
+    made = h5t.create(h5t.COMPOUND, size)
+    for name, of, offset in described["struct"]:
+        made.insert(name.encode(), int(offset), _make(of))
+    return made
+
+
+def _make_opaque(size: int, tag: bytes) -> h5t.TypeID:
+    made = h5t.create(h5t.OPAQUE, size)
+    made.set_tag(tag)
+    return made
+
+
+def _make_text(text: TextType) -> h5t.TypeID:
+    made = h5t.C_S1.copy()
+    made.set_size(text.bytes if text.is_fixed else h5t.VARIABLE)
+    made.set_strpad(_PADS[text.pad] if text.is_fixed else h5t.STR_NULLTERM)
+    made.set_cset(_CHARSETS[text.charset])
+    return made
+
+
+def has_objects(described: Any) -> bool:
+    """Whether items are in other places of the file than their dataset."""
+    if isinstance(described, str):
+        return described == "reference" or is_text(described) and not TextType(described).is_fixed
+    parts = [of for _, of, _ in described["struct"]] if "struct" in described else []
+    parts += [described[which] for which in ("enum", "array") if which in described]
+    return "list" in described or any(map(has_objects, parts))
+
+
+def layout(described: Any) -> np.dtype[Any]:
+    """How items without :func:`has_objects` lie in the file."""
+    if isinstance(described, str):
+        if is_text(described):
+            return np.dtype(f"S{TextType(described).bytes}")
+        match = _NUMBER.fullmatch(described)
+        assert match is not None, described
+        if match["kind"] == "r":
+            return np.dtype(f"V{int(match['bits']) // 8}")
+        name = f"{_OF_NUMPY.get(match['kind'], match['kind'])}{match['bits']}"
+        return np.dtype(name).newbyteorder(match["big"] or "<")
+    if "enum" in described:
+        return layout(described["enum"])
+    if "opaque" in described:
+        return np.dtype(f"V{described['opaque']}")
+    if "array" in described:
+        return np.dtype((layout(described["array"]), tuple(described["shape"])))
+    names, formats, offsets = ([member[n] for member in described["struct"]] for n in range(3))
+    return np.dtype(
+        {"names": names, "formats": list(map(layout, formats)), "offsets": offsets, "itemsize": described["bytes"]}
+    )
+
+
+def item_of(described: Any, lengths: Iterator[str] = iter(())) -> np.dtype[Any]:
+    """The type of scda for items of HDF5.
+
+    Args:
+        lengths: numpy's types of the texts of variable length, and of paths that stand for references, in their order.
+
+    Raises:
+        TypeError: scda has none.
+    """
+    if isinstance(described, str):
+        if has_objects(described):
+            return np.dtype(next(lengths, "U1"))
+        found = layout(described)
+        return found if found.kind in "SV" else found.newbyteorder("=")
+    if described == BOOL:
+        return np.dtype("?")
+    if "enum" in described:
+        return item_of(described["enum"], lengths)
+    if "opaque" in described:
+        times = _TIMES.fullmatch(described["tag"])
+        return np.dtype(times["name"]) if times and described["opaque"] == 8 else np.dtype(f"V{described['opaque']}")
+    if "array" in described:
+        return np.dtype((item_of(described["array"], lengths), tuple(described["shape"])))
+    if "list" in described:
+        raise TypeError("found lists of variable length")
+    return np.dtype([(name, item_of(of, lengths)) for name, of, _ in described["struct"]])
+
+
+def fits(described: Any, item: np.dtype[Any]) -> bool:
+    """Whether items of this type of scda can be written as those of HDF5."""
+    if isinstance(described, str):
+        if has_objects(described):
+            return item.kind in "USO"
+        if is_text(described):
+            return item == layout(described)
+        match = _NUMBER.fullmatch(described)
+        plain = layout(described).newbyteorder("=") if match is not None else None
+        return plain == item or plain == np.int64 and item.kind in "Mm" or plain == np.int8 and item.kind == "b"
+    if described == BOOL:
+        return item.kind == "b"
+    if "enum" in described:
+        return item.kind in "iu" and fits(described["enum"], item)
+    if "opaque" in described:
+        return item == item_of(described)
+    if "array" in described:
+        if item.kind == "S" and described["array"] == "char 1":
+            return bool(described["shape"] == [item.itemsize])
+        base, shape = item.subdtype or (item, ())
+        return list(shape) == described["shape"] and fits(described["array"], base)
+    if "list" in described or item.names is None:
+        return False
+    members = described["struct"]
+    return [name for name, _, _ in members] == list(item.names) and all(fits(of, item[name]) for name, of, _ in members)
+
+
+def text_types(array: Any, described: Any, name_of: Callable[[Any], bytes]) -> list[str]:
+    """numpy's types for the texts of variable length in items, in the order of :func:`item_of`: `U` with the characters of the
+    longest one, `S` with its bytes if one is no UTF-8."""
+    if isinstance(described, dict):
+        if "array" in described:
+            return text_types(array, described["array"], name_of)
+        parts = described.get("struct", ())
+        return [found for name, of, _ in parts for found in text_types(array[name], of, name_of)]
+    if not has_objects(described):
+        return []
+    texts = [_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
+    try:
+        return [f"U{max([1, *(len(each.decode()) for each in texts)])}"]
+    except UnicodeDecodeError:
+        return [f"S{max([1, *map(len, texts)])}"]
+
+
+def longest(a: str, b: str) -> str:
+    """One type of texts for those of both."""
+    if a[0] == b[0]:
+        return max(a, b, key=lambda each: int(each[1:]))
+    n, m = (int(each[1:]) * (4 if each[0] == "U" else 1) for each in (a, b))
+    return f"S{max(n, m)}"
+
+
+def _bytes(value: Any, name_of: Callable[[Any], bytes]) -> bytes:
+    """A text, or the path of what a reference refers to, in UTF-8."""
+    if isinstance(value, (h5py.h5r.Reference, h5py.Reference)):
+        return name_of(value)
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value or b"")
+
+
+def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[[Any], bytes]) -> Any:
+    """Items of HDF5, in :func:`layout` or as h5py has them, as those of scda."""
+    if item.subdtype is not None:
+        item = item.subdtype[0]
+    if isinstance(described, dict):
+        if "array" in described:
+            if item.kind == "S" and described["array"] == "char 1":
+                return np.ascontiguousarray(array).view(item).reshape(array.shape[:-1])
+            return to_items(array, described["array"], item, name_of)
+        if "struct" in described:
+            made = np.zeros(array.shape, item)
+            for name, of, _ in described["struct"]:
+                made[name] = to_items(array[name], of, item[name], name_of)
+            return made
+        if described == BOOL:
+            return np.asarray(array != 0)
+        if "opaque" in described:
+            return np.asarray(array).view(item) if item.kind in "Mm" else array
+        return array.astype(item)
+    if has_objects(described):
+        texts = [_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
+        made = np.array([each.decode() for each in texts] if item.kind == "U" else texts, item)
+        return made.reshape(array.shape)
+    if is_text(described):
+        text = TextType(described)
+        if text.pad == "spacepad":
+            return np.char.rstrip(array, b" ").astype(item)
+        if text.pad == "nullterm" and array.size:
+            letters = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, text.bytes)
+            ended = np.maximum.accumulate(letters == 0, axis=-1)
+            return np.where(ended, np.uint8(0), letters).view(item).reshape(array.shape)
+        return array.astype(item)
+    return array.astype("i8").view(item) if item.kind in "Mm" else array.astype(item)
+
+
+def from_items(items: Any, described: Any, made: np.dtype[Any], reference_to: Callable[[str], Any]) -> Any:
+    """Items of scda as those of HDF5.
+
+    Args:
+        made: :func:`layout`, or the type that h5py has.
+        reference_to: makes a reference of a path.
+    """
+    if made.subdtype is not None:
+        made = made.subdtype[0]
+    if isinstance(described, dict):
+        if "array" in described:
+            if items.dtype.kind == "S" and described["array"] == "char 1":
+                return np.ascontiguousarray(items).view("S1").reshape(*items.shape, items.dtype.itemsize)
+            return from_items(items, described["array"], made, reference_to)
+        if "struct" in described:
+            array = np.zeros(items.shape, made)
+            for name, of, _ in described["struct"]:
+                array[name] = from_items(items[name], of, made[name], reference_to)
+            return array
+        if "opaque" in described:
+            return items.view(made)
+        return items.astype(made)
+    if has_objects(described):
+        array = np.empty(items.size, object)
+        texts = [each if isinstance(each, str) else each.decode("utf-8", "surrogateescape") for each in items.ravel().tolist()]
+        if described != "reference" and any("\0" in each for each in texts):
+            raise ValueError("found a text with a NUL character, which HDF5 has not in texts of variable length")
+        array[:] = [reference_to(each) for each in texts] if described == "reference" else [
+            each.encode("utf-8", "surrogateescape") for each in texts
+        ]
+        return array.reshape(items.shape).astype(made)
+    if is_text(described) and TextType(described).pad == "spacepad":
+        return np.char.ljust(items, made.itemsize, b" ").astype(made)
+    return items.view("i8").astype(made) if items.dtype.kind in "Mm" else items.astype(made)
