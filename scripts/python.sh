@@ -58,7 +58,7 @@ tests_with() {
   fi
   run 300 "$python" -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
   # shellcheck disable=SC2086 # several files
-  run 300 env "SCDA_PREFIX=$with/prefix" "$python" -m pytest -n 2 -p no:cacheprovider $tests
+  run 900 env "SCDA_PREFIX=$with/prefix" "$python" -m pytest -n 2 -p no:cacheprovider $tests
   if grep -qE '^=+ .* skipped' "$log"; then
     grep '^SKIPPED' "$log" >&2
     exit 1
