@@ -143,13 +143,13 @@ def export(
     Returns:
         What was left out, a line each.
     """
-    from ._export import export as write
-
     source, new = os.fspath(path), os.fspath(out)
     ending = os.path.splitext(new)[1].lower()
     if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
         expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
         raise Trouble(f"{new}: found a name that ends with {ending!r}, expected one of {expected}")
+    from ._export import export as write
+
     lines: list[str] = []
 
     def say(line: str) -> None:
