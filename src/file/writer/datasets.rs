@@ -50,8 +50,13 @@ const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20
 
 /// The boxes of this rank, and their items.
 pub(crate) type Boxes<'a> = (&'a [Region], Data<'a>);
-/// The chunks of this rank, encoded, and where their bytes lie.
-pub(super) type Streams = (Encoded, Partition);
+/// The chunks of this rank.
+pub(super) struct EncodedChunks {
+    pub encoded: Encoded,
+    /// Their bytes among those of all ranks.
+    pub bytes: Partition,
+}
+
 /// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
 pub(crate) struct Given<'a> {
     pub dataset: &'a Dataset,
@@ -473,13 +478,21 @@ impl DatasetWriter<'_> {
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.
-    pub(super) fn encode_dataset(&mut self, dataset: &Dataset, plan: &Plan<'_>) -> Result<Streams, Failure> {
+    pub(super) fn encode_dataset(
+        &mut self,
+        dataset: &Dataset,
+        plan: &Plan<'_>,
+    ) -> Result<EncodedChunks, Failure> {
         let mut encoded = self.encode_datasets(&[dataset], plan)?;
         Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
     }
 
     /// Encodes the chunks of this rank, and finds where their bytes lie.
-    fn encode_datasets(&mut self, datasets: &[&Dataset], plan: &Plan<'_>) -> Result<Vec<Streams>, Failure> {
+    fn encode_datasets(
+        &mut self,
+        datasets: &[&Dataset],
+        plan: &Plan<'_>,
+    ) -> Result<Vec<EncodedChunks>, Failure> {
         let codec = |dataset: &&Dataset| {
             let params = &self.sections.params;
             ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
@@ -503,7 +516,7 @@ impl DatasetWriter<'_> {
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
         self.sections.must_agree();
         self.sections.team.agree(mine)?.spread_all(&mut bytes)?;
-        Ok(encoded.into_iter().zip(bytes).collect())
+        Ok(encoded.into_iter().zip(bytes).map(|(encoded, bytes)| EncodedChunks { encoded, bytes }).collect())
     }
 
     /// Writes metadata and encoded chunks of a dataset: those of this rank, and the bytes of each before it was encoded.
@@ -512,7 +525,7 @@ impl DatasetWriter<'_> {
         dataset: &Dataset,
         text: &str,
         (chunks, chunk_bytes): (Partition, u64),
-        (encoded, bytes): &Streams,
+        EncodedChunks { encoded, bytes }: &EncodedChunks,
     ) -> Result<(), Failure> {
         let name = dataset.name.as_bytes();
         let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;

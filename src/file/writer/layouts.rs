@@ -1,6 +1,6 @@
 //! `Layout::Auto`: whether the chunks of a dataset are smaller than its plain data.
 
-use super::datasets::{DatasetWriter, Streams};
+use super::datasets::{DatasetWriter, EncodedChunks};
 use super::pieces::{Passed, Plan};
 use crate::error::Result;
 use crate::file::team::Failure;
@@ -73,18 +73,18 @@ impl DatasetWriter<'_> {
         layouts: &Layouts,
         passed: Passed<'a>,
         counts: Option<&[u64]>,
-    ) -> Result<Option<(Plan<'a>, Streams)>, Failure> {
+    ) -> Result<Option<(Plan<'a>, EncodedChunks)>, Failure> {
         let dataset = &layouts.chunked.dataset;
         let mut plan = self.plan_of(dataset, passed, counts)?;
         if let Some(step) = layouts.sample_step() {
             plan = plan.sampling(step);
-            let (_, bytes) = self.encode_dataset(dataset, &plan)?;
+            let EncodedChunks { bytes, .. } = self.encode_dataset(dataset, &plan)?;
             plan = plan.sampling(1);
             if !layouts.sample_pays(step, bytes.total) {
                 return Ok(None);
             }
         }
-        let (encoded, bytes) = self.encode_dataset(dataset, &plan)?;
-        Ok(layouts.chunks_are_smaller(bytes.total)?.then_some((plan, (encoded, bytes))))
+        let chunks = self.encode_dataset(dataset, &plan)?;
+        Ok(layouts.chunks_are_smaller(chunks.bytes.total)?.then_some((plan, chunks)))
     }
 }

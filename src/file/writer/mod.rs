@@ -48,7 +48,7 @@ use background::Commits;
 use datasets::{DatasetCache, DatasetWriter};
 use kinds::{Compression, SectionWriter};
 use sealing::Sealer;
-use sections::Sections;
+use sections::{Progress, Sections};
 use std::io::Read;
 use std::path::Path;
 use streams::OwnStream;
@@ -154,8 +154,9 @@ impl Writer {
         };
         let (team, params, (file, target, sealer, user)) =
             open::if_valid(comm, Function::Create, path, params, create)?;
-        let ends = [FILE_HEADER_BYTES as u64, 0];
-        Ok(Self { session: Self::begin(team, file, target, params, sealer, ends), user, bytes_cut_off: 0 })
+        let progress = Progress::of_new_file(FILE_HEADER_BYTES as u64);
+        let session = Self::begin(team, file, target, params, sealer, progress);
+        Ok(Self { session, user, bytes_cut_off: 0 })
     }
 
     /// Opens an existing file to write more sections behind those that it has. Its user string and its sections stay.
@@ -202,7 +203,8 @@ impl Writer {
             Ok(Found { end, user, is_sealed, sealer, sums }) => {
                 let file = SummedFile::new(file, sums);
                 let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
-                let mut session = Self::begin(team, file, target, params, sealer, [end; 2]);
+                let mut session =
+                    Self::begin(team, file, target, params, sealer, Progress::of_whole_file(end));
                 if is_first_seal {
                     // What is appended is cut off if it is not committed; what the file had is not.
                     session.operate(|state| state.sections.seal(!is_copy))?;
@@ -267,10 +269,10 @@ impl Writer {
         target: Target,
         params: Params,
         sealer: Option<Sealer>,
-        ends: [u64; 2],
+        progress: Progress,
     ) -> Session<WriterState> {
         Session::new(WriterState {
-            sections: Sections::new(team, params, file, sealer, ends),
+            sections: Sections::new(team, params, file, sealer, progress),
             compression: Compression::default(),
             datasets: DatasetCache::default(),
             stream: None,

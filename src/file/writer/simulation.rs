@@ -1,6 +1,7 @@
 //! Counts what up to 10,000 ranks write and exchange, beside what they would without this library. Nothing here is a time.
 
 use super::Writer;
+use super::sections::Progress;
 use crate::error::Result;
 use crate::file::params::{Encode, Params};
 use crate::file::source::Source;
@@ -101,7 +102,7 @@ fn simulate(
         let team = Team::new(Box::new(comm), "f");
         let file = SummedFile::new(Box::new(counted(rank, requests)), None);
         let target = Target::new(Path::new("f"), params);
-        let session = Writer::begin(team, file, target, params.clone(), None, [START, 0]);
+        let session = Writer::begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
         let user = UserString::new(b"").unwrap();
         let mut file = Writer { session, user, bytes_cut_off: 0 };
         program(&mut file).unwrap();

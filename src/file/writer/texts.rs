@@ -3,7 +3,7 @@
 //! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
 //! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
 
-use super::datasets::{DatasetWriter, Streams};
+use super::datasets::{DatasetWriter, EncodedChunks};
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::codec::texts::{is_all, put, put_count};
 use crate::error::{Error, Result};
@@ -163,7 +163,7 @@ impl DatasetWriter<'_> {
         rows: &Rows<'_>,
         grid: &ChunkGrid,
         received: &[u8],
-    ) -> Result<Streams, Failure> {
+    ) -> Result<EncodedChunks, Failure> {
         let encoded = if self.sections.team.has_deferred() {
             Ok(Encoded::default())
         } else {
@@ -172,7 +172,7 @@ impl DatasetWriter<'_> {
         let (encoded, mine) = split(encoded);
         self.sections.must_agree();
         let bytes = self.sections.team.agree(mine)?.spread(encoded.bytes())?;
-        Ok((encoded, bytes))
+        Ok(EncodedChunks { encoded, bytes })
     }
 
     fn encode_own_texts(

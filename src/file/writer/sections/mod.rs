@@ -7,6 +7,7 @@ mod tail;
 mod together;
 
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
+pub(super) use progress::Progress;
 pub(super) use tail::Tail;
 pub(super) use together::{Behind, Block};
 
@@ -23,7 +24,6 @@ use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 use crate::storage::lent::Lent;
 use crate::storage::queue::{Queue, Times};
-use progress::Progress;
 
 /// The file and the ranks that write it, section by section.
 ///
@@ -46,15 +46,15 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// The next section of the file begins at `end`; after an error the file ends at `kept`, if that is not 0.
+    /// A file of which so much is there.
     pub fn new(
         mut team: Team,
         params: Params,
         file: SummedFile,
         sealer: Option<Sealer>,
-        [end, kept]: [u64; 2],
+        progress: Progress,
     ) -> Self {
-        team.mark(end);
+        team.mark(progress.end());
         let file = Queue::new(file, params.background_bytes);
         let mut held = Held::default();
         held.wait(file.is_background());
@@ -63,7 +63,7 @@ impl Sections {
             route: Route::default(),
             held,
             small_bytes: params.small_bytes(team.size()) as u64,
-            progress: Progress::new(end, kept),
+            progress,
             must_agree: false,
             team,
             params,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Offsets of a file that is being written, in this order: known, released, written, end. All ranks have the same.
-pub(super) struct Progress {
+pub(in crate::file::writer) struct Progress {
     /// Of the next section.
     end: u64,
     /// Up to here writing has begun; the rest is buffered.
@@ -29,8 +29,17 @@ struct Reached {
 }
 
 impl Progress {
-    /// All up to `end` is in the file, and to be kept up to `kept`.
-    pub fn new(end: u64, kept: u64) -> Self {
+    /// Only the header is in the file, which ends here.
+    pub fn of_new_file(end: u64) -> Self {
+        Self::at(end, 0)
+    }
+
+    /// All up to here is in the file, and stays after an error.
+    pub fn of_whole_file(end: u64) -> Self {
+        Self::at(end, end)
+    }
+
+    fn at(end: u64, kept: u64) -> Self {
         let reached = Reached { end, call: end };
         let (written, released) = (reached, reached);
         Self { end, written, released, known: end, call_start: end, section_start: end, kept }
@@ -135,7 +144,7 @@ impl Progress {
 
     /// The file is sealed, and ends here.
     pub fn seal(&mut self, end: u64) {
-        *self = Self::new(end, end);
+        *self = Self::of_whole_file(end);
     }
 
     /// Gives up the current call. Returns where it began: what it has written behind that is to be cut off.
