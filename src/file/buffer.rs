@@ -3,6 +3,7 @@
 
 use super::held::Held;
 use super::params::Params;
+use super::source::Source;
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,15 @@ impl Outlet<'_> {
             Self::Buffer(buffer, start) => buffer.put(*start, offset, pieces),
             Self::Stage(stage) => stage.put(offset, pieces),
         }
+    }
+
+    /// As [`Self::put`], of this rank's elements, wherever they lie in memory.
+    pub fn put_data(&mut self, mut offset: u64, data: &Source<'_>) -> Result<()> {
+        data.for_each_piece(|piece| {
+            self.put(offset, &[piece])?;
+            offset += piece.len() as u64;
+            Ok(())
+        })
     }
 
     /// All has been put.

@@ -210,12 +210,7 @@ impl Sections {
             if let Source::Contiguous(data) = data {
                 return out.put(offset, &[data, padding]);
             }
-            let mut offset = offset;
-            data.for_each_piece(|piece| {
-                out.put(offset, &[piece])?;
-                offset += piece.len() as u64;
-                Ok(())
-            })?;
+            out.put_data(offset, &data)?;
             out.put(layout.padding(), &[padding])
         })
     }

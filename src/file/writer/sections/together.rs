@@ -130,12 +130,7 @@ impl Sections {
             let mut put = || {
                 out.put(before, &[front])?;
                 put_entries(&mut out, entries, &CountFormat::new(b'E', style), &encoded.sizes)?;
-                let mut offset = offset;
-                data.for_each_piece(|piece| {
-                    out.put(offset, &[piece])?;
-                    offset += piece.len() as u64;
-                    Ok(())
-                })?;
+                out.put_data(offset, &data)?;
                 out.put(layout.padding(), &[padding])
             };
             mine = put().and_then(|()| out.finish());
