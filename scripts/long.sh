@@ -8,7 +8,7 @@ here=$(dirname -- "$0")
 
 kills=${1:-300}
 folder=target/long
-mkdir -p $folder
+mkdir -p $folder/logs
 log=$root/$folder/build.log
 MPICC=$(mpicc_of openmpi)
 export MPICC
@@ -30,6 +30,15 @@ print(f"{time.time() - begin:.1f} s, at most {peak:.0f} MiB in one process: {' '
 sys.exit(status)
 EOF
 }
+
+heading "All tests of the C library, with each MPI and without"
+c_tests ctest-openmpi 7200 $folder/ffi-tests --timeout 600 -LE long
+for variant in mpich serial; do
+  log=$root/$folder/build.log
+  build_library $variant $folder/$variant
+  build_with_library ffi-tests $folder/$variant "-DSCDA_COMPARE_WITH=$tests"
+  c_tests ctest-$variant 7200 $folder/$variant/ffi-tests --timeout 600
+done
 
 heading "Large numbers"
 mkdir -p $folder/files

@@ -51,8 +51,8 @@ for variant in openmpi mpich serial; do
   options=()
   [ $variant = openmpi ] || options=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
   build_with_library ffi-tests $there "${options[@]}"
-  # One MPI job at a time: it takes all cores.
-  c_tests ctest-$variant 3600 $there/ffi-tests --timeout 300
+  # One MPI job at a time: it takes all cores. What another variant has found out: scripts/long.sh.
+  c_tests ctest-$variant 3600 $there/ffi-tests --timeout 300 -LE again
 done
 
 join
