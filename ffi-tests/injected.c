@@ -231,7 +231,7 @@ int main (int argc, char **argv) {
   }
   kept = (long) all_max (g, (uint64_t) kept);
 
-  /* With INJECTED_STEP=n each n-th call fails, beginning with another one in each case. */
+  /* With INJECTED_STEP=n each n-th call fails, on all ranks from the first on, on one from another one in each case. */
   const char *every = getenv ("INJECTED_STEP");
   const long step = every == NULL ? 1 : atol (every);
   REQUIRE (step > 0);
@@ -250,7 +250,7 @@ int main (int argc, char **argv) {
         /* A rank that fails inside MPI_File_open or _close may leave the others waiting there: docs/reliability.md. */
         const int collective = strcmp (c->call, "open") == 0 || strcmp (c->call, "close") == 0;
         if (collective && driver == driver_mpiio && driver != SCDA_DRIVER_AUTO) { continue; }
-        long k = 1 + (long) (i + (unsigned) which + (unsigned) (rank + 1)) % step;
+        long k = rank < 0 ? 1 : 1 + (long) (i + (unsigned) which + (unsigned) rank) % step;
         while (run_case (c, k, rank, what, driver, aggregation, atomic, argv[1])) { k += step, ++met; }
         if (step == 1 && rank == 0 && what == writing && driver == SCDA_DRIVER_POSIX && strcmp (c->call, "fsync") == 0) {
           CHECK (k - 1 == 2); /* the file, and its folder */
