@@ -1,15 +1,13 @@
-/* Particles as structs: written on any number of ranks, read on any other, in whole or some members of them.
+/* Particles as structs, in the cells of a grid: two time steps, written on any number of ranks, and read on any other, in whole or some
+ * members of them.
  *
  *   mpirun -n 4 particles write particles.scda
  *   mpirun -n 3 particles read particles.scda
+ *   scda vtk particles.scda
  */
-#include <scda.h>
+#include <scda_particles.h>
 
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct {
   double position[3];
@@ -41,79 +39,100 @@ static const scda_member_t of_points[] = {
   { NULL, 0, 0, 0, 0, NULL, NULL },
 };
 
-static particle_t particle (uint64_t id) {
+enum { grid = 4, cells = grid * grid * grid, steps = 2 };
+
+/* Cell c has c % 7 particles, and in each step one more. */
+static int64_t count (int64_t cell, int step) { return cell % 7 + step; }
+
+/* Particle i of cell c. */
+static particle_t particle (int64_t cell, int64_t i, int step) {
   particle_t p;
   memset (&p, 0, sizeof p);
-  for (int k = 0; k < 3; ++k) { p.position[k] = 0.1 * (double) id + k; }
-  p.mass = 1.5f + (float) id;
-  p.is_alive = id % 5 != 0;
-  p.id = id;
-  strcpy (p.species, id % 2 ? "ion" : "e-");
+  const int64_t corner[] = { cell % grid, cell / grid % grid, cell / grid / grid };
+  for (int k = 0; k < 3; ++k) { p.position[k] = (double) corner[k] + (double) (i + 1) / (double) (k + 8); }
+  p.mass = 1.5f + (float) i;
+  p.is_alive = i % 5 != 0;
+  p.id = (uint64_t) (1000 * cell + 100 * step + i);
+  strcpy (p.species, i % 2 ? "ion" : "e-");
   return p;
 }
 
-/* Rank r has 100 + r particles. */
-static int write_particles (const char *path, int rank) {
-  int err;
-  uint64_t n = 100 + (uint64_t) rank, behind = 0, ranks = 0;
-  particle_t *mine = malloc (n * sizeof *mine);
+/* The particles of some cells, behind one another. */
+static particle_t *make (int64_t first_cell, int64_t n, int step, int64_t *counts) {
+  int64_t all = 0, next = 0;
+  for (int64_t c = 0; c < n; ++c) { all += counts[c] = count (first_cell + c, step); }
+  particle_t *made = malloc ((size_t) (all + 1) * sizeof *made);
+  if (made == NULL) { MPI_Abort (MPI_COMM_WORLD, 1); }
+  for (int64_t c = 0; c < n; ++c) {
+    for (int64_t i = 0; i < counts[c]; ++i) { made[next++] = particle (first_cell + c, i, step); }
+  }
+  return made;
+}
+
+/* What a struct in memory is. */
+static scda_dataset_t field_of (size_t bytes, const scda_member_t *of) {
   scda_dataset_t d;
-  scda_box_t box;
-  scda_fcontext_t *f;
-  if (mine == NULL) { MPI_Abort (MPI_COMM_WORLD, 1); }
-  MPI_Scan (&n, &behind, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  MPI_Allreduce (&n, &ranks, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  const uint64_t start = behind - n;
-  for (uint64_t i = 0; i < n; ++i) { mine[i] = particle (start + i); }
-
   scda_dataset_init (&d);
-  strcpy (d.name, "particles");
-  d.type = SCDA_TYPE_STRUCT, d.item_bytes = sizeof (particle_t), d.members = members;
-  d.ndims = 1, d.shape[0] = ranks, d.layout = SCDA_LAYOUT_CHUNKED;
-  d.attributes = "{\"units\": {\"position\": \"m\", \"mass\": \"kg\"}}";
-  scda_box_init (&box);
-  box.data = mine, box.start = &start, box.count = &n;
+  strcpy (d.name, "atoms");
+  d.type = SCDA_TYPE_STRUCT, d.item_bytes = bytes, d.members = of;
+  return d;
+}
 
-  f = scda_fopen_write (MPI_COMM_WORLD, path, "particles.c", NULL, NULL, &err);
-  f = scda_fwrite_datasets (f, 1, &d, NULL, &box, &err);
+/* Each rank has about as many cells. */
+static int write_particles (const char *path, int rank, int size) {
+  int err;
+  const int64_t first = (int64_t) cells * rank / size, n = (int64_t) cells * (rank + 1) / size - first;
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, path, "particles.c", NULL, NULL, &err);
+  for (int step = 0; step < steps; ++step) {
+    int64_t counts[cells];
+    particle_t *mine = make (first, n, step, counts);
+    scda_dataset_t d = field_of (sizeof *mine, members);
+    d.layout = SCDA_LAYOUT_CHUNKED;
+    d.attributes = "{\"units\": {\"position\": \"m\", \"mass\": \"kg\"}}";
+    scda_particles_t p;
+    scda_particles_init (&p);
+    p.cells = (uint64_t) n, p.counts = counts;
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, MPI_COMM_WORLD, 0.5 * step, "s", &err);
+    f = scda_particles_write (f, NULL, MPI_COMM_WORLD, &p, &err);
+    f = scda_particles_write_field (f, NULL, &p, &d, mine, &err);
+    scda_particles_free (&p);
+    free (mine);
+  }
   scda_fclose (f, &err);
-  free (mine);
   return err;
 }
 
-/* Each rank reads about as many, whole and as points. */
-static int read_particles (const char *path, int rank, int size) {
-  int err, found = 0;
-  uint64_t wrong = 0;
-  particle_t *mine;
-  point_t *points;
-  scda_dataset_t d;
-  scda_box_t box;
+/* Each rank reads cells with about as many particles, whole and as points. */
+static int read_particles (const char *path, int rank) {
+  int err;
+  uint64_t wrong = 0, n = 0;
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
-  scda_dataset_init (&d);
-  f = scda_ffind_dataset (f, "particles", 0, &found, &d, &err);
-  if (f != NULL && !found) { fprintf (stderr, "there are no particles\n"), MPI_Abort (MPI_COMM_WORLD, 1); }
-  const uint64_t all = f != NULL ? d.shape[0] : 0;
-  const uint64_t start = all * (uint64_t) rank / (uint64_t) size, n = all * (uint64_t) (rank + 1) / (uint64_t) size - start;
-  mine = calloc (n + 1, sizeof *mine), points = calloc (n + 1, sizeof *points);
-  if (mine == NULL || points == NULL) { MPI_Abort (MPI_COMM_WORLD, 1); }
-
-  scda_box_init (&box);
-  box.start = &start, box.count = &n, box.type = SCDA_TYPE_STRUCT;
-  box.data = mine, box.item_bytes = sizeof (particle_t), box.members = members;
-  f = scda_fread_datasets (f, 1, NULL, NULL, NULL, &box, &err);
-  box.data = points, box.item_bytes = sizeof (point_t), box.members = of_points;
-  f = scda_fread_datasets (f, 1, NULL, NULL, NULL, &box, &err);
-  scda_fclose (f, &err);
-  for (uint64_t i = 0; err == 0 && i < n; ++i) {
-    const particle_t p = particle (start + i);
-    wrong += mine[i].id != p.id || memcmp (mine[i].position, p.position, sizeof p.position) != 0 || mine[i].mass < p.mass
-             || mine[i].mass > p.mass || mine[i].is_alive != p.is_alive || strcmp (mine[i].species, p.species) != 0;
-    const float z = (float) p.position[2];
-    wrong += points[i].id != p.id || memcmp (&points[i].position[2], &z, sizeof z) != 0;
+  for (int step = 0; step < steps; ++step) {
+    int64_t counts[cells];
+    scda_particles_t p;
+    scda_particles_init (&p);
+    f = scda_particles_read (f, NULL, step, MPI_COMM_WORLD, -1, NULL, &p, &err);
+    n = f == NULL ? 0 : p.n;
+    particle_t *mine = calloc (n + 1, sizeof *mine);
+    point_t *points = calloc (n + 1, sizeof *points);
+    if (mine == NULL || points == NULL) { MPI_Abort (MPI_COMM_WORLD, 1); }
+    const scda_dataset_t whole = field_of (sizeof *mine, members), some = field_of (sizeof *points, of_points);
+    f = scda_particles_read_field (f, NULL, step, &p, &whole, mine, &err);
+    f = scda_particles_read_field (f, NULL, step, &p, &some, points, &err);
+    particle_t *expected = make ((int64_t) p.first_cell, (int64_t) p.cells, step, counts);
+    for (uint64_t i = 0; f != NULL && i < n; ++i) {
+      const particle_t *x = expected + i;
+      const float z = (float) x->position[2];
+      wrong += mine[i].id != x->id || memcmp (mine[i].position, x->position, sizeof x->position) != 0 || mine[i].mass < x->mass
+               || mine[i].mass > x->mass || mine[i].is_alive != x->is_alive || strcmp (mine[i].species, x->species) != 0;
+      wrong += points[i].id != x->id || memcmp (&points[i].position[2], &z, sizeof z) != 0;
+    }
+    free (expected);
+    scda_particles_free (&p);
+    free (mine), free (points);
   }
+  scda_fclose (f, &err);
   if (err == 0) { printf ("rank %d: %d particles, %d of them wrong\n", rank, (int) n, (int) wrong); }
-  free (mine), free (points);
   return err != 0 || wrong != 0;
 }
 
@@ -127,7 +146,7 @@ int main (int argc, char **argv) {
     MPI_Finalize ();
     return 2;
   }
-  err = strcmp (argv[1], "write") == 0 ? write_particles (argv[2], rank) : read_particles (argv[2], rank, size);
+  err = strcmp (argv[1], "write") == 0 ? write_particles (argv[2], rank, size) : read_particles (argv[2], rank);
   if (err != 0 && rank == 0) { fprintf (stderr, "particles: %s\n", scda_last_error_message ()); }
   MPI_Finalize ();
   return err != 0;

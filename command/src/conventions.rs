@@ -1,4 +1,4 @@
-//! The names that docs/forest.md, docs/t8code.md, docs/cells.md and docs/patches.md give to what meshes consist of.
+//! The names that docs/forest.md, docs/t8code.md, docs/cells.md, docs/patches.md and docs/particles.md give to what meshes consist of.
 
 /// The attribute of a group that is a forest.
 pub const FOREST: &str = "scda_forest";
@@ -6,6 +6,9 @@ pub const FOREST: &str = "scda_forest";
 pub const CELLS: &str = "scda_cells";
 /// The attribute of a group that is a mesh of patches.
 pub const PATCHES: &str = "scda_patches";
+/// The attribute of a group of particles, and the one that names the mesh whose cells they are in.
+pub const PARTICLES: &str = "scda_particles";
+pub const OF_MESH: &str = "mesh";
 /// The dataset that begins a time step.
 pub const TIME: &str = "time";
 /// The mesh of a forest. The first one begins it.
@@ -19,6 +22,8 @@ pub const PARTITION: &str = "partition";
 pub const CELL_PARTS: [&str; 4] = ["points", "cell_points", "cell_offsets", "cell_types"];
 /// A mesh of patches.
 pub const PATCH_PARTS: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
+/// The dataset that says which particles are in which cell.
+pub const OFFSETS: &str = "offsets";
 /// The connectivity of a forest. The first one begins it.
 pub const CONNECTIVITY_PARTS: [&str; 13] = [
     "tree_to_tree",

@@ -1,9 +1,10 @@
-//! `--steps`: which datasets the chosen time steps need (docs/forest.md, docs/cells.md, docs/patches.md), and which records are chosen of others.
+//! `--steps`: which datasets the chosen time steps need (docs/forest.md, docs/cells.md,
+//! docs/patches.md, docs/particles.md), and which records are chosen of others.
 
 use crate::check::Verified;
 use crate::conventions::{
-    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, PARTITION, PATCH_PARTS, PATCHES,
-    SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
+    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, OFFSETS, PARTICLES, PARTITION,
+    PATCH_PARTS, PATCHES, SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
 };
 use crate::datasets::{Item, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
@@ -12,7 +13,7 @@ use crate::ranges::Records;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What a mesh consists of, by the conventions: of a step, each is the last one before the end of the step.
-const MESH_PARTS: [&[&str]; 4] = [&FOREST_PARTS, &SHAPED_PARTS, &CELL_PARTS, &PATCH_PARTS];
+const MESH_PARTS: [&[&str]; 5] = [&FOREST_PARTS, &SHAPED_PARTS, &CELL_PARTS, &PATCH_PARTS, &[OFFSETS]];
 
 /// Where a section, dataset or group begins, and how many sections are before it.
 #[derive(Clone, Copy)]
@@ -139,7 +140,10 @@ impl Names {
                     // The last attributes count.
                     let path = found.group.path.clone();
                     let members = attributes_of(&found.group.attributes);
-                    match members.iter().any(|member| [FOREST, CELLS, PATCHES].contains(&&*member.key)) {
+                    match members
+                        .iter()
+                        .any(|member| [FOREST, CELLS, PATCHES, PARTICLES].contains(&&*member.key))
+                    {
                         true => meshes.insert(path),
                         false => meshes.remove(&path),
                     };

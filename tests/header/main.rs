@@ -83,7 +83,9 @@ fn the_manual_pages_are_those_of_the_header() {
     let mut pages = manual::pages(&HEADER);
     assert_eq!(pages.len(), declared().len() + 4);
     pages.extend(manual::forest_pages(&read("include/scda_forest.h"), &read("include/scda_p4est.h")));
-    pages.extend(manual::inline_pages("scda_patches.h", &read("include/scda_patches.h")));
+    for header in ["scda_patches.h", "scda_particles.h"] {
+        pages.extend(manual::inline_pages(header, &read(&format!("include/{header}"))));
+    }
     for name in inline() {
         assert!(pages.contains_key(&format!("{name}.3")), "{name}");
     }
@@ -141,7 +143,12 @@ fn exported() -> BTreeSet<String> {
 /// The names of all functions for forests, which the headers have inline: those of scda_p8est.h are in its first comment.
 fn inline() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for header in ["include/scda_forest.h", "include/scda_p4est.h", "include/scda_patches.h"] {
+    for header in [
+        "include/scda_forest.h",
+        "include/scda_p4est.h",
+        "include/scda_patches.h",
+        "include/scda_particles.h",
+    ] {
         for line in read(header).lines().filter(|line| line.starts_with("static inline ")) {
             let name = line.split(" (").next().unwrap().rsplit([' ', '*']).next().unwrap();
             if !name.ends_with("_internal") {

@@ -11,6 +11,7 @@ mod forests;
 mod imported;
 mod large;
 mod meshes;
+mod particles;
 mod patches;
 mod plot;
 mod python;

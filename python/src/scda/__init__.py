@@ -20,6 +20,7 @@ from ._errors import *  # noqa: F403
 from ._file import File, open, verify
 from ._forest import Forest, forests, mesh_checksum
 from ._group import Group, Records
+from ._particles import Particles, particle_groups
 from ._patches import Patches, patch_meshes
 from ._references import references
 from ._section import Section
@@ -38,6 +39,7 @@ __all__ = [
     "File",
     "Forest",
     "Group",
+    "Particles",
     "Patches",
     "Picture",
     "Records",
@@ -57,6 +59,7 @@ __all__ = [
     "import_",
     "mesh_checksum",
     "open",
+    "particle_groups",
     "patch_meshes",
     "plot",
     "references",

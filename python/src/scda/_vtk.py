@@ -19,6 +19,7 @@ from ._errors import ShortFileError
 from ._file import File, open
 from ._forest import Forest, Mesh, forests
 from ._grid import Grid
+from ._particles import Particles, ParticleStep, particle_groups
 from ._patches import Patches, PatchMesh, patch_meshes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _CHUNK_ROWS = 1 << 16
 _SMALL_BYTES = 1 << 26
 
 
-Entry = Union[Dataset, View, "NDArray[Any]", "_Trees", "_Rows"]
+Entry = Union[Dataset, View, "NDArray[Any]", "_Trees", "_Rows", "_Member"]
 
 
 class Column(NamedTuple):
@@ -67,7 +68,7 @@ class _Rows:
     def __init__(self, entry: Entry, start: int, stop: int) -> None:
         self._entry = entry
         self._start = start
-        self.dtype = entry.dtype
+        self.dtype: np.dtype[Any] = entry.dtype
         self.shape: tuple[int, ...] = (stop - start, *entry.shape[1:])
         self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
@@ -88,6 +89,23 @@ class _Rows:
         first = self._entry.offset if isinstance(self._entry, View) else 0
         row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
         return None if first is None else first + self._start * row_bytes
+
+
+class _Member:
+    """A member of a field of structs, not in memory."""
+
+    def __init__(self, structs: Dataset, name: str) -> None:
+        self.dataset = structs
+        self._name = name
+        item = structs.dtype[name]
+        self.dtype: np.dtype[Any] = item.base
+        self.shape: tuple[int, ...] = (*structs.shape, *item.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.dataset[rows][self._name]
 
 
 class Sidecar:
@@ -208,6 +226,38 @@ class Sidecar:
         self.in_place, self.copied = list(dict.fromkeys(self.in_place)), list(dict.fromkeys(self.copied))
         return _said(len(steps), len({id(mesh) for mesh in meshes}), int(meshes[-1].offsets[-1]))
 
+    def particles(self, particles: Particles, names: Optional[Sequence[str]]) -> str:
+        """Writes particles as points with these columns, or all of them. Returns what it is, as text."""
+        self._begin("PolyData")
+        root, steps = self._root, list(particles)
+        counts, begins = [len(step) for step in steps], _starts([len(step) for step in steps])
+        columns = {name: place for step in steps for name, place in step.columns().items()}
+        _expect_known(names, list(columns), particles.name)
+        of_steps = self._steps(particles.times)
+        root.create_dataset("Points", (int(begins[-1]), 3), steps[0].position().dtype)
+        for step, begin in zip(steps, begins):
+            root["Points"][begin : begin + len(step)] = step.position()
+        root["NumberOfPoints"] = np.array(counts, np.int64)
+        of_steps["PartOffsets"] = np.arange(len(steps))
+        of_steps["NumberOfParts"] = np.ones(len(steps), np.int64)
+        of_steps["PointOffsets"] = begins[:-1]
+        # A cell for each particle: a vertex.
+        for kind in ("Vertices", "Lines", "Polygons", "Strips"):
+            cells, group = counts if kind == "Vertices" else [0] * len(steps), root.create_group(kind)
+            group["NumberOfCells"] = group["NumberOfConnectivityIds"] = np.array(cells, np.int64)
+            group["Connectivity"] = np.concatenate([np.arange(count) for count in cells])
+            group["Offsets"] = np.concatenate([np.arange(count + 1) for count in cells])
+        first_cells = np.zeros((len(steps), 4), np.int64)
+        first_cells[:, 0] = begins[:-1]
+        of_steps["CellOffsets"] = of_steps["ConnectivityIdOffsets"] = first_cells
+        found = []
+        for name, place in columns.items():
+            if name != "position" and (names is None or name in names):
+                column = self._field(name, [_column_of(step, *place) for step in steps], counts)
+                found += [] if column is None else [column]
+        self._columns("PointData", found)
+        return f"{_counted(len(steps), 'time step')}, {counts[-1]} particles in the last step"
+
     def grid(self, grid: Grid) -> str:
         """Writes a uniform grid. Returns what it is, as text."""
         self._begin("ImageData")
@@ -309,9 +359,9 @@ class Sidecar:
             self._rows(group, name, column, corners)
             offsets[name] = corners * _starts([len(entry) for entry in column.entries])[list(column.entry_of_step)]
 
-    def _field(self, name: str, found: list[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
+    def _field(self, name: str, found: Sequence[Union[Dataset, _Member, None]], counts: list[int]) -> Optional[Column]:
         """A field that some steps may lack: there it is NaN."""
-        entries_found = [None if dataset is None else unpacked(dataset) for dataset in found]
+        entries_found = [unpacked(dataset) if isinstance(dataset, Dataset) else dataset for dataset in found]
         some = next((entry for entry in entries_found if entry is not None), None)
         if some is None:
             self.left_out.append(f"{name}: no time step has it")
@@ -385,7 +435,7 @@ class Sidecar:
         places = []
         for entry in column.entries:
             dataset = _dataset_of(entry)
-            if dataset is None or isinstance(entry, (_Trees, np.ndarray)):
+            if dataset is None or isinstance(entry, (_Trees, _Member, np.ndarray)):
                 return None
             offset = entry.offset if isinstance(entry, (View, _Rows)) else 0
             if offset is None or not _is_plain(self._file, dataset, item):
@@ -401,9 +451,14 @@ class Sidecar:
         return places
 
 
+def _column_of(step: ParticleStep, name: str, member: Optional[str]) -> Union[Dataset, _Member, None]:
+    found = step.field(name)
+    return found if found is None or member is None else _Member(found, member)
+
+
 def _dataset_of(entry: Entry) -> Optional[Dataset]:
     """The dataset that has the values; None if they are computed."""
-    if isinstance(entry, (View, _Rows)):
+    if isinstance(entry, (View, _Rows, _Member)):
         return entry.dataset
     return entry if isinstance(entry, Dataset) else None
 
@@ -434,7 +489,7 @@ def _amr_boxes(mesh: PatchMesh, numbers: NDArray[np.int64]) -> NDArray[np.int32]
     return boxes
 
 
-def _kind(dataset: Union[Dataset, View]) -> str:
+def _kind(dataset: Union[Dataset, View, _Member]) -> str:
     """That of numpy; raw bytes of different lengths are of different kinds."""
     return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
@@ -557,7 +612,8 @@ def write(
     with open(path) as file, h5py.File(part, "w") as h5:
         sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
         of_forests, of_cells, of_patches = forests(file), cell_meshes(file), patch_meshes(file)
-        names = of_forests + of_cells + of_patches
+        of_particles = particle_groups(file)
+        names = of_forests + of_cells + of_patches + of_particles
         if group is None and len(names) > 1:
             raise ValueError(f"{path}: found {names}, expected one forest or mesh; --group names one")
         name = group if group is not None or not names else names[0]
@@ -567,6 +623,8 @@ def write(
             what = sidecar.cells(CellMesh(file, name), fields)
         elif name in of_patches:
             what = sidecar.patches(Patches(file, name), fields)
+        elif name in of_particles:
+            what = sidecar.particles(Particles(file, name), fields)
         else:
             what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// The attribute of a mesh and of what belongs to it: the checksum of the mesh.
-const MESH: &str = "scda_mesh";
+pub const MESH: &str = "scda_mesh";
 /// Its attribute that says how many dimensions it has.
 pub const DIMENSION: &str = "dimension";
 

@@ -1,17 +1,18 @@
-//! Meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), and patches (docs/patches.md). Whether their datasets are a mesh, and fit each
-//! other.
+//! Meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), patches (docs/patches.md), and particles in their
+//! cells (docs/particles.md). Whether their datasets are a mesh, and fit each other.
 
 mod cells;
 mod column;
 mod connectivity;
 mod curve;
 mod forest;
+mod particles;
 mod patches;
 mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
-use crate::conventions::{CELLS, FOREST, PATCHES};
+use crate::conventions::{CELLS, FOREST, OF_MESH, PARTICLES, PATCHES};
 use crate::datasets::{Pair, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -104,7 +105,7 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [FOREST, forest::DIMENSION, CELLS, PATCHES];
+    let keys = [FOREST, forest::DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 
@@ -123,9 +124,11 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
         return Ok(());
     }
     let mut datasets = Datasets::new(input)?;
-    for mesh in meshes(&mut datasets)?.values() {
+    let meshes = meshes(&mut datasets)?;
+    for mesh in meshes.values() {
         let checks = [forest::check, cells::check, patches::check];
-        match checks.iter().try_for_each(|check| check(mesh, &mut datasets)) {
+        let checked = checks.iter().try_for_each(|check| check(mesh, &mut datasets));
+        match checked.and_then(|()| particles::check(mesh, &meshes, &mut datasets)) {
             Ok(()) => {}
             Err(Stop::Wrong(number, words)) => {
                 let section = datasets.header(number)?;
@@ -153,7 +156,7 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
         let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
         let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
-        if [FOREST, CELLS, PATCHES].iter().any(|name| attributes.contains_key(name)) {
+        if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
             let mesh = Mesh { number: number + 1, attributes, parts: BTreeMap::new() };
             meshes.insert(found.group.path, mesh);
         } else {
@@ -171,7 +174,7 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
             for (at, _) in name.match_indices('/') {
                 let part = &name[at + 1..];
                 if let Some(mesh) = meshes.get_mut(&name[..at])
-                    && [forest::has, cells::has, patches::has].iter().any(|has| has(part))
+                    && [forest::has, cells::has, patches::has, particles::has].iter().any(|has| has(part))
                 {
                     mesh.parts.entry(part.to_owned()).or_default().push(number);
                 }

@@ -1,0 +1,87 @@
+//! Particles (docs/particles.md).
+
+use super::column::Datasets;
+use super::forest::MESH;
+use super::steps::{Steps, expect_rows};
+use super::{Checked, Mesh, wrong};
+use crate::conventions::{OF_MESH, OFFSETS, PARTICLES, TIME};
+use scda::DataType;
+use std::collections::BTreeMap;
+
+/// The dataset of a mesh with a row for each of its cells, and the one that may name its checksum.
+const CELLS_OF_MESHES: [(&str, &str); 3] =
+    [("level", "coordinates"), ("level", "boxes"), ("cell_types", "cell_types")];
+
+/// Whether a dataset of this name is a part of the group.
+pub fn has(name: &str) -> bool {
+    name == TIME || name == OFFSETS || name.starts_with("fields/")
+}
+
+/// Checks particles of this convention, and that their cells are those of their mesh.
+pub fn check(mesh: &Mesh, meshes: &BTreeMap<String, Mesh>, datasets: &mut Datasets<'_>) -> Checked {
+    if mesh.version(PARTICLES, 1)?.is_none() {
+        return Ok(());
+    }
+    let steps = Steps::new(mesh, datasets)?;
+    let of = mesh.attributes.get(OF_MESH).map(|name| name.trim_matches('"'));
+    let mut counts = BTreeMap::new();
+    for &number in mesh.all(OFFSETS) {
+        let (cells, particles) = offsets(datasets, number)?;
+        if let Some(of) = of.and_then(|name| meshes.get(name)) {
+            expect_cells(datasets, number, cells, of)?;
+        }
+        counts.insert(number, particles);
+    }
+    let mut rows = Vec::new();
+    for (step, begin, end) in steps.iter() {
+        let Some((_, &particles)) = counts.range(..end).next_back() else {
+            return wrong(begin.max(mesh.number), format!("found no offsets up to the end of step {step}"));
+        };
+        rows.push(particles);
+    }
+    steps.fields(mesh, "fields/", &rows, |_, number, rows| {
+        expect_rows(datasets, number, rows, "particle").map(drop)
+    })
+}
+
+/// Checks where the particles of each cell begin. Returns the numbers of cells and of particles.
+fn offsets(datasets: &mut Datasets<'_>, number: u64) -> Checked<(u64, u64)> {
+    let mut column = datasets.typed(number, DataType::Int64, &[None])?;
+    datasets.bound(&column)?;
+    let Some(cells @ 1..) = column.rows().checked_sub(1) else {
+        return wrong(number, format!("found {} numbers, expected at least 2", column.rows()));
+    };
+    let mut last = column.next(datasets)?;
+    if last != 0 {
+        return wrong(number, format!("number 0: found {last}, expected 0"));
+    }
+    for at in 1..=cells {
+        let found = column.next(datasets)?;
+        if found < last {
+            return wrong(number, format!("number {at}: found {found}, expected {last} or more"));
+        }
+        last = found;
+    }
+    Ok((cells, last.unsigned_abs()))
+}
+
+/// Requires of the last mesh before some offsets as many cells, and its checksum if both name one.
+fn expect_cells(datasets: &mut Datasets<'_>, number: u64, cells: u64, of: &Mesh) -> Checked {
+    for (part, named) in CELLS_OF_MESHES {
+        let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {
+            continue;
+        };
+        let rows = datasets.open(part)?.map_or(cells, |column| column.rows());
+        if rows != cells {
+            return wrong(number, format!("found {cells} cells, expected {rows}, as the mesh before has"));
+        }
+        let expected = datasets.open(named)?.and_then(|column| column.attribute(MESH));
+        let found = datasets.open(number)?.and_then(|column| column.attribute(MESH));
+        if let (Some(found), Some(expected)) = (found, expected)
+            && found != expected
+        {
+            return wrong(number, format!("attribute {MESH}: found {found}, expected {expected}"));
+        }
+    }
+    Ok(())
+}

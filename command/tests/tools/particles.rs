@@ -1,0 +1,62 @@
+//! `scda check` and `--steps` with particles (docs/particles.md).
+
+use crate::meshes::{Part, invalid, write, wrong_number};
+use crate::run::Place;
+use DataType::{Float64, Int64, Uint8};
+use scda::DataType;
+
+const ATTRIBUTES: &str = r#"{"scda_particles": 1}"#;
+
+/// Two steps: 5 particles in 3 cells, of which one is empty; then 2.
+fn particles() -> Vec<Part> {
+    vec![
+        ("time", Float64, vec![], vec![0]),
+        ("offsets", Int64, vec![4], vec![0, 2, 2, 5]),
+        ("fields/position", Float64, vec![5, 3], vec![0; 15]),
+        ("time", Float64, vec![], vec![1]),
+        ("offsets", Int64, vec![4], vec![0, 0, 1, 2]),
+        ("fields/position", Float64, vec![2, 3], vec![1; 6]),
+    ]
+}
+
+#[test]
+fn particles_are_valid_and_have_steps() {
+    let place = Place::new();
+    write(&place, "good.scda", ATTRIBUTES, &particles());
+    place.scda("check good.scda").good();
+    for (steps, offsets) in [("-1:", "0 0 1 2\n"), (":1", "0 2 2 5\n")] {
+        place.scda(&format!("copy -f good.scda b.scda --steps {steps}")).good();
+        place.scda("check b.scda").good();
+        let found = place
+            .scda("cat b.scda mesh/offsets")
+            .good()
+            .text()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(found, offsets.trim(), "{steps}");
+    }
+    write(&place, "other.scda", r#"{"scda_particles": 2}"#, &particles()[2..3]);
+    place.scda("check other.scda").good();
+}
+
+#[test]
+fn wrong_particles_are_found() {
+    let place = Place::new();
+    for (index, number, words) in [
+        (0, 1, "number 0: found 1, expected 0"),
+        (2, 1, "number 2: found 1, expected 2 or more"),
+        (1, -1, "number 1: found -1, expected 0 or more"),
+        (3, i64::MAX, "found 5 rows, expected 9223372036854775807, one for each particle"),
+        (3, 4, "found 5 rows, expected 4, one for each particle"),
+    ] {
+        wrong_number(&place, ATTRIBUTES, particles()[..3].to_vec(), ("offsets", index, number), words);
+    }
+    let with = |parts: &[Part], words| {
+        write(&place, "bad.scda", ATTRIBUTES, parts);
+        invalid(&place, words);
+    };
+    with(&[particles()[0].clone(), particles()[2].clone()], "found no offsets up to the end of step 0");
+    with(&[("offsets", Int64, vec![1], vec![0])], "found 1 numbers, expected at least 2");
+    with(&[("offsets", Uint8, vec![2], vec![0, 1])], "found type uint8 and shape 2, expected int64 and any");
+}

@@ -1,0 +1,33 @@
+# Particles of scda_particles.h. The example is tested in languages.cmake.
+if(NOT scda_WITH_MPI)
+  message(STATUS "libscda has no MPI: scda_particles.h is not tested")
+  return()
+endif()
+
+add_executable(particles_matrix particles.c)
+target_link_libraries(particles_matrix PRIVATE scda::scda MPI::MPI_C)
+target_compile_options(particles_matrix PRIVATE -Wall -Wextra -Werror -g)
+
+# Each number of ranks writes the same files, and reads its own with other shares. Cells dealt out by numbers make the same file, too.
+set(folder "${out}/particles")
+foreach(ranks 1 2 4)
+  scda_test(particles-${ranks} ${ranks} particles_matrix "${folder}")
+  after(particles-${ranks} prepare)
+  foreach(how 0 1 2)
+    set(like ${how})
+    if(how EQUAL 1)
+      set(like 0)
+    endif()
+    if(ranks EQUAL 1 AND like EQUAL how)
+      continue()
+    endif()
+    scda_test(particles-${how}-same-${ranks} 0 "${CMAKE_COMMAND}" -E compare_files
+      "${folder}/particles-${like}-1.scda" "${folder}/particles-${how}-${ranks}.scda")
+    after(particles-${how}-same-${ranks} particles-1 particles-${ranks})
+    side_by_side(particles-${how}-same-${ranks})
+  endforeach()
+endforeach()
+if(EXISTS "${scda_command}")
+  scda_test(particles-check 0 "${scda_command}" check --strict "${folder}/particles-0-4.scda" "${folder}/particles-2-4.scda")
+  after(particles-check particles-4)
+endif()

@@ -1,0 +1,151 @@
+"""Reading: particles in the cells of a mesh, or without one (docs/particles.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+import numpy as np
+
+from ._dataset import Dataset
+from ._series import Series, groups_with
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._file import File
+
+_VERSION = 1
+ATTRIBUTE = "scda_particles"
+
+
+def particle_groups(file: File) -> list[str]:
+    """The names of the groups of particles in a file, in its order. Collective."""
+    return groups_with(file, ATTRIBUTE)
+
+
+class Particles(Series):
+    """Particles: their time steps, a sequence.
+
+    Args:
+        file: a file that is open for reading.
+        name: that of the group. None: the only particles of the file.
+
+    Attributes:
+        file: the file.
+        name: the name of the group.
+        mesh: the group of the mesh in whose cells they are; None if they name none.
+        attrs: the attributes of the group.
+        times: the time of each step; without times in the file its number, 0.
+    """
+
+    def __init__(self, file: File, name: Optional[str] = None) -> None:
+        super().__init__(file, name, ATTRIBUTE, "group of particles", (_VERSION,))
+        mesh = self.attrs.get("mesh")
+        self.mesh: Optional[str] = mesh if isinstance(mesh, str) else None
+
+    def __getitem__(self, number: int) -> ParticleStep:
+        """A time step, counted from the end if the number is negative."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"time step {number}: found {len(self)}")
+        return ParticleStep(self, number % len(self))
+
+    def __iter__(self) -> Iterator[ParticleStep]:
+        return (ParticleStep(self, number) for number in range(len(self)))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields, in the order of the file."""
+        return [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
+
+    def _offsets(self, end: int) -> Dataset:
+        """The offsets before this section."""
+        found = self._last("offsets", 0, end)
+        if found is None:
+            self._fail(f"{self.name}/offsets: found none before section {end}, expected those of the cells")
+        self._expect(found, "int64", (None,))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<scda particles {self.name!r}: {len(self)} time steps, fields {self.fields}>"
+
+
+class ParticleStep:
+    """A time step of particles.
+
+    Attributes:
+        particles: the particles and their steps.
+        number: the number of the step, from 0 on.
+        offsets: the particles of cell i are those from ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    """
+
+    def __init__(self, particles: Particles, number: int) -> None:
+        self.particles = particles
+        self.number = number
+        dataset = particles._offsets(particles._bounds[number + 1])
+        self.offsets: NDArray[np.int64] = dataset[:]
+        wrong = np.flatnonzero(np.diff(self.offsets) < 0)
+        if len(self.offsets) < 2 or self.offsets[0] != 0 or len(wrong):
+            where = f"cell {wrong[0]} ends before it begins" if len(wrong) else f"{self.offsets[:2].tolist()}"
+            particles._fail(f"{dataset.name}: found {where}, expected 0 first, then ends that do not decrease", dataset)
+
+    @property
+    def time(self) -> float:
+        """The time; without times in the file the number of the step."""
+        return self.particles.times[self.number]
+
+    def __len__(self) -> int:
+        """The number of particles."""
+        return int(self.offsets[-1])
+
+    def field(self, name: str) -> Optional[Dataset]:
+        """A field: a dataset with the values of all particles; None if the step has none of this name."""
+        return self.particles._field(f"fields/{name}", self.number, len(self), "particles")
+
+    def cell(self, name: str, number: int) -> NDArray[Any]:
+        """The values of a field of the particles in a cell."""
+        found = self.field(name)
+        if found is None:
+            raise KeyError(f"{self.particles.name}: time step {self.number} has no field {name!r}")
+        if not 0 <= number < len(self.offsets) - 1:
+            raise IndexError(f"cell {number}: found {len(self.offsets) - 1}")
+        values: NDArray[Any] = found[int(self.offsets[number]) : int(self.offsets[number + 1])]
+        return values
+
+    def columns(self) -> dict[str, tuple[str, Optional[str]]]:
+        """Each field, and each member of those that are structs: the name of the field, and that of the member or None.
+
+        A member is called as it is, or ``field/member`` if another column has its name.
+        """
+        columns: dict[str, tuple[str, Optional[str]]] = {}
+        for name in self.particles.fields:
+            found = self.field(name)
+            for member in () if found is None else found.dtype.names or (None,):
+                column = member or name
+                columns[column if column not in columns else f"{name}/{member}"] = (name, member)
+        return columns
+
+    def column(self, name: str) -> NDArray[Any]:
+        """The values of a column of all particles: a field, or a member of a field of structs."""
+        field, member = self.columns()[name]
+        found = self.field(field)
+        assert found is not None
+        values: NDArray[Any] = found[:]
+        return values if member is None else values[member]
+
+    def position(self) -> NDArray[Any]:
+        """The positions of all particles: x, y and z of each, 0 where there are fewer axes."""
+        if "position" not in self.columns():
+            raise KeyError(f"{self.particles.name}: time step {self.number} has no column 'position'")
+        values = self.column("position")
+        values = values.reshape(len(self), -1) if len(self) else values.reshape(0, values.shape[-1])
+        if values.dtype.kind != "f" or not 1 <= values.shape[1] <= 3:
+            self.particles._fail(
+                f"{self.particles.name}: position: found {values.dtype} of {values.shape[1]}, "
+                "expected 1 to 3 floating-point numbers of each particle"
+            )
+        out = np.zeros((len(values), 3), values.dtype.newbyteorder("="))
+        out[:, : values.shape[1]] = values
+        return out
+
+    def __repr__(self) -> str:
+        return f"<step {self.number} of {self.particles!r}: time {self.time}, {len(self)} particles>"
