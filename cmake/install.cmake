@@ -17,7 +17,7 @@ include(cmake/pkgconfig.cmake)
 
 install(TARGETS ${libraries} EXPORT scdaTargets)
 # Fortran's module is source: a .mod file would fit one compiler only. scdaFortran.cmake compiles it with its users' projects.
-install(FILES "${PROJECT_BINARY_DIR}/include/scda.h" include/scda.hpp "${PROJECT_BINARY_DIR}/include/scda.F90" include/scda.inc include/scda_c.inc
+install(FILES "${PROJECT_BINARY_DIR}/include/scda.h" include/scda_bind.h include/scda.hpp "${PROJECT_BINARY_DIR}/include/scda.F90" include/scda.inc include/scda_c.inc
   ${scda_forest_headers} # for programs with p4est, which the library does not need
   DESTINATION "${scda_includedir}")
 install(EXPORT scdaTargets NAMESPACE scda:: DESTINATION "${package_dir}")

@@ -6,6 +6,7 @@
  *
  * On more ranks, the world is split in two in every way, as in matrix.c: 8 ranks give every number from 1 to 8. */
 #include "boxes.h"
+#include <scda_bind.h>
 #include "variants.h"
 
 enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3,

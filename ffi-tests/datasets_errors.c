@@ -3,6 +3,7 @@
  *
  *   datasets_errors DIR */
 #include "boxes.h"
+#include <scda_bind.h>
 #include "sections.h"
 
 static group_t g;

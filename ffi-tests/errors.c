@@ -5,6 +5,7 @@
  *   errors disagree DIR     ranks that disagree about what must be the same on all */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "common.h"
+#include <scda_bind.h>
 
 #include <linux/magic.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 #include "everything.h"
+#include <scda_bind.h>
 
 enum { elems = 100, bytes = 40, most_ranks = 64 };
 

@@ -1197,39 +1197,6 @@ scda_fcontext_t *scda_fopen_read(MPI_Comm comm,
                                  int *err);
 
 /**
- * Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
- * languages that know a communicator by its number.
- *
- * Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
- *
- * @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
- *                           is `SCDA_COMM_SELF`, also in the build without MPI.
- * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
- *                           those of `params`.
- * @param [in] filename      The path of the file.
- * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
- *                           `scda_fopen_append`.
- * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
- * @param [in,out] len       Its length: input for "w", output for "r" and "a".
- * @param [in] params        The parameters. NULL: the defaults.
- * @param [out] rank         This rank in `comm`. May be NULL.
- * @param [out] size         The number of ranks of `comm`. May be NULL.
- * @param [out] err          The error code.
- * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
- * Errors: those of `scda_fopen`.
- */
-scda_fcontext_t *scda_fopen_f(int comm,
-                              const int *info,
-                              const char *filename,
-                              const char *mode,
-                              char *userstr,
-                              size_t *len,
-                              const scda_params_t *params,
-                              int *rank,
-                              int *size,
-                              int *err);
-
-/**
  * Closes a file. After writing, success means that every byte is in the file: the errors of all
  * ranks and the size of the file were checked.
  *
@@ -1289,27 +1256,6 @@ scda_fcontext_t *scda_proc_sizes(scda_fcontext_t *f,
  * Spec: A.1.
  */
 scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq, int *err);
-
-/**
- * Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
- *
- * A binding can check more than C, such as the length of an array. On the rank that has the error it
- * calls this function, and then the function that it was about to call, with NULL instead of the wrong
- * argument. All ranks then get the error, with this message, as they get any error that only one rank
- * can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
- * several errors the first counts.
- *
- * Not collective.
- *
- * @param [in] f     The file, open for writing or reading.
- * @param [in] why   The message, a C string: what was found, and what was expected.
- * @param [out] err  The error code: 0 if the file is open.
- * @return           `f`, or NULL if it is not an open file.
- * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
- */
-scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
-                              const char *why,
-                              int *err);
 
 /**
  * Makes a partition of each rank's own number of elements. The ranks exchange as much on any number of ranks, and none
@@ -2230,25 +2176,6 @@ scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
- * caller's memory is large enough.
- *
- * Not collective. After an error `f` stays open.
- *
- * @param [in] f       The file, open for reading.
- * @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
- * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
- *                     not written if there is none. Must not be NULL.
- * @param [out] err    The error code.
- * @return             0, or -1 on error.
- * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
- */
-int scda_fcurrent_dataset(scda_fcontext_t *f,
-                          int *found,
-                          scda_dataset_t *d,
-                          int *err);
-
-/**
  * Tells whether the section whose header was just read begins the attributes of a group. If it does, this
  * reads them, and `scda_fread_section_header` goes on behind them. If not, nothing was read.
  *
@@ -2540,23 +2467,6 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
                                          const uint64_t *Ei,
                                          int indirect,
                                          int *err);
-
-/**
- * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
- * where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
- * file that was opened by `scda_fopen_append`: its path, a C string.
- *
- * Not collective.
- *
- * @param [in] f      The file, open for writing or reading.
- * @param [in] key    Which note: a C string.
- * @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
- * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
- *                    note is not there and `bytes` is 0, or there is no memory.
- */
-void *scda_fnote(const scda_fcontext_t *f,
-                 const char *key,
-                 size_t bytes);
 
 /**
  * Tells what is known of a file, without reading it. `scda_fsections` counts its sections.

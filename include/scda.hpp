@@ -26,7 +26,7 @@
 #ifndef SCDA_HPP
 #define SCDA_HPP
 
-#include <scda.h>
+#include <scda_bind.h>
 
 #include <array>
 #include <cmath>

@@ -9,7 +9,7 @@
 #ifndef SCDA_FOREST_H
 #define SCDA_FOREST_H
 
-#include <scda.h>
+#include <scda_bind.h>
 
 #include <stdarg.h>
 #include <stdint.h>

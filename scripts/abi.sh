@@ -10,17 +10,18 @@ if ! command -v abidiff >/dev/null; then
   exit 0
 fi
 
-# interface HEADER NAME: NAME.so with all functions of the header, in which the debug information has their types.
+# interface NAME HEADER BINDINGS: NAME.so with all functions of scda.h and scda_bind.h, in which the debug information has their types.
 interface() {
-  mkdir -p "$work/$2"
-  sed 's|/\* #undef SCDA_SERIAL \*/|#define SCDA_SERIAL 1|' "$1" >"$work/$2/scda.h"
+  mkdir -p "$work/$1"
+  sed 's|/\* #undef SCDA_SERIAL \*/|#define SCDA_SERIAL 1|' "$2" >"$work/$1/scda.h"
+  grep -v '^#include <scda.h>' "$3" >>"$work/$1/scda.h"
   # As gcc lists them: /* scda.h:1:NC */ extern int scda_f (int);
-  gcc -fsyntax-only -aux-info "$work/$2/list" -x c "$work/$2/scda.h"
+  gcc -fsyntax-only -aux-info "$work/$1/list" -x c "$work/$1/scda.h"
   {
     echo '#include "scda.h"'
-    sed -n 's|^/\* [^ ]*/scda.h:[0-9]*:NC \*/ extern \(.* \**scda_.*\);.*|\1 { __builtin_trap(); }|p' "$work/$2/list"
-  } >"$work/$2/all.c"
-  gcc -w -g -std=gnu2x -shared -fPIC -fno-eliminate-unused-debug-types -o "$work/$2.so" "$work/$2/all.c"
+    sed -n 's|^/\* [^ ]*/scda.h:[0-9]*:NC \*/ extern \(.* \**scda_.*\);.*|\1 { __builtin_trap(); }|p' "$work/$1/list"
+  } >"$work/$1/all.c"
+  gcc -w -g -std=gnu2x -shared -fPIC -fno-eliminate-unused-debug-types -o "$work/$1.so" "$work/$1/all.c"
 }
 # fits OLD NEW: whether what was linked with OLD runs with NEW. Functions may be added. abidiff's 8 is a change that breaks, 4 one that
 # may; 1 and 2 are its own errors.
@@ -31,17 +32,17 @@ fits() {
   [ $status -eq 0 ]
 }
 
-interface include/scda.h new
+interface new include/scda.h include/scda_bind.h
 count=$(grep -c builtin_trap "$work/new/all.c")
 same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | LC_ALL=C sort | diff - abi/scda.symbols) || {
-  echo "FAILED: gcc sees other functions in include/scda.h than abi/scda.symbols has:" >&2
+  echo "FAILED: gcc sees other functions in the headers than abi/scda.symbols has:" >&2
   echo "$same" >&2
   exit 1
 }
 for change in 's/scda_version(void)/scda_version(int unused)/' '/scda_version(void);/d' 's/^  int seal;/  long seal;/'; do
   sed "$change" include/scda.h >"$work/changed.h"
   ! cmp -s include/scda.h "$work/changed.h" || { echo "FAILED: include/scda.h has nothing for $change" >&2; exit 1; }
-  interface "$work/changed.h" changed
+  interface changed "$work/changed.h" include/scda_bind.h
   ! fits new changed || { echo "FAILED: abidiff does not notice $change" >&2; exit 1; }
 done
 
@@ -50,7 +51,8 @@ if ! tag=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null); then
   exit 0
 fi
 git show "$tag:include/scda.h" >"$work/old.h"
-interface "$work/old.h" old
+git show "$tag:include/scda_bind.h" >"$work/old_bind.h"
+interface old "$work/old.h" "$work/old_bind.h"
 number() { sed -n 's/^set(SCDA_SOVERSION \([0-9]*\))/\1/p'; }
 if [ "$(git show "$tag:CMakeLists.txt" | number)" != "$(number <CMakeLists.txt)" ]; then
   echo "abi: $count functions; the soname is another one than that of $tag"

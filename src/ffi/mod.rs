@@ -19,6 +19,7 @@ mod arguments;
 mod background;
 #[cfg(feature = "mpi")]
 mod begun;
+mod bind;
 mod boxes;
 mod context;
 mod dataset;
@@ -46,6 +47,7 @@ mod write_datasets;
 
 pub use append::*;
 pub use background::*;
+pub use bind::*;
 pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
 pub use context::{scda_fcontext, scda_fcontext_t};
 pub use dataset::*;

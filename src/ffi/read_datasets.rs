@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, each, scda_box_t};
-use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
-use super::dataset::{InMemory, array, scda_dataset_t, without_pointers};
+use super::context::{Context, on_reader, scda_fcontext_t, with};
+use super::dataset::{InMemory, array, scda_dataset_t};
 use super::given::Given;
 use super::memory::{put, put_user_string};
 use super::versioned;
@@ -274,41 +274,6 @@ pub unsafe extern "C" fn scda_fread_datasets(
         reader.read(|state| state.read_datasets(all))
     };
     on_reader(f, err, body)
-}
-
-/// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
-/// caller's memory is large enough.
-///
-/// Not collective. After an error `f` stays open.
-///
-/// @param [in] f       The file, open for reading.
-/// @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
-/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
-///                     not written if there is none. Must not be NULL.
-/// @param [out] err    The error code.
-/// @return             0, or -1 on error.
-/// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fcurrent_dataset(
-    f: *mut scda_fcontext_t,
-    found: *mut c_int,
-    d: *mut scda_dataset_t,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> c_int {
-    let body = |context: &mut Context| {
-        let (reader, _) = context.reader_locally()?;
-        // SAFETY: C passes a `d` that is NULL or was initialised.
-        unsafe { versioned::size(d) }?;
-        let dataset = reader.current_dataset();
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(dataset.is_some())) };
-        if let Some(dataset) = dataset {
-            // SAFETY: not NULL, so C passes a `d` of which as much may be written as it says.
-            unsafe { versioned::write(d, without_pointers(dataset)) }?;
-        }
-        Ok(())
-    };
-    locally(f, err, body)
 }
 
 /// Tells whether the section whose header was just read begins the attributes of a group. If it does, this

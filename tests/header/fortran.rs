@@ -1,4 +1,4 @@
-//! What the Fortran module takes from the header: constants, structs, and the interfaces of the functions.
+//! What the Fortran module takes from the headers: constants, structs, and the interfaces of the functions.
 
 use std::fmt::Write as _;
 
@@ -136,7 +136,7 @@ fn functions(code: &str) -> String {
     let mut out = String::new();
     for statement in code.split(';') {
         let Some((before, arguments)) = statement.trim().split_once('(') else { continue };
-        let before = before.trim_start_matches("extern \"C\" {").trim();
+        let before = before.rsplit("extern \"C\" {").next().unwrap_or(before).trim();
         if !arguments.ends_with(')') || before.contains(['{', '}', '=']) || arguments.contains(['{', '(']) {
             continue;
         }
@@ -172,7 +172,7 @@ fn functions(code: &str) -> String {
 pub fn include(header: &str) -> String {
     let (code, constants) = code_and_constants(header);
     let mut out = String::from(
-        "! Generated from include/scda.h by tests/header: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0\n!\n\
+        "! Generated from include/scda.h and scda_bind.h by tests/header: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0\n!\n\
          ! Constants, structs and functions as C has them: scda.h says what they mean. What may be NULL is a c_ptr.\n",
     );
     let mut group = "";

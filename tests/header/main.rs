@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 20] = [
+/// The files in `src/ffi` that `scda.h` is made from, in its order.
+const SOURCES: [&str; 19] = [
     "errors",
     "params",
     "open",
@@ -29,19 +29,19 @@ const SOURCES: [&str; 20] = [
     "read_datasets",
     "texts",
     "streams",
-    "notes",
     "info",
     "context",
 ];
+
+/// Those that `scda_bind.h` is made from.
+const BINDING_SOURCES: [&str; 2] = ["bind", "notes"];
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
 }
 
 /// The header as cbindgen makes it from the sources.
-static HEADER: LazyLock<String> = LazyLock::new(generate);
-
-fn generate() -> String {
+static HEADER: LazyLock<String> = LazyLock::new(|| {
     let mut config = cbindgen::Config::from_file(Path::new(ROOT).join("cbindgen.toml")).unwrap();
     let version = [
         ("@MAJOR@", env!("CARGO_PKG_VERSION_MAJOR")),
@@ -51,17 +51,30 @@ fn generate() -> String {
     for (mark, number) in version {
         config.after_includes = config.after_includes.map(|text| text.replace(mark, number));
     }
+    // cbindgen puts what is inline behind the guard.
+    let text = generate(config, &SOURCES);
+    let guard = "#endif  /* SCDA_H */\n";
+    let (before, inline) = text.split_once(guard).unwrap();
+    format!("{before}{}\n{guard}", inline.trim_start())
+});
+
+/// That for bindings, likewise.
+static BINDINGS: LazyLock<String> = LazyLock::new(|| {
+    let path = Path::new(ROOT).join("cbindgen_bind.toml");
+    generate(cbindgen::Config::from_file(path).unwrap(), &BINDING_SOURCES)
+});
+
+/// Both.
+static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
+
+fn generate(config: cbindgen::Config, sources: &[&str]) -> String {
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in SOURCES {
+    for source in sources {
         builder = builder.with_src(Path::new(ROOT).join(format!("src/ffi/{source}.rs")));
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
-    // cbindgen puts what is inline behind the guard.
-    let text = String::from_utf8(text).unwrap();
-    let guard = "#endif  /* SCDA_H */\n";
-    let (before, inline) = text.split_once(guard).unwrap();
-    format!("{before}{}\n{guard}", inline.trim_start())
+    String::from_utf8(text).unwrap()
 }
 
 /// Compares a committed file with what it should be, or writes it.
@@ -73,14 +86,16 @@ fn compare(path: &str, generated: &str) {
 }
 
 #[test]
-fn the_header_is_that_of_the_sources() {
+fn the_headers_are_those_of_the_sources() {
     compare("include/scda.h", &HEADER);
+    compare("include/scda_bind.h", &BINDINGS);
 }
 
 #[test]
 fn the_manual_pages_are_those_of_the_header() {
     let folder = Path::new(ROOT).join("docs/man");
     let mut pages = manual::pages(&HEADER);
+    pages.extend(manual::inline_pages("scda_bind.h", &BINDINGS));
     assert_eq!(pages.len(), declared().len() + 4);
     pages.extend(manual::forest_pages(&read("include/scda_forest.h"), &read("include/scda_p4est.h")));
     for header in ["scda_patches.h", "scda_particles.h"] {
@@ -108,7 +123,7 @@ fn the_manual_pages_are_those_of_the_header() {
 
 #[test]
 fn what_the_fortran_module_includes_is_that_of_the_header() {
-    let generated = fortran::include(&HEADER);
+    let generated = fortran::include(&ALL);
     compare("include/scda_c.inc", &generated);
     for name in exported() {
         let is_bound = generated.contains(&format!("bind(C, name=\"{name}\")"));
@@ -117,9 +132,9 @@ fn what_the_fortran_module_includes_is_that_of_the_header() {
     }
 }
 
-/// The names of all functions that the header declares.
+/// The names of all functions that the headers declare.
 fn declared() -> BTreeSet<String> {
-    let code: String = HEADER.lines().filter(|line| !line.trim_start().starts_with(['*', '/'])).collect();
+    let code: String = ALL.lines().filter(|line| !line.trim_start().starts_with(['*', '/'])).collect();
     let mut names = BTreeSet::new();
     for part in code.split('(') {
         let name = part.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
@@ -220,7 +235,8 @@ fn guarded(sources: &[String], calls: &[&str]) -> usize {
 
 #[test]
 fn every_function_of_c_is_one_guarded_body() {
-    let sources = SOURCES.map(|name| format!("src/ffi/{name}.rs"));
+    let sources = SOURCES.iter().chain(&BINDING_SOURCES);
+    let sources: Vec<String> = sources.map(|name| format!("src/ffi/{name}.rs")).collect();
     let calls = [
         "guard(",
         "with(f, err, body)",
@@ -248,7 +264,7 @@ fn every_function_of_c_is_one_guarded_body() {
 
 #[test]
 fn every_function_is_documented_and_says_whether_it_is_collective() {
-    let header = &*HEADER;
+    let header = &*ALL;
     for name in declared() {
         let end = header.find(&format!("{name}(")).unwrap();
         let start = header[..end].rfind("/**").unwrap();
@@ -258,11 +274,11 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
     }
 }
 
-/// Compiles a file that only includes the header.
+/// Compiles a file that only includes the headers.
 fn compile(compiler: &str, flags: &[&str], language: &str) {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("alone");
-    std::fs::write(&source, "#include <scda.h>\nint scda_alone;\n").unwrap();
+    std::fs::write(&source, "#include <scda_bind.h>\n#include <scda.h>\nint scda_alone;\n").unwrap();
     let output = Command::new(compiler)
         .args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"])
         .args(flags)

@@ -1,0 +1,113 @@
+/* Generated from src/ffi by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file scda_bind.h
+ * What bindings of other languages call, and headers for C that build on scda.h.
+ *
+ * What scda.h says under "Parameters" holds here, too.
+ */
+
+
+#ifndef SCDA_BIND_H
+#define SCDA_BIND_H
+
+#include <scda.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Opens a file with the handles of MPI's Fortran interface, as languages have them that know a
+ * communicator by its number.
+ *
+ * Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
+ *
+ * @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
+ *                           is `SCDA_COMM_SELF`, also in the build without MPI.
+ * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
+ *                           those of `params`.
+ * @param [in] filename      The path of the file.
+ * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
+ *                           `scda_fopen_append`.
+ * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+ * @param [in,out] len       Its length: input for "w", output for "r" and "a".
+ * @param [in] params        The parameters. NULL: the defaults.
+ * @param [out] rank         This rank in `comm`. May be NULL.
+ * @param [out] size         The number of ranks of `comm`. May be NULL.
+ * @param [out] err          The error code.
+ * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
+ * Errors: those of `scda_fopen`.
+ */
+scda_fcontext_t *scda_fopen_f(int comm,
+                              const int *info,
+                              const char *filename,
+                              const char *mode,
+                              char *userstr,
+                              size_t *len,
+                              const scda_params_t *params,
+                              int *rank,
+                              int *size,
+                              int *err);
+
+/**
+ * Makes all ranks fail with an error that the caller has found on this rank.
+ *
+ * A binding can check more than C, such as the length of an array. On the rank that has the error it
+ * calls this function, and then the function that it was about to call, with NULL instead of the wrong
+ * argument. All ranks then get the error, with this message, as they get any error that only one rank
+ * can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
+ * several errors the first counts.
+ *
+ * Not collective.
+ *
+ * @param [in] f     The file, open for writing or reading.
+ * @param [in] why   The message, a C string: what was found, and what was expected.
+ * @param [out] err  The error code: 0 if the file is open.
+ * @return           `f`, or NULL if it is not an open file.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+ */
+scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
+                              const char *why,
+                              int *err);
+
+/**
+ * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
+ * is large enough.
+ *
+ * Not collective. After an error `f` stays open.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
+ * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
+ *                     not written if there is none. Must not be NULL.
+ * @param [out] err    The error code.
+ * @return             0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
+ */
+int scda_fcurrent_dataset(scda_fcontext_t *f,
+                          int *found,
+                          scda_dataset_t *d,
+                          int *err);
+
+/**
+ * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
+ * where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
+ * file that was opened by `scda_fopen_append`: its path, a C string.
+ *
+ * Not collective.
+ *
+ * @param [in] f      The file, open for writing or reading.
+ * @param [in] key    Which note: a C string.
+ * @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
+ * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
+ *                    note is not there and `bytes` is 0, or there is no memory.
+ */
+void *scda_fnote(const scda_fcontext_t *f,
+                 const char *key,
+                 size_t bytes);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SCDA_BIND_H */

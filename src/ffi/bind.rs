@@ -1,0 +1,135 @@
+//! What only bindings of other languages and headers of C call: `include/scda_bind.h`.
+
+use super::arguments::Arguments;
+use super::context::{Context, locally, scda_fcontext_t, with};
+use super::dataset::{scda_dataset_t, without_pointers};
+use super::guard;
+use super::memory::{c_string, put};
+use super::mpi_types::{comm_of_fortran, hints_of_fortran};
+use super::open::{hand_out, open_in_mode};
+use super::params::{read_params, scda_params_t};
+use super::versioned;
+use crate::error::Error;
+use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Opens a file with the handles of MPI's Fortran interface, as languages have them that know a
+/// communicator by its number.
+///
+/// Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
+///
+/// @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
+///                           is `SCDA_COMM_SELF`, also in the build without MPI.
+/// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
+///                           those of `params`.
+/// @param [in] filename      The path of the file.
+/// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
+///                           `scda_fopen_append`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
+/// @param [in] params        The parameters. NULL: the defaults.
+/// @param [out] rank         This rank in `comm`. May be NULL.
+/// @param [out] size         The number of ranks of `comm`. May be NULL.
+/// @param [out] err          The error code.
+/// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
+/// Errors: those of `scda_fopen`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_f(
+    comm: c_int,
+    info: *const c_int,
+    filename: *const c_char,
+    mode: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const scda_params_t,
+    rank: *mut c_int,
+    size: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        // SAFETY: C passes `params` that are NULL or may be read.
+        let mut chosen = unsafe { read_params(params) };
+        // SAFETY: C passes an `info` that is NULL or may be read.
+        if let (Ok(chosen), Some(info)) = (&mut chosen, unsafe { info.as_ref() }) {
+            // SAFETY: C passes valid hints of Fortran.
+            unsafe { hints_of_fortran(*info, chosen) };
+        }
+        // SAFETY: C passes a valid communicator of Fortran.
+        let comm = unsafe { comm_of_fortran(comm) };
+        // SAFETY: C passes the arguments that `scda_fopen` documents.
+        let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
+        let (ranks, this) = context.ranks();
+        // SAFETY: C passes a `rank` that is NULL or may be written. MPI gives both numbers as int.
+        unsafe { put(rank, c_int::try_from(this).unwrap_or(c_int::MAX)) };
+        // SAFETY: C passes a `size` that is NULL or may be written.
+        unsafe { put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
+        hand_out(context)
+    };
+    guard(err, null_mut(), body)
+}
+
+/// Makes all ranks fail with an error that the caller has found on this rank.
+///
+/// A binding can check more than C, such as the length of an array. On the rank that has the error it
+/// calls this function, and then the function that it was about to call, with NULL instead of the wrong
+/// argument. All ranks then get the error, with this message, as they get any error that only one rank
+/// can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
+/// several errors the first counts.
+///
+/// Not collective.
+///
+/// @param [in] f     The file, open for writing or reading.
+/// @param [in] why   The message, a C string: what was found, and what was expected.
+/// @param [out] err  The error code: 0 if the file is open.
+/// @return           `f`, or NULL if it is not an open file.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_frefuse(
+    f: *mut scda_fcontext_t,
+    why: *const c_char,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        // SAFETY: C passes a `why` that is NULL or a C string.
+        let why = unsafe { c_string(why, "why") };
+        context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
+        Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
+/// is large enough.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
+/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
+///                     not written if there is none. Must not be NULL.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcurrent_dataset(
+    f: *mut scda_fcontext_t,
+    found: *mut c_int,
+    d: *mut scda_dataset_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let (reader, _) = context.reader_locally()?;
+        // SAFETY: C passes a `d` that is NULL or was initialised.
+        unsafe { versioned::size(d) }?;
+        let dataset = reader.current_dataset();
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(dataset.is_some())) };
+        if let Some(dataset) = dataset {
+            // SAFETY: not NULL, so C passes a `d` of which as much may be written as it says.
+            unsafe { versioned::write(d, without_pointers(dataset)) }?;
+        }
+        Ok(())
+    };
+    locally(f, err, body)
+}
