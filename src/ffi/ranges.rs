@@ -48,7 +48,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
         // SAFETY: not NULL, so C passes room for so many bytes.
         let data = (!dbytes.is_null()).then(|| unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") });
         let part = range(first, bytes).and_then(|range| Ok((range, data.transpose()?)));
-        reader.read(|state| state.read_block_range(part))
+        reader.read(|state| state.sections().read_block_range(part))
     };
     on_reader(f, err, body)
 }
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn scda_fread_array_range(
         unsafe {
             with_sink(dbytes, sizes, indirect != 0, |data| {
                 let part = range(first, count).and_then(|range| Ok((range, data?)));
-                reader.read(|state| state.read_array_range(E, part))
+                reader.read(|state| state.sections().read_array_range(E, part))
             })
         }
     };
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each of these elements.
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") });
         let part = range(first, count).and_then(|range| Ok((range, sizes.transpose()?)));
-        reader.read(|state| state.read_varray_sizes_range(part))
+        reader.read(|state| state.sections().read_varray_sizes_range(part))
     };
     on_reader(f, err, body)
 }
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn scda_fread_varray_range(
         unsafe {
             with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
                 let part = range(first, count).and_then(|range| Ok((range, data?)));
-                reader.read(|state| state.read_varray_range(each, part))
+                reader.read(|state| state.sections().read_varray_range(each, part))
             })
         }
     };

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
         let wanted = is_root && !dbytes.is_null();
         // SAFETY: not NULL, so C passes room for `E` bytes on the root.
         let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
-        reader.read(|state| state.read_block(E, root, data))
+        reader.read(|state| state.sections().read_block(E, root, data))
     };
     on_reader(f, err, body)
 }
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn scda_fread_array_data(
         // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
         unsafe {
             with_sink(dbytes, Ok(sizes), indirect != 0, |data| {
-                reader.read(|state| state.read_array(counts, E, data))
+                reader.read(|state| state.sections().read_array(counts, E, data))
             })
         }
     };
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
         let (counts, count) = unsafe { reader.counts(Nq) }?;
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each element of this rank.
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
-        reader.read(|state| state.read_varray_sizes(counts, sizes))
+        reader.read(|state| state.sections().read_varray_sizes(counts, sizes))
     };
     on_reader(f, err, body)
 }
@@ -235,7 +235,9 @@ pub unsafe extern "C" fn scda_fread_varray_data(
         // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
         unsafe {
             with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read(|state| state.read_varray(counts, sums, data.map(|data| (Some(each), data))))
+                reader.read(|state| {
+                    state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data)))
+                })
             })
         }
     };

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn scda_fread_dataset_header(
         let (reader, given) = context.reader_and_given()?;
         // SAFETY: C passes a `d` that is NULL or was initialised.
         let d = unsafe { receiver(reader, d) };
-        reader.read(|state| Ok(state.require_header()?))?;
+        reader.read(|state| Ok(state.sections().require_header()?))?;
         let dataset = reader.dataset()?;
         // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
         unsafe { give(given, dataset.as_ref(), found, d) }
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn scda_fread_dataset(
                 unsafe { flat.room() }
             });
             match mine {
-                Ok((regions, data)) => state.read_dataset(Ok((&regions, DataMut::Packed(data)))),
-                Err(error) => state.read_dataset(Err(error)),
+                Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, DataMut::Packed(data)))),
+                Err(error) => state.datasets().read_dataset(Err(error)),
             }
         })
     };
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn scda_fread_datasets(
                     unsafe { boxes.room() }
                 });
                 match mine {
-                    Ok((regions, data)) => state.read_dataset(Ok((&regions, data))),
-                    Err(error) => state.read_dataset(Err(error)),
+                    Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, data))),
+                    Err(error) => state.datasets().read_dataset(Err(error)),
                 }
             });
         }
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
                 Wanted { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
             });
         let all = all.collect();
-        reader.read(|state| state.read_datasets(all))
+        reader.read(|state| state.datasets().read_datasets(all))
     };
     on_reader(f, err, body)
 }
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn scda_fread_group(
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        reader.read(|state| Ok(state.require_header()?))?;
+        reader.read(|state| Ok(state.sections().require_header()?))?;
         let group = reader.group()?;
         // SAFETY: C passes a `found` that is NULL or may be written.
         unsafe { put(found, c_int::from(group.is_some())) };

@@ -237,7 +237,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
         let (counts, count) = unsafe { reader.counts(Nq) }?;
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each stream of this rank.
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
-        reader.read(|open| open.read_streams_sizes(streams, counts, sizes))
+        reader.read(|open| open.streams().read_streams_sizes(streams, counts, sizes))
     };
     with(f, err, body)
 }
@@ -278,7 +278,8 @@ pub unsafe extern "C" fn scda_fread_streams_data(
         // SAFETY: C passes room for this rank's streams, or pointers to it, or NULL.
         unsafe {
             with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read(|open| open.read_streams(streams, counts, data.map(|data| (each, data))))
+                reader
+                    .read(|open| open.streams().read_streams(streams, counts, data.map(|data| (each, data))))
             })
         }
     };

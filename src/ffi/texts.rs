@@ -121,14 +121,14 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
             });
             match mine {
                 Ok((regions, lengths)) => {
-                    let texts = state.read_texts(Ok(&regions))?;
+                    let texts = state.datasets().read_texts(Ok(&regions))?;
                     lengths
                         .iter_mut()
                         .zip(texts.iter())
                         .for_each(|(length, item)| *length = item.len() as u64);
                     Ok(texts)
                 }
-                Err(error) => state.read_texts(Err(error)),
+                Err(error) => state.datasets().read_texts(Err(error)),
             }
         })?;
         given.texts = Some(texts);

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
         // SAFETY: not NULL, so C passes an array with room for 32 bytes on the root.
         let data = wanted.then(|| unsafe { one_mut(data, INLINE_BYTES as u64, "data") }).transpose();
         let data = data.map(|data| data.and_then(<[u8]>::first_chunk_mut));
-        reader.read(|state| state.read_inline(root, data))
+        reader.read(|state| state.sections().read_inline(root, data))
     };
     on_reader(fc, errcode, body)
 }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
         let wanted = is_root && !block_data.is_null();
         // SAFETY: not NULL, so C passes an array with room for the block on the root.
         let data = wanted.then(|| unsafe { one_mut(block_data, size, "block_data") }).transpose();
-        reader.read(|state| state.read_block(size, root, data))
+        reader.read(|state| state.sections().read_block(size, root, data))
     };
     on_reader(fc, errcode, body)
 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
         // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
         unsafe {
             with_sink(array_data, count.map(|count| Sizes::Fixed { count, size }), indirect != 0, |data| {
-                reader.read(|state| state.read_array(counts, size, data))
+                reader.read(|state| state.sections().read_array(counts, size, data))
             })
         }
     };
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
             // SAFETY: not NULL, so C passes an array with room for one size for each element of this rank.
             wanted.then(|| unsafe { numbers_mut(elem_sizes, counts[rank], "elem_sizes") }).transpose()
         });
-        reader.read(|state| state.read_varray_sizes(counts, sizes)).map_err(range_is_format)
+        reader.read(|state| state.sections().read_varray_sizes(counts, sizes)).map_err(range_is_format)
     };
     on_reader(fc, errcode, body)
 }
@@ -204,7 +204,9 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
         // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
         unsafe {
             with_sink(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read(|state| state.read_varray(counts, sums, data.map(|data| (Some(each), data))))
+                reader.read(|state| {
+                    state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data)))
+                })
             })
         }
     };

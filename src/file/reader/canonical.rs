@@ -1,7 +1,7 @@
 //! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
 
-use super::elements::BATCH_BYTES;
-use super::{Current, Expect, ReaderState, Section};
+use super::Section;
+use super::sections::{BATCH_BYTES, Current, Sections, exceeds_63_bits};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Batch, Sizes, batches};
@@ -31,29 +31,39 @@ fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<
     Err(Error::new(ErrorKind::Format, message).at(offset + at as u64))
 }
 
-impl ReaderState {
-    pub(super) fn check_canonical(&mut self, header: &FileHeader, style: LineBreak) -> Result<(), Failure> {
-        self.team.note_call(Function::CheckCanonical);
-        self.check_alone("canonical bytes")?;
-        let current = match self.expect {
-            Expect::Data(current) | Expect::VarraySizes(current) | Expect::VarrayData(current, _) => current,
-            Expect::Header if self.position == FILE_HEADER_BYTES as u64 => {
-                let expected = file_header(&header.vendor, &header.user, style);
-                return Ok(self.compare("file header", 0, &expected)?);
-            }
-            Expect::Header | Expect::CutData(_) => {
-                return Err(self.out_of_order("the paddings of a section").into());
-            }
+/// Compares the current section with what this library writes.
+pub(super) struct Canonical<'a> {
+    sections: &'a mut Sections,
+    style: LineBreak,
+}
+
+impl<'a> Canonical<'a> {
+    pub fn new(sections: &'a mut Sections, style: LineBreak) -> Self {
+        Self { sections, style }
+    }
+}
+
+impl Canonical<'_> {
+    /// See [`Reader::check_canonical`](super::Reader::check_canonical).
+    pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
+        self.sections.team().note_call(Function::CheckCanonical);
+        self.sections.check_alone("canonical bytes")?;
+        if self.sections.expects_header() && self.sections.position() == FILE_HEADER_BYTES as u64 {
+            let expected = file_header(&header.vendor, &header.user, self.style);
+            return Ok(self.compare("file header", 0, &expected)?);
+        }
+        let Some(current) = self.sections.whole_current() else {
+            return Err(self.sections.out_of_order("the paddings of a section").into());
         };
         if current.decoded {
-            self.check_first_of_pair(&current, style)?;
+            self.check_first_of_pair(&current)?;
         }
-        Ok(self.check_section(&current, style)?)
+        Ok(self.check_section(&current)?)
     }
 
     fn compare(&mut self, what: &str, offset: u64, expected: &[u8]) -> Result<()> {
         let mut found = vec![0; expected.len()];
-        self.read_own(offset, &mut found)?;
+        self.sections.read_own(offset, &mut found)?;
         difference(what, &found, expected, offset)
     }
 
@@ -63,27 +73,26 @@ impl ReaderState {
         section_type: SectionType,
         user: &UserString,
         counts: &[(u8, u64)],
-        style: LineBreak,
     ) -> Result<()> {
         let mut expected = vec![0; SECTION_HEADER_BYTES];
-        put_section_header(&mut expected, section_type, user, style);
-        counts
-            .iter()
-            .for_each(|&(letter, value)| CountFormat::new(letter, style).append(&[value], &mut expected));
+        put_section_header(&mut expected, section_type, user, self.style);
+        counts.iter().for_each(|&(letter, value)| {
+            CountFormat::new(letter, self.style).append(&[value], &mut expected)
+        });
         self.compare("section header", start, &expected)
     }
 
     /// The padding of a section whose data are known to be in the file.
-    fn compare_padding(&mut self, layout: Layout, style: LineBreak) -> Result<()> {
+    fn compare_padding(&mut self, layout: Layout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
-            self.read_own(layout.padding() - 1, &mut last)?;
+            self.sections.read_own(layout.padding() - 1, &mut last)?;
             Some(last[0])
         } else {
             None
         };
         let mut expected = [0; MAX_DATA_PADDING];
-        let expected = data_padding(&mut expected, layout.data_bytes, last, style);
+        let expected = data_padding(&mut expected, layout.data_bytes, last, self.style);
         self.compare("padding", layout.padding(), expected)
     }
 
@@ -93,10 +102,9 @@ impl ReaderState {
         current: &Current,
         mut offset: u64,
         letter: u8,
-        style: LineBreak,
         mut each: impl FnMut(&mut Self, &[u64]) -> Result<()>,
     ) -> Result<()> {
-        let format = CountFormat::new(letter, style);
+        let format = CountFormat::new(letter, self.style);
         let _temporary = memory::temporary();
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         // No more than a step at a time.
@@ -107,7 +115,7 @@ impl ReaderState {
         while left > 0 {
             let step = left.min(ENTRIES);
             resize(&mut found, step * COUNT_BYTES as u64)?;
-            self.read_own(offset, &mut found)?;
+            self.sections.read_own(offset, &mut found)?;
             sizes.clear();
             parse_counts(&found, letter, offset, |_, size| {
                 sizes.push(size);
@@ -124,8 +132,8 @@ impl ReaderState {
         Ok(())
     }
 
-    fn check_first_of_pair(&mut self, current: &Current, style: LineBreak) -> Result<()> {
-        let start = self.position;
+    fn check_first_of_pair(&mut self, current: &Current) -> Result<()> {
+        let start = self.sections.position();
         let (count, size) = (current.count, current.size);
         let convention = match current.section_type {
             SectionType::Block => BLOCK_CONVENTION,
@@ -133,21 +141,21 @@ impl ReaderState {
             SectionType::Inline | SectionType::Array => ARRAY_CONVENTION,
         };
         let user = UserString::new(convention)?;
-        let Some(entries) = current.size_entries else {
+        let Some(entries) = current.first_entries() else {
             // The data of the inline section are an entry.
-            return self.compare_header(start, SectionType::Inline, &user, &[(b'U', size)], style);
+            return self.compare_header(start, SectionType::Inline, &user, &[(b'U', size)]);
         };
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
-        self.compare_header(start, SectionType::Array, &user, &counts, style)?;
-        self.compare_entries(current, entries, b'U', style, |_, _| Ok(()))?;
+        self.compare_header(start, SectionType::Array, &user, &counts)?;
+        self.compare_entries(current, entries, b'U', |_, _| Ok(()))?;
         let layout = Layout::array(start, count, COUNT_BYTES as u64);
-        self.compare_padding(layout.ok_or_else(|| super::header::exceeds_63_bits(&[count]))?, style)
+        self.compare_padding(layout.ok_or_else(|| exceeds_63_bits(&[count]))?)
     }
 
     /// The section itself, or the second one of a pair, which has compressed data.
-    fn check_section(&mut self, current: &Current, style: LineBreak) -> Result<()> {
-        let Some(Section { user, .. }) = self.header else {
-            return Err(self.out_of_order("the paddings of a section"));
+    fn check_section(&mut self, current: &Current) -> Result<()> {
+        let Some(&Section { user, .. }) = self.sections.header() else {
+            return Err(self.sections.out_of_order("the paddings of a section"));
         };
         let Current { layout, decoded, count, size, .. } = *current;
         // What an array is compressed to is a varray.
@@ -161,45 +169,45 @@ impl ReaderState {
             SectionType::Array => &[(b'N', count), (b'E', size)],
             SectionType::Varray => &[(b'N', count)],
         };
-        self.compare_header(layout.start, section_type, &user, counts, style)?;
+        self.compare_header(layout.start, section_type, &user, counts)?;
         match section_type {
             // There is no padding.
             SectionType::Inline => return Ok(()),
-            SectionType::Block if decoded => self.check_text(layout.data, layout.data_bytes, style)?,
+            SectionType::Block if decoded => self.check_text(layout.data, layout.data_bytes)?,
             SectionType::Block | SectionType::Array => {}
             SectionType::Varray => {
                 let (mut at, mut total) = (layout.data, 0);
-                self.compare_entries(current, layout.entries, b'E', style, |state, sizes| {
+                self.compare_entries(current, layout.entries, b'E', |this, sizes| {
                     let bytes = Sizes::Each(sizes).total()?;
-                    total =
-                        sum(total, bytes).ok_or_else(|| super::header::exceeds_63_bits(&[total, bytes]))?;
-                    state.varray_layout(current, total)?;
+                    total = sum(total, bytes).ok_or_else(|| exceeds_63_bits(&[total, bytes]))?;
+                    this.sections.varray_layout(current, total)?;
                     if decoded {
-                        state.check_texts(at, sizes, style)?;
+                        this.check_texts(at, sizes)?;
                     }
                     at += bytes;
                     Ok(())
                 })?;
-                return self.compare_padding(self.varray_layout(current, total)?, style);
+                let layout = self.sections.varray_layout(current, total)?;
+                return self.compare_padding(layout);
             }
         }
-        self.compare_padding(layout, style)
+        self.compare_padding(layout)
     }
 
     /// The compressed elements that lie one after the other from `offset`.
-    fn check_texts(&mut self, offset: u64, sizes: &[u64], style: LineBreak) -> Result<()> {
+    fn check_texts(&mut self, offset: u64, sizes: &[u64]) -> Result<()> {
         let _temporary = memory::temporary();
         let (mut at, mut text) = (offset, Vec::new());
         for Batch { elements, bytes } in batches(Sizes::Each(sizes), 0..sizes.len(), BATCH_BYTES as u64) {
             if elements.len() == 1 {
-                self.check_text(at, bytes, style)?;
+                self.check_text(at, bytes)?;
             } else {
                 resize(&mut text, bytes)?;
-                self.read_own(at, &mut text)?;
+                self.sections.read_own(at, &mut text)?;
                 let (mut rest, mut at) = (text.as_slice(), at);
                 for &size in &sizes[elements] {
                     let (element, others) = rest.split_at(to_usize(size));
-                    compare_breaks(element, at, style)?;
+                    compare_breaks(element, at, self.style)?;
                     rest = others;
                     at += size;
                 }
@@ -210,15 +218,15 @@ impl ReaderState {
     }
 
     /// One compressed element.
-    fn check_text(&mut self, offset: u64, length: u64, style: LineBreak) -> Result<()> {
+    fn check_text(&mut self, offset: u64, length: u64) -> Result<()> {
         let _temporary = memory::temporary();
         let mut text = Vec::new();
         let mut done = 0;
         while done < length {
             let step = (length - done).min(TEXT_BYTES);
             resize(&mut text, step)?;
-            self.read_own(offset + done, &mut text)?;
-            compare_breaks(&text, offset + done, style)?;
+            self.sections.read_own(offset + done, &mut text)?;
+            compare_breaks(&text, offset + done, self.style)?;
             done += step;
         }
         Ok(())

@@ -60,7 +60,7 @@ struct Next {
 
 /// Seals that follow one another, and whose names stand in one place: in a table of names, or the index of a single one.
 #[derive(Clone, Copy)]
-pub(in crate::file) struct Piece {
+pub(crate) struct Piece {
     /// The last of them, and its number from the last one of the file on.
     pub sealed: Sealed,
     pub from_end: usize,
@@ -91,7 +91,7 @@ struct Known {
 
 /// What a seal covers: the offset where that begins, and the number of sections before it.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub begin: u64,
     pub first: u64,
 }

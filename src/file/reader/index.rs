@@ -1,14 +1,14 @@
 //! Recognises the seals in a file that is read, and skips them.
 
-use super::{Current, ReaderState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
-use crate::file::team::Failure;
+use crate::file::params::Params;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::{SectionType, parse_file_header};
 use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
+use crate::format::layout::Layout;
 use crate::format::names::{NAME_BYTES, NAMES, Table};
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::memory::resize;
@@ -77,6 +77,34 @@ impl Sealed {
     #[must_use]
     pub fn begin(&self) -> u64 {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
+    }
+
+    /// The seal of which a section of this type and user string is a part.
+    pub(super) fn around(
+        file: &mut dyn ParallelFile,
+        size: u64,
+        (section_type, user): (SectionType, &[u8]),
+        layout: Layout,
+    ) -> Result<Option<Self>> {
+        let Layout { start, end, .. } = layout;
+        let offset = match section_type {
+            SectionType::Block => Some(start),
+            _ if user == INDEX => Some(end),
+            _ => {
+                let near = Near::default();
+                let mut bytes = Bytes { file: &mut *file, size, near: &near };
+                let names = if user == ANCHORS { bytes.table_at(end, NAMES, NAME_BYTES)? } else { None };
+                let index = names.map_or(Some(end), |names| table_end(end, names, NAME_BYTES));
+                let rows = index.map(|index| bytes.table_at(index, INDEX, ROW_BYTES)).transpose()?.flatten();
+                index.zip(rows).and_then(|(index, rows)| table_end(index, rows, ROW_BYTES))
+            }
+        };
+        let Some(offset) = offset else { return Ok(None) };
+        let sealed = Sealed::at(file, size, offset)?;
+        Ok(sealed.filter(|sealed| {
+            let Sealed { seal, start: first, names, .. } = *sealed;
+            [first, names, seal.index, offset].contains(&start)
+        }))
     }
 }
 
@@ -194,17 +222,40 @@ pub(super) fn begins_seal(line: &[u8]) -> bool {
     line.strip_prefix(b"B ").is_some_and(|user| user.starts_with(SEAL))
 }
 
-/// Where a file ends for a reader. With `to_seal`, one that was created to be sealed ends behind its last seal, and before the first one
-/// behind its header.
-pub(super) fn ends(file: &mut dyn ParallelFile, size: u64, to_seal: bool) -> Result<Ends> {
-    let mut sections = end_of_sections(file, size)?;
-    let mut read = size;
-    if to_seal && sections == size && is_to_be_sealed(file, size)? {
-        check_end(file, size)?;
-        read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
-        sections = end_of_sections(file, read)?;
+/// How much of a file is read.
+#[derive(Clone, Copy)]
+pub(super) enum Extent {
+    /// All of it, the sections of seals too.
+    Raw,
+    /// All of it.
+    All,
+    /// Of one that was created to be sealed, what is before its last seal; before the first one, its header.
+    ToSeal,
+}
+
+impl Extent {
+    pub fn of(params: &Params) -> Self {
+        match params {
+            Params { raw: true, .. } => Self::Raw,
+            Params { to_seal: true, .. } => Self::ToSeal,
+            _ => Self::All,
+        }
     }
-    Ok(Ends { file: size, read, sections })
+
+    /// Where a file of this size ends.
+    pub fn ends(self, file: &mut dyn ParallelFile, size: u64) -> Result<Ends> {
+        if matches!(self, Self::Raw) {
+            return Ok(Ends::all(size));
+        }
+        let mut sections = end_of_sections(file, size)?;
+        let mut read = size;
+        if matches!(self, Self::ToSeal) && sections == size && is_to_be_sealed(file, size)? {
+            check_end(file, size)?;
+            read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
+            sections = end_of_sections(file, read)?;
+        }
+        Ok(Ends { file: size, read, sections })
+    }
 }
 
 /// An error if a seal ended the file, and is damaged: what it committed must not be taken for what a killed job has left.
@@ -271,46 +322,5 @@ pub(super) fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) 
         }
         SectionType::Block => user == SEAL,
         SectionType::Inline | SectionType::Varray => false,
-    }
-}
-
-impl ReaderState {
-    /// The end of the seal, if the section whose header was read is a part of one. Collective.
-    #[inline(always)]
-    pub(super) fn end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
-        let is_suspect = may_be_of_seal(section.section_type, user, section.size);
-        if !is_suspect || self.params.raw { Ok(None) } else { self.find_end_of_seal(user, section) }
-    }
-
-    #[cold]
-    fn find_end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
-        // A few bytes at several places, so one rank reads them.
-        let found = if self.team.rank() == 0 { self.seal_with(user, section) } else { Ok(None) };
-        let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
-        let [end] = self.team.share(0, end)?;
-        Ok((end > 0).then_some(end))
-    }
-
-    /// The seal of which this section is a part.
-    fn seal_with(&mut self, user: &[u8], section: &Current) -> Result<Option<Sealed>> {
-        let (file, size, start, end) = (&mut *self.file, self.size, section.layout.start, section.layout.end);
-        let offset = match section.section_type {
-            SectionType::Block => Some(start),
-            _ if user == INDEX => Some(end),
-            _ => {
-                let near = Near::default();
-                let mut bytes = Bytes { file: &mut *file, size, near: &near };
-                let names = if user == ANCHORS { bytes.table_at(end, NAMES, NAME_BYTES)? } else { None };
-                let index = names.map_or(Some(end), |names| table_end(end, names, NAME_BYTES));
-                let rows = index.map(|index| bytes.table_at(index, INDEX, ROW_BYTES)).transpose()?.flatten();
-                index.zip(rows).and_then(|(index, rows)| table_end(index, rows, ROW_BYTES))
-            }
-        };
-        let Some(offset) = offset else { return Ok(None) };
-        let sealed = Sealed::at(file, size, offset)?;
-        Ok(sealed.filter(|sealed| {
-            let Sealed { seal, start: first, names, .. } = *sealed;
-            [first, names, seal.index, offset].contains(&start)
-        }))
     }
 }

@@ -3,8 +3,8 @@
 
 use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_table, seal_rows};
 use super::index::{Sealed, may_be_of_seal};
-use super::tables::describe;
-use super::{Reader, ReaderState, Section};
+use super::sections::{Sections, describe, exceeds_63_bits};
+use super::{Reader, Section};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::team::Failure;
 use crate::format::header::SectionType;
@@ -37,9 +37,9 @@ impl Reader {
     #[doc(hidden)]
     pub fn seals(&mut self) -> Result<Seals> {
         self.session.operate(|state| {
-            state.check_alone("the list of seals")?;
-            let found = state.find_seals();
-            state.advance(FILE_HEADER_BYTES as u64);
+            state.sections().check_alone("the list of seals")?;
+            let found = state.inspector().find_seals();
+            state.sections().advance(FILE_HEADER_BYTES as u64);
             Ok(found?)
         })
     }
@@ -50,22 +50,22 @@ impl Reader {
     #[doc(hidden)]
     pub fn check_seal(&mut self, seals: &[Sealed]) -> Result<()> {
         self.session.operate(|state| {
-            seals.last().map_or(Ok(()), |sealed| state.check_tables(sealed))?;
-            Ok(state.check_names(seals)?)
+            seals.last().map_or(Ok(()), |sealed| state.inspector().check_tables(sealed))?;
+            Ok(state.inspector().check_names(seals)?)
         })
     }
 
     /// Compares the checksum of the index.
     #[doc(hidden)]
     pub fn check_index(&mut self, sealed: &Sealed) -> Result<()> {
-        self.session.operate(|state| Ok(compare_index(&mut *state.file, &sealed.seal)?))
+        self.session.operate(|state| Ok(compare_index(state.sections().file(), &sealed.seal)?))
     }
 
     /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
     /// index is to be compared before.
     #[doc(hidden)]
     pub fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
-        self.session.operate(|state| Ok(state.read_index_rows(sealed, first, begin, rows)?))
+        self.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
     }
 
     /// Compares a row with the header of its section, with the sizes of its elements, and with the anchors, of which so many
@@ -73,8 +73,8 @@ impl Reader {
     #[doc(hidden)]
     pub fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.session.operate(|state| {
-            let compared = state.compare_row(sealed, number, row, anchors);
-            state.advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            let compared = state.inspector().compare_row(sealed, number, row, anchors);
+            state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
             Ok(compared?)
         })
     }
@@ -84,8 +84,8 @@ impl Reader {
     #[doc(hidden)]
     pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<(Error, bool)> {
         self.session.operate(|state| {
-            let located = state.locate_difference(sealed, number, row, found);
-            state.advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            let located = state.inspector().locate_difference(sealed, number, row, found);
+            state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
             Ok(located?)
         })
     }
@@ -106,11 +106,29 @@ impl Section {
     }
 }
 
-impl ReaderState {
+/// Looks at the seals of a file.
+pub(super) struct Inspector<'a> {
+    sections: &'a mut Sections,
+}
+
+impl<'a> Inspector<'a> {
+    pub fn new(sections: &'a mut Sections) -> Self {
+        Self { sections }
+    }
+
+    pub(super) fn sections(&mut self) -> &mut Sections {
+        self.sections
+    }
+}
+
+impl Inspector<'_> {
     fn find_seals(&mut self) -> Result<Seals> {
         let mut seals = Seals { all: Vec::new(), fault: None };
-        let mut next = match self.is_sealed() {
-            true => Sealed::at(&mut *self.file, self.size, self.size - SEAL_BYTES as u64)?,
+        let mut next = match self.sections.is_sealed() {
+            true => {
+                let last = self.sections.ends().read - SEAL_BYTES as u64;
+                self.sections.seal_at(last)?
+            }
             false => self.find_last_seal()?,
         };
         while let Some(sealed) = next {
@@ -120,7 +138,7 @@ impl ReaderState {
             if previous == 0 {
                 break;
             }
-            next = Sealed::at(&mut *self.file, self.size, previous)?;
+            next = self.sections.seal_at(previous)?;
             if next.is_none() {
                 let words = format!("a seal, as the one at byte {namer} says");
                 seals.fault = Some(differs("seal", "none", &words, previous));
@@ -132,38 +150,27 @@ impl ReaderState {
 
     /// The last seal, by walking, or searching where damage ends the walk.
     pub(super) fn find_last_seal(&mut self) -> Result<Option<Sealed>> {
-        let raw = std::mem::replace(&mut self.params.raw, true);
-        self.advance(FILE_HEADER_BYTES as u64);
+        self.sections.advance(FILE_HEADER_BYTES as u64);
         let mut last = None;
-        let walked = self.walk_seals(&mut last).map_err(|failure| self.team.settle(failure));
-        self.params.raw = raw;
+        let walked = self.sections.with_seals(|sections| {
+            walk_seals(sections, &mut last).map_err(|failure| sections.team().settle(failure))
+        });
         match walked {
-            Err(error) if error.kind().is_of_file() => Ok(self.search_last_seal(self.position)?.or(last)),
+            Err(error) if error.kind().is_of_file() => {
+                Ok(self.search_last_seal(self.sections.position())?.or(last))
+            }
             Err(error) => Err(error),
             Ok(()) => Ok(last),
         }
-    }
-
-    fn walk_seals(&mut self, last: &mut Option<Sealed>) -> Result<(), Failure> {
-        while self.look_at_section(false)? {
-            let Some(section) = self.header else { break };
-            self.skip()?;
-            if section.section_type == SectionType::Block && *section.user == *SEAL {
-                let found = Sealed::at(&mut *self.file, self.size, section.offset)?;
-                let previous = last.map_or(0, |last: Sealed| last.seal.offset());
-                *last = found.filter(|found| found.seal.previous == previous).or(*last);
-            }
-        }
-        Ok(())
     }
 
     /// The last seal from `start` on that leads back to a first one.
     pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<Sealed>> {
         let begins_seal = [b"B ", SEAL, b" "].concat();
         let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
-        while at < self.size {
-            resize(&mut bytes, (self.size - at).min(SEARCH_BYTES))?;
-            self.file.read_at(at, &mut bytes)?;
+        while at < self.sections.ends().read {
+            resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
+            self.sections.file().read_at(at, &mut bytes)?;
             for (place, line) in bytes.chunks(COUNT_BYTES).enumerate() {
                 if line.starts_with(&begins_seal) {
                     last = self.whole_chain(at + (place * COUNT_BYTES) as u64)?.or(last);
@@ -176,21 +183,21 @@ impl ReaderState {
 
     /// The seal at this offset, if there is one, and all those before it.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<Sealed>> {
-        let found = Sealed::at(&mut *self.file, self.size, offset)?;
+        let found = self.sections.seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
             match sealed.seal.previous {
                 0 => return Ok(found),
-                previous => next = Sealed::at(&mut *self.file, self.size, previous)?,
+                previous => next = self.sections.seal_at(previous)?,
             }
         }
         Ok(None)
     }
 
     fn check_tables(&mut self, sealed: &Sealed) -> Result<()> {
-        compare_index(&mut *self.file, &sealed.seal)?;
-        compare_anchors(&mut *self.file, sealed)?;
-        compare_tail("names", &mut *self.file, sealed.names, sealed.seal.index)?;
+        compare_index(self.sections.file(), &sealed.seal)?;
+        compare_anchors(self.sections.file(), sealed)?;
+        compare_tail("names", self.sections.file(), sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
@@ -198,7 +205,8 @@ impl ReaderState {
             for row in &rows {
                 anchors = anchors.saturating_add(row.anchors());
                 let next = (row.sorted < sealed.seal.rows()).then_some(row.sorted);
-                let next = next.map(|next| Ok::<_, Error>((next, self.row(sealed, next)?))).transpose()?;
+                let next =
+                    next.map(|next| Ok::<_, Error>((next, self.sections.row(sealed, next)?))).transpose()?;
                 let is_sorted = next.is_some_and(|(number, row)| {
                     last.is_none_or(|(before, last)| {
                         last.compare_names(&row).then(before.cmp(&number)).is_lt()
@@ -230,7 +238,7 @@ impl ReaderState {
     fn check_names(&mut self, seals: &[Sealed]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
         let damaged = |error: Error| error.with_kind(ErrorKind::Checksum);
-        let table = read_table(&mut *self.file, sealed).map_err(damaged)?;
+        let table = read_table(self.sections.file(), sealed).map_err(damaged)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
         if seals[0].seal.previous > 0 {
             return Ok(()); // Not all of them are known.
@@ -251,7 +259,7 @@ impl ReaderState {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, table.bytes())?;
-        self.file.read_at(table.rows, &mut bytes)?;
+        self.sections.file().read_at(table.rows, &mut bytes)?;
         let (rows, names) = bytes.split_at(to_usize(table.end.seals) * NAME_BYTES);
         let rows = seal_rows(rows, table.rows)?.unwrap_or_default();
         if !rows.iter().copied().eq(expected) {
@@ -304,7 +312,7 @@ impl ReaderState {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;
-        self.file.read_at(sealed.row_offset(first), &mut bytes)?;
+        self.sections.file().read_at(sealed.row_offset(first), &mut bytes)?;
         rows.clear();
         reserve(rows, bytes.len() / ROW_BYTES)?;
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
@@ -325,12 +333,12 @@ impl ReaderState {
     }
 
     fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
-        self.compare_with_header(row, sealed.row_offset(number))?;
+        self.sections.compare_with_header(row, sealed.row_offset(number))?;
         let first = sealed.start + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
         self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
             let at = first + (element / ANCHOR_ELEMENTS - 1) * ANCHOR_BYTES as u64;
             let mut anchor = None;
-            this.read_own_entries(at, 1, b'O', |_, offset| {
+            this.sections.read_own_entries(at, 1, b'O', |_, offset| {
                 anchor = Some(offset);
                 Ok(())
             })?;
@@ -362,8 +370,8 @@ impl ReaderState {
         };
         let mut total = 0;
         if let (Some(SectionType::Varray), Some(first)) = (row.section, row.first_of_pair()) {
-            self.read_own_entries(first.data, row.count, b'U', |_, size| {
-                total = sum(total, size).ok_or_else(|| super::header::exceeds_63_bits(&[total, size]))?;
+            self.sections.read_own_entries(first.data, row.count, b'U', |_, size| {
+                total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
                 Ok(())
             })?;
             if total != row.size {
@@ -371,7 +379,7 @@ impl ReaderState {
             }
         }
         let (mut stored, mut places) = (0, Vec::new());
-        let handed_out = self.hand_out(row, &mut |_, part, at, sizes| {
+        let handed_out = self.sections.hand_out(row, &mut |_, part, at, sizes| {
             if part.offset > 0 && has_anchors {
                 reserve(&mut places, 1)?;
                 places.push((part.offset, at));
@@ -389,4 +397,18 @@ impl ReaderState {
         }
         places.into_iter().try_for_each(|(element, at)| anchor(self, element, at))
     }
+}
+
+/// The last seal up to which one leads to the next.
+fn walk_seals(sections: &mut Sections, last: &mut Option<Sealed>) -> Result<(), Failure> {
+    while sections.look_at_section(false)? {
+        let Some(&section) = sections.header() else { break };
+        sections.skip()?;
+        if section.section_type == SectionType::Block && *section.user == *SEAL {
+            let found = sections.seal_at(section.offset)?;
+            let previous = last.map_or(0, |last: Sealed| last.seal.offset());
+            *last = found.filter(|found| found.seal.previous == previous).or(*last);
+        }
+    }
+    Ok(())
 }

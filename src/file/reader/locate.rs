@@ -1,9 +1,9 @@
 //! What differs in a section that does not have its checksum.
 
-use super::ReaderState;
 use super::chain::{compare_crc, differs};
 use super::index::Sealed;
-use super::tables::describe;
+use super::inspect::Inspector;
+use super::sections::describe;
 use crate::error::{Error, Result};
 use crate::format::header::SectionType;
 use crate::format::index::Row;
@@ -16,7 +16,7 @@ const SEARCHED_BYTES: u64 = 4 << 30;
 /// No padding of data is shorter.
 const LEAST_PADDING: u64 = 7;
 
-impl ReaderState {
+impl Inspector<'_> {
     /// The error for a section whose bytes have the checksum `found`, and whether its offset is that of the one byte that
     /// differs.
     pub(super) fn locate_difference(
@@ -31,13 +31,13 @@ impl ReaderState {
         {
             let at = row.end() - 1 - behind;
             let mut byte = [0];
-            self.read_own(at, &mut byte)?;
+            self.sections().read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
             return Ok((differs(part, &found, &format!("{expected}, by the checksum"), at), true));
         }
         let at = sealed.row_offset(number);
-        let (what, offset) = match self.compare_with_header(row, at) {
+        let (what, offset) = match self.sections().compare_with_header(row, at) {
             Err(error) if error.kind().is_of_file() => {
                 // What differs from the row is an error of the row.
                 let offset = error.offset().filter(|offset| (row.offset..row.end()).contains(offset));
@@ -64,10 +64,10 @@ impl ReaderState {
         }
         let (start, mut last) = (layout.padding(), [0]);
         if layout.data_bytes > 0 {
-            self.read_own(start - 1, &mut last)?;
+            self.sections().read_own(start - 1, &mut last)?;
         }
         let mut found = vec![0; crate::numbers::to_usize(layout.end - start)];
-        self.read_own(start, &mut found)?;
+        self.sections().read_own(start, &mut found)?;
         let is_padding = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
             let last = (layout.data_bytes > 0).then_some(last[0]);
             *data_padding(&mut [0; MAX_DATA_PADDING], layout.data_bytes, last, style) == found[..]
@@ -120,11 +120,12 @@ impl ReaderState {
             return None;
         }
         let mut stored = 0_u64;
-        self.read_own_entries(at, count, b'E', |_, size| {
-            stored = stored.saturating_add(size);
-            Ok(())
-        })
-        .ok()?;
+        self.sections()
+            .read_own_entries(at, count, b'E', |_, size| {
+                stored = stored.saturating_add(size);
+                Ok(())
+            })
+            .ok()?;
         row.data_section(stored)
     }
 }

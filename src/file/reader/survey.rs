@@ -2,21 +2,19 @@
 //! file has.
 
 use super::chain::Chain;
-use super::header::exceeds_63_bits;
 use super::index::{STEP, Sealed, begins_seal};
-use super::{Expect, ReaderState};
+use super::sections::Sections;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
 use crate::file::params::Params;
-use crate::file::source::Sizes;
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use crate::format::header::{FileHeader, SectionType, parse_file_header};
-use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row};
-use crate::format::layout::{Layout, sum};
+use crate::format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
+use crate::format::layout::sum;
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
-use crate::memory::{reserve, resize};
+use crate::memory::{Limited, reserve, resize};
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
@@ -109,23 +107,34 @@ impl Survey {
     }
 }
 
-impl ReaderState {
-    /// The state of a file of `size` bytes that is open for reading and writing.
-    pub fn over(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
+/// Surveys a file to which sections are to be appended.
+pub struct Surveyor {
+    sections: Sections,
+}
+
+impl Surveyor {
+    /// Of a file of `size` bytes that is open for reading and writing.
+    pub fn new(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
         // Reading raw shows the sections of seals.
-        Self::new(team, file, Ends::all(size), Params { raw: true, verify: false, ..params.clone() })
+        let params = Params { raw: true, verify: false, ..params.clone() };
+        Self { sections: Sections::new(team, file, Ends::all(size), params) }
+    }
+
+    /// Limits the memory for what follows.
+    pub fn limit_memory(&self) -> Option<Limited> {
+        self.sections.limit_memory()
     }
 
     /// Gives the ranks and the file back.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
-        (self.team, self.file)
+        self.sections.into_parts()
     }
 
     /// Walks through the file. If it is a sealed one, what is behind its last seal is left out, whole or not: no order holds in
     /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
     /// whole. Collective.
     pub fn survey(&mut self) -> Result<Survey, Failure> {
-        let bytes = self.look(0, self.size.min(FILE_HEADER_BYTES as u64))?;
+        let bytes = self.sections.look(0, self.sections.ends().read.min(FILE_HEADER_BYTES as u64))?;
         let header = parse_file_header(bytes)?;
         let mut survey = Survey {
             end: 0,
@@ -149,7 +158,7 @@ impl ReaderState {
             sorted: 0,
         };
         // If the file ends with a seal, nothing before it needs to be walked.
-        if let Some(offset) = self.size.checked_sub(SEAL_BYTES as u64)
+        if let Some(offset) = self.sections.ends().read.checked_sub(SEAL_BYTES as u64)
             && let Some(seal) = self.seal_at(offset, None)?
         {
             (survey.seal, survey.end) = (Some(seal), seal.length);
@@ -161,7 +170,7 @@ impl ReaderState {
             match self.survey_section(&mut survey) {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
-                Err(failure) => match self.team.settle(failure) {
+                Err(failure) => match self.sections.team().settle(failure) {
                     error if error.kind().is_of_file() => break Err(error),
                     error => return Err(Failure::Agreed(error)),
                 },
@@ -172,7 +181,7 @@ impl ReaderState {
             return Err(Failure::Agreed(error.at(offset)));
         }
         match (walked, survey.committed()) {
-            (Ok(()), None) => survey.go_back_to(survey.tables.unwrap_or(self.size)),
+            (Ok(()), None) => survey.go_back_to(survey.tables.unwrap_or(self.sections.ends().read)),
             (Err(error), None) => return Err(Failure::Agreed(error)),
             (walked, Some(end)) => {
                 if let Err(error) = walked {
@@ -188,7 +197,7 @@ impl ReaderState {
 
     /// Goes back to the first seal that covers as many sections as the parameters say. Collective.
     fn go_back(&mut self, survey: &mut Survey) -> Result<(), Failure> {
-        let wanted = self.params.behind;
+        let wanted = self.sections.params().behind;
         if wanted == 0 {
             return Ok(());
         }
@@ -198,22 +207,24 @@ impl ReaderState {
                 format!("behind: found {wanted}, but the seals of the file cover {sections} sections");
             return Err(Error::argument(words).into());
         }
-        let found = match survey.seal.filter(|_| self.team.rank() == 0) {
-            Some(last) => Chain::new(last.length).seal_where(&mut *self.file, |span| span.first < wanted),
+        let found = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
+            Some(last) => {
+                Chain::new(last.length).seal_where(self.sections.file(), |span| span.first < wanted)
+            }
             None => Ok(None),
         };
         let seal =
             found.map(|found| found.map_or([0; 2], |(_, Sealed { seal, .. })| [seal.length, seal.sections]));
-        let [length, sections] = self.team.share(0, seal)?;
+        let [length, sections] = self.sections.team().share(0, seal)?;
         (survey.seal, survey.end) = (Some(LastSeal { length, sections }), length);
         Ok(())
     }
 
-    fn add(&self, survey: &mut Survey, row: Row) -> Result<()> {
+    fn add(&mut self, survey: &mut Survey, row: Row) -> Result<()> {
         reserve(&mut survey.ends, 1)?;
         survey.ends.push(row.end());
         survey.anchors += row.anchors();
-        if self.team.rank() == 0 {
+        if self.sections.team().rank() == 0 {
             reserve(&mut survey.rows, 1)?;
             survey.rows.push(row);
         }
@@ -222,12 +233,12 @@ impl ReaderState {
 
     /// Surveys the next section, and tells whether there is one.
     fn survey_section(&mut self, survey: &mut Survey) -> Result<bool, Failure> {
-        if !self.next_section(true)? {
+        if !self.sections.next_section(true)? {
             return Ok(false);
         }
-        let Some(section) = self.header else { return Ok(false) };
-        let current = self.expect;
-        self.skip()?;
+        let Some(&section) = self.sections.header() else { return Ok(false) };
+        let varray = self.sections.current_varray();
+        self.sections.skip()?;
         if *section.user == *SEAL {
             if let Some(seal) = self.seal_at(section.offset, Some(survey.seal))? {
                 survey.seal = Some(seal);
@@ -238,16 +249,16 @@ impl ReaderState {
             }
             self.note_damaged_seal(survey, section.offset)?;
         }
-        let size = match (section.section_type, current) {
+        let size = match (section.section_type, varray) {
             (SectionType::Inline, _) => INLINE_BYTES as u64,
-            (SectionType::Varray, Expect::VarraySizes(current)) if self.team.rank() == 0 => {
-                let (entries, letter) = current.user_sizes();
+            (SectionType::Varray, Some(varray)) if self.sections.team().rank() == 0 => {
+                let (entries, letter) = varray.user_sizes();
                 let mut total = 0;
-                let read = self.read_own_entries(entries, current.count, letter, |_, size| {
+                let read = self.sections.read_own_entries(entries, varray.count, letter, |_, size| {
                     total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
                     Ok(())
                 });
-                self.team.defer(read);
+                self.sections.team().defer(read);
                 total
             }
             _ => section.size,
@@ -257,7 +268,7 @@ impl ReaderState {
             user: section.user,
             is_compressed: section.decoded,
             offset: section.offset,
-            bytes: self.position() - section.offset,
+            bytes: self.sections.position() - section.offset,
             count: section.count,
             size,
             crc: 0,
@@ -275,8 +286,8 @@ impl ReaderState {
     /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Of a seal that did not all
     /// come to the disk, the first or last sector is missing: the file ends in it, or it is all zero. Collective.
     fn note_damaged_seal(&mut self, survey: &mut Survey, offset: u64) -> Result<(), Failure> {
-        if self.size.saturating_sub(offset) >= SEAL_BYTES as u64 {
-            let bytes = self.look(offset, SEAL_BYTES as u64)?;
+        if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
+            let bytes = self.sections.look(offset, SEAL_BYTES as u64)?;
             let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
             if is_written(&bytes[..STEP]) && is_written(&bytes[SEAL_BYTES - STEP..]) {
                 survey.damaged_seal.get_or_insert(offset);
@@ -288,12 +299,15 @@ impl ReaderState {
     /// An error if there is a seal behind `start`, although reading failed with this error before it: what is sealed is damaged,
     /// and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
-        let share = (self.size - start).div_ceil(self.team.size() as u64).next_multiple_of(STEP as u64);
-        let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(self.size);
-        let (from, to) = (at(self.team.rank()), at(self.team.rank() + 1));
+        let share = (self.sections.ends().read - start)
+            .div_ceil(self.sections.team().size() as u64)
+            .next_multiple_of(STEP as u64);
+        let (rank, end) = (self.sections.team().rank(), self.sections.ends().read);
+        let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
+        let (from, to) = (at(rank), at(rank + 1));
         let (found, mine) = split(self.find_seal(from, to));
         let mut first = [found.unwrap_or(FINE)];
-        self.team.agree_with(mine, &mut first)?;
+        self.sections.team().agree_with(mine, &mut first)?;
         if first[0] == FINE {
             return Ok(());
         }
@@ -307,7 +321,7 @@ impl ReaderState {
         while at < to {
             // Sections, and so the chunks, begin at multiples of the step.
             resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
-            self.read_own(at, &mut bytes)?;
+            self.sections.read_own(at, &mut bytes)?;
             for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
                 if begins_seal(line) && self.is_seal(offset)? {
                     return Ok(Some(offset));
@@ -321,10 +335,10 @@ impl ReaderState {
     /// Whether the bytes at this offset are those of a seal, whatever is before them.
     fn is_seal(&mut self, offset: u64) -> Result<bool> {
         let mut bytes = [0; SEAL_BYTES];
-        if self.size - offset < SEAL_BYTES as u64 {
+        if self.sections.ends().read - offset < SEAL_BYTES as u64 {
             return Ok(false);
         }
-        self.read_own(offset, &mut bytes)?;
+        self.sections.read_own(offset, &mut bytes)?;
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
@@ -335,8 +349,7 @@ impl ReaderState {
         previous: Option<Option<LastSeal>>,
     ) -> Result<Option<LastSeal>, Failure> {
         // Few bytes, here and there: one rank reads them.
-        let found =
-            if self.team.rank() == 0 { Sealed::at(&mut *self.file, self.size, offset) } else { Ok(None) };
+        let found = if self.sections.team().rank() == 0 { self.sections.seal_at(offset) } else { Ok(None) };
         let words = found.map(|sealed| {
             let fits = |seal: &Seal| {
                 previous
@@ -345,7 +358,7 @@ impl ReaderState {
             let seal = sealed.map(|sealed| sealed.seal).filter(fits);
             seal.map_or([0; 2], |seal| [seal.length, seal.sections])
         });
-        let [length, sections] = self.team.share(0, words)?;
+        let [length, sections] = self.sections.team().share(0, words)?;
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
@@ -359,15 +372,16 @@ impl ReaderState {
     ) -> Result<Sums, Failure> {
         let mut sums = Sums::default();
         survey.ends.iter().for_each(|&end| sums.put(end, 0));
-        let (start, ranks) = (survey.start(), self.team.size() as u64);
+        let (start, ranks) = (survey.start(), self.sections.team().size() as u64);
         let share = (survey.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(survey.end);
-        let (mut offset, end) = (at(self.team.rank() as u64), at(self.team.rank() as u64 + 1));
+        let (mut offset, end) =
+            (at(self.sections.team().rank() as u64), at(self.sections.team().rank() as u64 + 1));
         let read = (|| -> Result<()> {
             let mut bytes = Vec::new();
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
-                self.read_own(offset, &mut bytes)?;
+                self.sections.read_own(offset, &mut bytes)?;
                 sums.add(offset, &[&bytes]);
                 offset += bytes.len() as u64;
             }
@@ -375,36 +389,10 @@ impl ReaderState {
                 .rows
                 .iter()
                 .filter(|row| row.anchors() > 0)
-                .try_for_each(|row| self.hand_out(row, &mut anchors))
+                .try_for_each(|row| self.sections.hand_out(row, &mut anchors))
         })();
         let (_, mine) = split(read);
-        self.team.agree(mine)?;
+        self.sections.team().agree(mine)?;
         Ok(sums)
-    }
-
-    /// Reads the sizes of a section's elements as stored in the file, as many at a time as an anchor stands for: which
-    /// elements, the offset of the first, and their sizes.
-    pub(super) fn hand_out(
-        &mut self,
-        row: &Row,
-        anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
-    ) -> Result<()> {
-        let layout = row.data_section(0);
-        let Layout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
-        let (mut batch, mut at, mut done) = (Vec::new(), data, 0);
-        let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
-            let part = Partition { offset: *done, count: batch.len() as u64, total: row.count };
-            anchors(row, part, at, batch)?;
-            let bytes = Sizes::Each(batch).total()?;
-            at = sum(at, bytes).ok_or_else(|| exceeds_63_bits(&[at, bytes]))?;
-            *done += batch.len() as u64;
-            batch.clear();
-            Ok(())
-        };
-        self.read_own_entries(entries, row.count, b'E', |_, size| {
-            batch.push(size);
-            if batch.len() as u64 == ANCHOR_ELEMENTS { give(&mut batch, &mut done) } else { Ok(()) }
-        })?;
-        if batch.is_empty() { Ok(()) } else { give(&mut batch, &mut done) }
     }
 }

@@ -29,8 +29,8 @@ pub use piecewise::{DataStream, ElementStream};
 
 use super::open;
 use super::params::{Encode, Params};
-use super::reader::ReaderState;
-use super::session::{Session, State as _};
+use super::reader::Surveyor;
+use super::session::Session;
 use super::source::Source;
 use super::statistics::{self, Statistics};
 use super::sums::{SummedFile, Sums};
@@ -183,7 +183,7 @@ impl Writer {
     ) -> Result<Self> {
         let (team, params, (file, mut target, size)) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
-        let mut reading = ReaderState::over(team, file, size, &params);
+        let mut reading = Surveyor::new(team, file, size, &params);
         let limited = reading.limit_memory();
         let found = Self::continued(&mut reading, &params);
         drop(limited);
@@ -223,7 +223,7 @@ impl Writer {
     }
 
     /// Looks at a file to which sections are to be appended.
-    fn continued(reading: &mut ReaderState, params: &Params) -> Result<Found, Failure> {
+    fn continued(reading: &mut Surveyor, params: &Params) -> Result<Found, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
         let is_sealed = survey.is_sealed();

@@ -1,24 +1,45 @@
 //! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum in its row of
 //! the index before its header is used.
 
-use super::chain::{compare_crc, compare_tail, crc_of, differs};
-use super::index::Sealed;
-use super::tables::describe;
-use super::{Expect, ReaderState};
+use super::Lookup;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::chain::{compare_crc, compare_tail, crc_of, differs};
+use crate::file::reader::index::Sealed;
+use crate::file::reader::sections::describe;
 use crate::file::team::{Failure, split};
 use crate::format::crc;
 use crate::format::index::Row;
+use std::collections::BTreeMap;
 
 /// A section of at most this many bytes is verified by one rank.
 const SMALL_BYTES: u64 = 64 << 10;
 
-impl ReaderState {
+/// Ranges of sections that were verified: where each begins, and where it ends.
+#[derive(Default)]
+pub(super) struct Verified(BTreeMap<u64, u64>);
+
+impl Verified {
+    /// Whether this byte is of a section that was verified.
+    fn has(&self, offset: u64) -> bool {
+        self.0.range(..=offset).next_back().is_some_and(|(_, &end)| offset < end)
+    }
+
+    fn note(&mut self, start: u64, end: u64) {
+        match self.0.range_mut(..start).next_back() {
+            // In sequence they are one range, however many sections there are.
+            Some((_, known)) if *known == start => *known = end,
+            _ => drop(self.0.insert(start, end)),
+        }
+    }
+}
+
+impl Lookup<'_> {
     /// Verifies the seals at the end of the file and the header of the file. Collective.
-    pub(super) fn verify_ends(&mut self) -> Result<(), Failure> {
-        if !self.is_sealed() {
+    pub fn verify_ends(&mut self) -> Result<(), Failure> {
+        if !self.sections.is_sealed() {
             let words = "end of the file: found no seal, expected one to verify the file by";
-            return Err(Error::new(ErrorKind::Checksum, words).at(self.size).into());
+            return Err(Error::new(ErrorKind::Checksum, words).at(self.sections.ends().read).into());
         }
         self.look_up(|this| this.check_ends().map(|()| []))?;
         Ok(())
@@ -26,51 +47,51 @@ impl ReaderState {
 
     fn check_ends(&mut self) -> Result<()> {
         for from_end in 0.. {
-            match self.seal(from_end)? {
-                Some(sealed) if sealed.start >= self.end => self.check_seal(from_end)?,
+            match self.sections.seal(from_end)? {
+                Some(sealed) if sealed.start >= self.sections.ends().sections => self.check_seal(from_end)?,
                 _ => break,
             }
         }
-        let Some((from_end, sealed)) = self.seal_where(|span| span.begin == 0)? else {
-            return Err(differs("seals", "none", "a first one", self.end));
+        let Some((from_end, sealed)) = self.sections.seal_where(|span| span.begin == 0)? else {
+            return Err(differs("seals", "none", "a first one", self.sections.ends().sections));
         };
-        self.chain.check_index(&mut *self.file, from_end)?;
+        self.sections.check_index(from_end)?;
         self.compare_section(&sealed, 0)?;
         Ok(())
     }
 
     /// Compares the checksums of a seal itself: that of index and seal, and those of the tables before.
     fn check_seal(&mut self, from_end: usize) -> Result<()> {
-        self.chain.check_index(&mut *self.file, from_end)?;
+        self.sections.check_index(from_end)?;
         self.check_other_tables(from_end)
     }
 
     /// Compares the checksums of anchors and names.
     fn check_other_tables(&mut self, from_end: usize) -> Result<()> {
-        self.chain.check_anchors(&mut *self.file, from_end)?;
-        match self.seal(from_end)? {
-            Some(sealed) => compare_tail("names", &mut *self.file, sealed.names, sealed.seal.index),
+        self.sections.check_anchors(from_end)?;
+        match self.sections.seal(from_end)? {
+            Some(sealed) => compare_tail("names", self.sections.file(), sealed.names, sealed.seal.index),
             None => Ok(()),
         }
     }
 
     /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
     /// of this rank is lost.
-    pub(super) fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+    pub fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
-        let found = crc_of(&mut *self.file, row.offset, row.end())?;
+        let found = crc_of(self.sections.file(), row.offset, row.end())?;
         self.settle_section(sealed, number, &row, found)
     }
 
     /// As [`Self::compare_section`]; the checksum of the bytes is `found`.
     fn settle_section(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Row> {
         compare_crc(&describe(row), found, row.crc, row.offset)?;
-        self.checked_row(sealed, number)
+        self.sections.checked_row(sealed, number)
     }
 
     /// A row whose section is inside what the seal covers.
     fn row_within(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
-        let row = self.row(sealed, number)?;
+        let row = self.sections.row(sealed, number)?;
         if row.offset < sealed.begin() || row.end() > sealed.start {
             let (found, at) = (format!("bytes {} to {}", row.offset, row.end()), sealed.row_offset(number));
             let words = format!("some of {} to {}", sealed.begin(), sealed.start);
@@ -79,21 +100,19 @@ impl ReaderState {
         Ok(row)
     }
 
-    /// Whether this byte is of a section that was verified.
-    fn is_verified(&self, offset: u64) -> bool {
-        self.verified.range(..=offset).next_back().is_some_and(|(_, &end)| offset < end)
-    }
-
     /// Verifies the next section, and the seals before it, which are skipped. Collective.
-    pub(super) fn verify_next(&mut self) -> Result<(), Failure> {
-        while matches!(self.expect, Expect::Header) && !self.at_end() && !self.is_verified(self.position) {
-            let (position, mut expected) = (self.position, None);
+    pub fn verify_next(&mut self) -> Result<(), Failure> {
+        while self.sections.expects_header()
+            && !self.sections.at_end()
+            && !self.cache.verified.has(self.sections.position())
+        {
+            let (position, mut expected) = (self.sections.position(), None);
             let [start, end] = self.look_up(|this| {
-                let found = this.seal_where(|span| span.begin <= position)?;
+                let found = this.sections.seal_where(|span| span.begin <= position)?;
                 let (from_end, sealed) =
                     found.ok_or_else(|| differs("seals", "none", "a first one", position))?;
-                this.chain.check_index(&mut *this.file, from_end)?;
-                let Some(number) = this.row_at(&sealed, position)? else {
+                this.sections.check_index(from_end)?;
+                let Some(number) = this.sections.row_at(&sealed, position)? else {
                     this.check_other_tables(from_end)?;
                     return Ok([sealed.seal.length, 0]);
                 };
@@ -106,7 +125,7 @@ impl ReaderState {
                 Ok([row.offset, row.end()])
             })?;
             if end == 0 {
-                self.position = start;
+                self.sections.advance(start);
                 continue;
             }
             if end - start > SMALL_BYTES {
@@ -117,11 +136,7 @@ impl ReaderState {
                     })
                 })?;
             }
-            match self.verified.range_mut(..start).next_back() {
-                // In sequence they are one range, however many sections there are.
-                Some((_, known)) if *known == start => *known = end,
-                _ => drop(self.verified.insert(start, end)),
-            }
+            self.cache.verified.note(start, end);
         }
         Ok(())
     }
@@ -129,14 +144,14 @@ impl ReaderState {
     /// The CRC of these bytes, on rank 0. Each rank reads a part. Collective.
     fn look_at_crc(&mut self, start: u64, end: u64) -> Result<u64, Failure> {
         let bytes = end - start;
-        let part = bytes.div_ceil(self.team.size() as u64);
-        let from = (self.team.rank() as u64).saturating_mul(part).min(bytes);
+        let part = bytes.div_ceil(self.sections.team().size() as u64);
+        let from = (self.sections.team().rank() as u64).saturating_mul(part).min(bytes);
         let to = from.saturating_add(part).min(bytes);
-        let (own, mine) = split(crc_of(&mut *self.file, start + from, start + to));
+        let (own, mine) = split(crc_of(self.sections.file(), start + from, start + to));
         let mut sums = [crc::shift(own, bytes - to)];
-        let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
+        let reduced = self.sections.team().agree(mine)?.comm().reduce_xor(&mut sums);
         // All ranks learn of an error at the next agreement, before the sum is used.
-        self.team.defer(reduced);
+        self.sections.team().defer(reduced);
         Ok(sums[0])
     }
 }

@@ -1,17 +1,19 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
-use super::{Current, Expect, ReaderState, Section};
+use super::{Current, Expect, Sections};
 use crate::codec::{can_expand, compressed_type, second_type};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
 use crate::file::window::missed;
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
 use crate::format::layout::{Layout, MAX_OFFSET, product};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
+use crate::memory::reserve;
 
 /// The bytes of a section header with all its counts.
-pub(super) const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
+pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
 const CONVENTION_END: &[u8] = b" 00";
@@ -26,48 +28,77 @@ impl Section {
     }
 }
 
-impl ReaderState {
-    pub(super) fn at_end(&self) -> bool {
-        matches!(self.expect, Expect::Header) && self.position >= self.end
+impl Sections {
+    pub fn at_end(&self) -> bool {
+        matches!(self.cursor.expect, Expect::Header) && self.cursor.position >= self.ends.sections
     }
 
     /// Bytes of the file that all ranks see. Collective; the file must have them.
     #[inline(always)]
-    pub(super) fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.size, offset, length)
+    pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
+        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.ends.read, offset, length)
+    }
+
+    /// Reads a header on this rank, and copies all that is read ahead with it.
+    pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
+        looked.map_err(|failure| self.team.settle(failure))?;
+        let ahead = self.window.to_send(offset);
+        reserve(bytes, ahead.len())?;
+        bytes.extend_from_slice(ahead);
+        Ok(())
+    }
+
+    /// Whether what rank 0 reads ahead can be sent to this rank.
+    pub fn expect_ahead(&mut self) -> Result<bool> {
+        self.window.expect()
+    }
+
+    /// Shares the offset of a header that rank 0 has found, 0 for none, and another word; and, if the ranks
+    /// [expect](Self::expect_ahead) it, what rank 0 has read ahead there.
+    pub fn share_ahead(&mut self, found: Result<[u64; 2]>, sent: &[u8]) -> Result<[u64; 2], Failure> {
+        let words = found.map(|[offset, word]| [offset, word, sent.len() as u64]);
+        let (agreed, [offset, word, length]) = self.team.share_agreed(0, words)?;
+        if length > 0 {
+            self.window.receive(&agreed, offset, length, sent)?;
+        }
+        Ok([offset, word])
     }
 
     /// An error if the file ends before `end`.
-    pub(super) fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
-        if end <= self.size { Ok(()) } else { Err(cut_off(what, offset, end, self.size)) }
+    pub fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
+        if end <= self.ends.read { Ok(()) } else { Err(cut_off(what, offset, end, self.ends.read)) }
     }
 
-    /// See [`Reader::next_section`](super::Reader::next_section).
+    /// Reads the next header, and expects the data of the section: whether there is one.
+    pub fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
+        self.end_section(decode)?;
+        self.look_at_section(decode)
+    }
+
+    /// Ends the section whose header is known, if it may end; the next header follows.
     #[inline]
-    pub(super) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
+    pub fn end_section(&mut self, decode: bool) -> Result<(), Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
         // Nearly always a header is expected: this is quick to see.
-        if !matches!(self.expect, Expect::Header) && self.is_read_in_ranges() {
+        if !matches!(self.cursor.expect, Expect::Header) && self.is_read_in_ranges() {
             self.skip()?;
         }
-        if self.params.verify {
-            self.verify_next()?;
-        }
-        self.look_at_section(decode)
+        Ok(())
     }
 
     /// Reads the next header, if there is one.
     #[inline(always)]
-    pub(super) fn look_at_section(&mut self, decode: bool) -> Result<bool, Failure> {
-        if !matches!(self.expect, Expect::Header) {
+    pub fn look_at_section(&mut self, decode: bool) -> Result<bool, Failure> {
+        if !matches!(self.cursor.expect, Expect::Header) {
             let words = "reading a header: expected the data of the last section to be read or skipped";
-            return Err(Error::usage(words).at(self.position).into());
+            return Err(Error::usage(words).at(self.cursor.position).into());
         }
         if self.at_end() {
             return Ok(false);
         }
-        let (user, current) = self.look_at_header(self.position)?;
+        let (user, current) = self.look_at_header(self.cursor.position)?;
         if user.ends_with(CONVENTION_END) {
             return self.look_at_convention(decode);
         }
@@ -79,14 +110,14 @@ impl ReaderState {
     /// handed over, it could not stay in registers where all sections pass.
     #[inline(never)]
     fn look_at_convention(&mut self, decode: bool) -> Result<bool, Failure> {
-        let (mut user, mut current) = self.look_at_header(self.position)?;
+        let (mut user, mut current) = self.look_at_header(self.cursor.position)?;
         while let Some(end) = self.end_of_seal(&user, &current)? {
-            if end >= self.end {
-                self.position = end;
+            if end >= self.ends.sections {
+                self.cursor.position = end;
                 return Ok(false);
             }
             (user, current) = self.look_at_header(end)?;
-            self.position = end;
+            self.cursor.position = end;
         }
         if decode && let Some(pair) = self.look_at_pair(&user, &current)? {
             (user, current) = pair;
@@ -99,13 +130,13 @@ impl ReaderState {
     #[inline(always)]
     fn begin_section(&mut self, user: UserString, current: Current) {
         let Current { section_type, count, size, decoded, layout, .. } = current;
-        self.expect = match section_type {
-            _ if layout.end > self.size => Expect::CutData(current),
+        self.cursor.expect = match section_type {
+            _ if layout.end > self.ends.read => Expect::CutData(current),
             SectionType::Varray => Expect::VarraySizes(current),
             _ => Expect::Data(current),
         };
-        let (offset, data_offset) = (self.position, layout.data);
-        self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
+        let (offset, data_offset) = (self.cursor.position, layout.data);
+        self.cursor.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
     }
 
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
@@ -113,7 +144,7 @@ impl ReaderState {
     #[inline(always)]
     fn look_at_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
-        let bytes = self.look(start, LONGEST_HEADER.min(self.size - start))?;
+        let bytes = self.look(start, LONGEST_HEADER.min(self.ends.read - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
         let (section_type, user) = parse_section_header(header).map_err(|e| e.at(start))?;
         let (count, size) = match section_type {
@@ -152,8 +183,8 @@ impl ReaderState {
     }
 
     /// An error if the compressed data from `start` cannot stand for so many bytes.
-    pub(super) fn check_expansion(&self, bytes: u64, start: u64) -> Result<()> {
-        let left = self.size - start;
+    pub fn check_expansion(&self, bytes: u64, start: u64) -> Result<()> {
+        let left = self.ends.read - start;
         if can_expand(left, bytes) {
             return Ok(());
         }
@@ -175,7 +206,7 @@ impl ReaderState {
         if first.layout.bytes() <= self.small_bytes {
             // The sizes of a varray are needed again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
-            self.look(start, both.min(self.size - start))?;
+            self.look(start, both.min(self.ends.read - start))?;
         }
         let nonconforming = |message: String| Error::new(ErrorKind::Decode, message).at(start);
         let size = if section_type == SectionType::Varray {
@@ -214,7 +245,7 @@ impl ReaderState {
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
         // In a section that is cut, this is checked only for what is read.
-        self.check_expansion(if second.layout.end > self.size { size } else { bytes }, start)?;
+        self.check_expansion(if second.layout.end > self.ends.read { size } else { bytes }, start)?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))
     }
@@ -234,18 +265,23 @@ fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
 
 /// The file ends before `end`.
 #[cold]
-pub(super) fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
     Error::short_file(what, end, file_size).at(offset)
 }
 
 /// Counts or sizes of a file that exceed 63 bits.
-pub(super) fn exceeds_63_bits(values: &[u64]) -> Error {
+pub fn exceeds_63_bits(values: &[u64]) -> Error {
     Error::range(format!("section: found the counts {values:?}, whose product or sum exceeds 63 bits"))
 }
 
 impl Current {
+    /// Offset of the entries in the first section of a compressed varray.
+    pub fn first_entries(&self) -> Option<u64> {
+        self.size_entries
+    }
+
     /// Offset of the sizes of the elements as the user sees them, and the letter of these entries.
-    pub(super) fn user_sizes(&self) -> (u64, u8) {
+    pub fn user_sizes(&self) -> (u64, u8) {
         match self.size_entries {
             Some(entries) => (entries, b'U'),
             None => (self.layout.entries, b'E'),
@@ -253,7 +289,7 @@ impl Current {
     }
 
     /// An error of an entry as one of this section.
-    pub(super) fn conform(&self, error: Error) -> Error {
+    pub fn conform(&self, error: Error) -> Error {
         if self.decoded { as_decode_error(error) } else { error }
     }
 }

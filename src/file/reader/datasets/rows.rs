@@ -1,10 +1,10 @@
 //! Contiguous datasets: any regions of rows that lie one after the other in the file, plain or compressed.
 
-use super::dataset::{Part, bytes_of};
-use super::elements::BATCH_BYTES;
+use super::DatasetReader;
 use super::room::Room;
-use super::{Current, ReaderState};
+use super::selection::{Selection, bytes_of};
 use crate::error::Result;
+use crate::file::reader::sections::{BATCH_BYTES, Current};
 use crate::file::source::{Sink, Sizes};
 use crate::format::dataset::{Dataset, Region, Run, Runs};
 use crate::memory::{self, resize};
@@ -17,9 +17,9 @@ const NEAR_BYTES: u64 = 4096;
 /// The most runs that are read together.
 const MOST_RUNS: usize = 4096;
 
-impl ReaderState {
+impl DatasetReader<'_> {
     /// Reads regions of a contiguous dataset.
-    pub(super) fn read_rows(&mut self, part: &Part<'_>, room: &mut Room<'_>) -> Result<()> {
+    pub(super) fn read_rows(&mut self, part: &Selection<'_>, room: &mut Room<'_>) -> Result<()> {
         for place in part.places() {
             if part.current.decoded {
                 self.decode_rows(part, place, room)?;
@@ -33,7 +33,7 @@ impl ReaderState {
     /// Reads a region of plain data.
     fn read_plain_rows(
         &mut self,
-        part: &Part<'_>,
+        part: &Selection<'_>,
         (region, start): (&Region, u64),
         room: &mut Room<'_>,
     ) -> Result<()> {
@@ -65,10 +65,12 @@ impl ReaderState {
         let range = together.range();
         match together.runs.as_slice() {
             [] => {}
-            [run] => room.take(*run, |done, memory| self.read_own(first + run.from + done, memory))?,
+            [run] => {
+                room.take(*run, |done, memory| self.sections.read_own(first + run.from + done, memory))?
+            }
             runs => {
                 resize(buffer, range.end - range.start)?;
-                self.read_own(first + range.start, buffer)?;
+                self.sections.read_own(first + range.start, buffer)?;
                 for run in runs {
                     let from = to_usize(run.from - range.start);
                     room.put(run.to, &buffer[from..from + to_usize(run.items)]);
@@ -82,7 +84,7 @@ impl ReaderState {
     /// Reads a region of an array whose elements, the rows, are compressed.
     fn decode_rows(
         &mut self,
-        part: &Part<'_>,
+        part: &Selection<'_>,
         (region, place): (&Region, u64),
         room: &mut Room<'_>,
     ) -> Result<()> {
@@ -124,7 +126,7 @@ impl ReaderState {
     fn decode_own(&mut self, current: &Current, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
         let count = elements.end - elements.start;
         let part = Partition { offset: elements.start, count, total: current.count };
-        self.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
+        self.sections.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Reading items of variable length.
 
+use super::DatasetReader;
 use super::chunks::Wants;
-use super::dataset::{Found, Part};
-use super::{Reader, ReaderState};
+use super::selection::{FoundDataset, Selection};
 use crate::codec::chunk::ChunkDecoder;
 use crate::codec::texts::parse;
 use crate::error::{Error, Result};
+use crate::file::reader::Reader;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::{Failure, Function, split};
 use crate::format::dataset::{DataType, Region};
 use crate::format::layout::sum;
@@ -24,26 +26,26 @@ impl Reader {
     /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of
     /// [`Self::read_dataset`].
     pub fn read_texts(&mut self, regions: &[Region]) -> Result<Texts> {
-        self.session.operate(|state| state.read_texts(Ok(regions)))
+        self.session.operate(|state| state.datasets().read_texts(Ok(regions)))
     }
 }
 
-impl ReaderState {
+impl DatasetReader<'_> {
     /// See [`Reader::read_texts`]. The regions may be an error of this rank.
     pub(crate) fn read_texts(&mut self, regions: Result<&[Region]>) -> Result<Texts, Failure> {
-        self.team.note_call(Function::ReadTexts);
+        self.sections.team().note_call(Function::ReadTexts);
         let found = self.take_found()?;
         let texts = self.alone(|this| Ok(this.own_texts(&found, regions?)?));
         // It stays, whatever happens.
-        self.dataset = Some(found.dataset);
+        self.cache.dataset = Some(found.dataset);
         let (texts, mine) = split(texts);
-        self.team.agree(mine)?;
+        self.sections.team().agree(mine)?;
         Ok(texts)
     }
 
     /// What this rank wants.
-    fn own_texts(&mut self, found: &Found, regions: &[Region]) -> Result<Texts> {
-        let (mut part, bytes) = Part::of_bytes(found, regions)?;
+    fn own_texts(&mut self, found: &FoundDataset, regions: &[Region]) -> Result<Texts> {
+        let (mut part, bytes) = Selection::of_bytes(found, regions)?;
         let dataset = &part.stored.dataset;
         let data_type = dataset.data_type;
         if !data_type.is_variable() {
@@ -58,7 +60,7 @@ impl ReaderState {
         let mut chunks: Vec<Vec<u8>> = vec![dataset.fill_value.clone()];
         let fill = (0, 0..chunks[0].len());
         places.fill(fill);
-        let mut decoder = ChunkDecoder::new(self.params.strict);
+        let mut decoder = ChunkDecoder::new(self.sections.params().strict);
         for want in Wants::new(&part)? {
             let Some(present) = self.locate(&mut part, want.chunk)? else { continue };
             self.fetch(&part, present, &mut decoder, &mut [])?;

@@ -1,6 +1,6 @@
 //! The user strings of the sections of the last seals, kept by the rank that looks sections up: each index or table is read once.
 
-use super::ReaderState;
+use super::Lookup;
 use crate::error::Result;
 use crate::format::names::Name;
 use crate::memory::{self, copy, reserve};
@@ -26,12 +26,12 @@ pub(super) struct Names {
 
 impl Names {
     /// The number of pieces whose names are kept.
-    pub(super) fn pieces(&self) -> usize {
+    pub fn pieces(&self) -> usize {
         self.pieces
     }
 
     /// The sections of this user string in these pieces, the last one first.
-    pub(super) fn sections_of(&self, user: &[u8]) -> &[u64] {
+    pub fn sections_of(&self, user: &[u8]) -> &[u64] {
         self.sections.get(user).map_or(&[], |sections| sections)
     }
 
@@ -54,22 +54,22 @@ impl Names {
     }
 }
 
-impl ReaderState {
+impl Lookup<'_> {
     /// Keeps the names of one more piece, towards the beginning of the file. False if there is none, or if
     /// its names have to be searched for in the file: they are many or damaged, or enough is kept.
-    pub(super) fn keep_names(&mut self) -> Result<bool> {
-        let (number, most) = (self.names.pieces, self.params.bounded(KEPT_BYTES));
-        if self.names.is_full {
+    pub fn keep_names(&mut self) -> Result<bool> {
+        let (number, most) = (self.cache.names.pieces, self.sections.params().bounded(KEPT_BYTES));
+        if self.cache.names.is_full {
             return Ok(false);
         }
-        if self.chain.piece(&mut *self.file, number)?.is_none_or(|piece| piece.is_long()) {
+        if self.sections.piece_of_seals(number)?.is_none_or(|piece| piece.is_long()) {
             return Ok(false);
         }
         // What is kept has a limit of its own.
         let _temporary = memory::temporary();
-        let names = self.chain.names(&mut *self.file, number);
-        let kept = names.and_then(|names| self.names.keep(&names));
-        self.names.is_full = kept.is_err() || self.names.bytes as u64 >= most;
+        let names = self.sections.names_of_piece(number);
+        let kept = names.and_then(|names| self.cache.names.keep(&names));
+        self.cache.names.is_full = kept.is_err() || self.cache.names.bytes as u64 >= most;
         match kept {
             // Whoever searches for a name finds the error.
             Err(error) if error.kind().is_of_file() => Ok(false),

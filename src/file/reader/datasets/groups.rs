@@ -1,7 +1,9 @@
 //! Groups of datasets, and their attributes.
 
-use super::{Expect, Reader, ReaderState};
+use super::DatasetReader;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::Reader;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::{Failure, Function};
 use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
 use crate::format::header::SectionType;
@@ -15,7 +17,7 @@ impl Reader {
     /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::group`].
     pub fn find_group(&mut self, path: &str) -> Result<Option<String>> {
         let user = self.session.operate(|_| Ok(group_user(&stored_path(path))?))?;
-        let has_before = self.session.operate(|state| state.find_pair(user.as_bytes(), -1))?;
+        let has_before = self.session.operate(|state| state.lookup().find_pair(user.as_bytes(), -1))?;
         let Some(has_before) = has_before else { return Ok(None) };
         let found = if has_before { self.group()? } else { None };
         if let Some(group) = found {
@@ -24,7 +26,7 @@ impl Reader {
         self.session.operate(|state| {
             let what =
                 format!("section \"{user}\": found another section before it, expected that of a group");
-            Err(Error::new(ErrorKind::Format, what).at(state.position).into())
+            Err(Error::new(ErrorKind::Format, what).at(state.sections().position()).into())
         })
     }
 
@@ -34,25 +36,31 @@ impl Reader {
     /// # Errors
     /// `Format` for what is no group, and those of [`Self::read_block`] and [`Self::next_section`].
     pub fn group(&mut self) -> Result<Option<Group>> {
-        self.session.operate(|state| state.going_back(ReaderState::read_group))
+        self.session.operate(|state| state.datasets().going_back(DatasetReader::read_group))
     }
 }
 
-impl ReaderState {
+impl DatasetReader<'_> {
     fn read_group(&mut self) -> Result<Option<Group>, Failure> {
-        self.team.note_call(Function::Group);
-        let (Some(header), Expect::Data(current)) = (self.header, self.expect) else { return Ok(None) };
+        self.sections.team().note_call(Function::Group);
+        let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
+            return Ok(None);
+        };
         if header.section_type != SectionType::Inline || *header.user != *GROUP_CONVENTION {
             return Ok(None);
         }
-        self.advance(current.layout.end);
+        self.sections.advance(current.layout.end);
         let wrong = |what: &str, at| Error::new(ErrorKind::Format, format!("group: {what}")).at(at);
-        if !self.next_section(true)? {
-            return Err(wrong("found the end of the file, expected its attributes", self.position).into());
+        if !self.lookup().next_section(true)? {
+            return Err(wrong(
+                "found the end of the file, expected its attributes",
+                self.sections.position(),
+            )
+            .into());
         }
-        let (at, header) = (self.position, self.header);
-        let path = header.as_ref().and_then(|header| group_of(&header.user));
-        let (Some(path), Expect::Data(block)) = (path, self.expect) else {
+        let (at, header) = (self.sections.position(), self.sections.header());
+        let path = header.and_then(|header| group_of(&header.user));
+        let (Some(path), Some(block)) = (path, self.sections.current_data()) else {
             return Err(
                 wrong("found another section, expected a block whose user string ends in '/'", at).into()
             );

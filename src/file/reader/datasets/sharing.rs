@@ -5,10 +5,10 @@
 //! where in the memory it is then. In a round each rank fills its place, the ranks meet, and all copy what they want, while
 //! the other half of the memory is filled. A rank that fails goes on with the others, to the next agreement.
 
-use super::ReaderState;
+use super::DatasetReader;
 use super::chunks::{Want, Wants};
-use super::dataset::{Found, Part};
 use super::room::Room;
+use super::selection::{FoundDataset, Selection};
 use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
@@ -107,7 +107,7 @@ struct Wanted {
 }
 
 impl Numbered {
-    fn new(parts: &[Part<'_>]) -> Result<Self> {
+    fn new(parts: &[Selection<'_>]) -> Result<Self> {
         let mut all = Self::default();
         for (part, one) in parts.iter().enumerate() {
             let Some((chunks, chunk_bytes)) = shared_chunks(one.stored) else { continue };
@@ -235,10 +235,10 @@ fn schedule(
     Ok(places)
 }
 
-impl ReaderState {
+impl DatasetReader<'_> {
     /// Whether ranks may share chunks of these datasets. All ranks know.
-    pub(super) fn may_share(&self, found: &[Found]) -> bool {
-        if self.team.is_alone() || matches!(self.sharing, Sharing::Never) {
+    pub(super) fn may_share(&mut self, found: &[FoundDataset]) -> bool {
+        if self.sections.team().is_alone() || matches!(self.cache.sharing, Sharing::Never) {
             return false;
         }
         let mut chunks = Some(0);
@@ -255,22 +255,27 @@ impl ReaderState {
     pub(super) fn read_with_others(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
+        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
-        let mut sharing = std::mem::take(&mut self.sharing);
+        let mut sharing = std::mem::take(&mut self.cache.sharing);
         let read = self.read_in_windows(team, (parts, data), mine, &mut sharing);
-        self.sharing = sharing;
+        self.cache.sharing = sharing;
         let own = read?;
         // What this rank has kept while it was alone.
-        let kept = self.team.agree(Ok(())).map(drop).map_err(|failure| self.team.settle(failure));
+        let kept = self
+            .sections
+            .team()
+            .agree(Ok(()))
+            .map(drop)
+            .map_err(|failure| self.sections.team().settle(failure));
         Ok(own.and(kept))
     }
 
     fn read_in_windows(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
+        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
@@ -293,13 +298,14 @@ impl ReaderState {
             if *saved >= SAVED_BYTES {
                 team.defer(mine);
                 mine = Ok(());
-                *sharing = Memory::find(team, self.params.threads)?.map_or(Sharing::Never, Sharing::Found);
+                *sharing = Memory::find(team, self.sections.params().threads)?
+                    .map_or(Sharing::Never, Sharing::Found);
             }
         }
         let Sharing::Found(memory) = sharing else {
             return Ok(mine.and_then(|()| self.read_parts(parts, data)));
         };
-        let most = round_bytes(self.params.threads);
+        let most = round_bytes(self.sections.params().threads);
         loop {
             let agreed = team.agree(mine)?;
             let comm = memory.node.comm(&agreed);
@@ -326,7 +332,7 @@ impl ReaderState {
     fn read_window(
         &mut self,
         agreed: &Agreed<'_>,
-        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
+        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
         (numbered, mut wanted, places): (&Numbered, Vec<Wanted>, &[Place]),
         memory: &mut Memory,
     ) -> Result<()> {
@@ -364,7 +370,7 @@ impl ReaderState {
     /// Reads the chunks of a round that this rank reads, one after the other, into its place.
     fn fill_place(
         &mut self,
-        parts: &mut [Part<'_>],
+        parts: &mut [Selection<'_>],
         numbered: &Numbered,
         own: &[&Place],
         mut room: &mut [u8],

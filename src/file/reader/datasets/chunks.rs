@@ -1,13 +1,15 @@
 //! The chunks of datasets: where each is, reading it, and decompressing it.
 
-use super::ReaderState;
-use super::dataset::Part;
-use super::header::exceeds_63_bits;
+use super::DatasetReader;
+use super::chunk_cache::ChunkCache;
 use super::room::Room;
+use super::selection::Selection;
 use crate::codec::can_expand;
 use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap_items};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
+use crate::file::params::Params;
+use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::{Elements, Stored};
@@ -63,6 +65,22 @@ impl Chunks {
     }
 }
 
+/// What reading chunks needs, kept for the next ones.
+pub(super) struct ChunkMemory {
+    /// For each thread.
+    decoders: Vec<ChunkDecoder>,
+    buffers: Vec<Vec<u8>>,
+    /// Decompressed chunks of datasets that were read in part.
+    cache: ChunkCache,
+}
+
+impl ChunkMemory {
+    pub fn new(params: &Params) -> Self {
+        let cache = ChunkCache::new(params.bounded(params.cache_bytes));
+        Self { decoders: Vec::new(), buffers: Vec::new(), cache }
+    }
+}
+
 /// A chunk that the file has, and where.
 #[derive(Clone, Copy)]
 pub(super) struct Present {
@@ -84,7 +102,7 @@ pub(super) struct Wants(Visits);
 impl Wants {
     /// # Errors
     /// `Memory`.
-    pub fn new(part: &Part<'_>) -> Result<Self> {
+    pub fn new(part: &Selection<'_>) -> Result<Self> {
         Ok(Self(Visits::new(&part.stored.grid, part.regions)?))
     }
 
@@ -107,7 +125,7 @@ impl Iterator for Wants {
     }
 }
 
-impl Part<'_> {
+impl Selection<'_> {
     /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
     pub(super) fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = Run> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
@@ -173,35 +191,35 @@ impl Part<'_> {
     }
 }
 
-impl ReaderState {
+impl DatasetReader<'_> {
     /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
     pub(super) fn chunk_threads(&self, stored: &Stored) -> usize {
         let bytes = stored.grid.chunk_bytes();
         let most = if stored.codecs.changes_length() { chunks_at_once(bytes) } else { 1 };
         // Where memory is limited, a chunk and what the file has of it may take half of it.
-        let fitting = self.params.bounded(u64::MAX) / bytes.max(1);
-        self.params.threads.min(most).min(to_usize(fitting.max(1)))
+        let fitting = self.sections.params().bounded(u64::MAX) / bytes.max(1);
+        self.sections.params().threads.min(most).min(to_usize(fitting.max(1)))
     }
 
     /// Reads the chunks that are wanted, each one once.
     pub(super) fn read_chunks(
         &mut self,
-        part: &mut Part<'_>,
+        part: &mut Selection<'_>,
         wants: impl IntoIterator<Item = Want>,
         room: &mut Room<'_>,
     ) -> Result<()> {
         let chunk_bytes = part.stored.grid.chunk_bytes();
         let threads = self.chunk_threads(part.stored);
         let data_offset = part.current.layout.data;
-        let keeps = self.chunk_cache.keeps(chunk_bytes) && part.wants_little(room.bytes());
-        let mut buffers = std::mem::take(&mut self.chunk_buffers);
+        let keeps = self.cache.chunks.cache.keeps(chunk_bytes) && part.wants_little(room.bytes());
+        let mut buffers = std::mem::take(&mut self.cache.chunks.buffers);
         let mut wants = wants.into_iter();
         loop {
             let mut batch = Vec::new();
             while batch.len() < threads
                 && let Some(want) = wants.next()
             {
-                if let Some(chunk) = self.chunk_cache.get((data_offset, want.chunk)) {
+                if let Some(chunk) = self.cache.chunks.cache.get((data_offset, want.chunk)) {
                     part.copy(&want, chunk, room);
                     continue;
                 }
@@ -218,7 +236,7 @@ impl ReaderState {
             match &*batch {
                 [] => {
                     if chunk_bytes <= MOST_KEPT {
-                        self.chunk_buffers = buffers;
+                        self.cache.chunks.buffers = buffers;
                     }
                     return Ok(());
                 }
@@ -243,39 +261,42 @@ impl ReaderState {
                 if keeps {
                     buffer.truncate(bytes);
                     buffer.shrink_to_fit();
-                    *buffer = self.chunk_cache.put((data_offset, want.chunk), std::mem::take(buffer));
+                    *buffer = self.cache.chunks.cache.put((data_offset, want.chunk), std::mem::take(buffer));
                 }
             }
         }
     }
 
     /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their size.
-    pub(super) fn decode_batch(&mut self, mut batch: Vec<(&Part<'_>, Present, &mut [u8])>) -> Result<()> {
+    pub(super) fn decode_batch(
+        &mut self,
+        mut batch: Vec<(&Selection<'_>, Present, &mut [u8])>,
+    ) -> Result<()> {
         let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
         let _temporary = (!is_small).then(memory::temporary);
-        let mut decoders = std::mem::take(&mut self.chunk_decoders);
+        let mut decoders = std::mem::take(&mut self.cache.chunks.decoders);
         while decoders.len() < batch.len() {
-            decoders.push(ChunkDecoder::new(self.params.strict));
+            decoders.push(ChunkDecoder::new(self.sections.params().strict));
         }
         for ((part, present, out), decoder) in batch.iter_mut().zip(&mut decoders) {
             self.fetch(part, *present, decoder, out)?;
         }
-        let decoded = |(part, _, out): &(&Part<'_>, Present, &mut [u8])| {
+        let decoded = |(part, _, out): &(&Selection<'_>, Present, &mut [u8])| {
             if part.stored.codecs.changes_length() { out.len() as u64 } else { 0 }
         };
         let (bytes, began) = (batch.iter().map(decoded).sum(), Instant::now());
         let jobs = batch.into_iter().zip(&mut decoders);
         let jobs = jobs.map(|((part, present, out), decoder)| move || part.decode(present, decoder, out));
         on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
-        self.note_decoded(bytes, began);
+        self.sections.note_decoded(bytes, began);
         if is_small {
-            self.chunk_decoders = decoders;
+            self.cache.chunks.decoders = decoders;
         }
         Ok(())
     }
 
     /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. So many bytes can be a chunk.
-    pub(super) fn locate(&mut self, part: &mut Part<'_>, chunk: u64) -> Result<Option<Present>> {
+    pub(super) fn locate(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<Option<Present>> {
         let (current, stored) = (part.current, part.stored);
         let chunk_bytes = stored.grid.chunk_bytes();
         let (at, bytes) = match (stored.elements, current.decoded) {
@@ -287,7 +308,7 @@ impl ReaderState {
             (Elements::Streams, true) => {
                 let mut bytes = 0;
                 let part = Partition { offset: chunk, count: 1, total: current.count };
-                self.read_own_sizes(&current, part, |_, size| bytes = size)?;
+                self.sections.read_own_sizes(&current, part, |_, size| bytes = size)?;
                 (current.layout.data, bytes)
             }
         };
@@ -309,7 +330,7 @@ impl ReaderState {
     }
 
     /// Where an element of a plain varray is, and its bytes.
-    fn locate_stream(&mut self, part: &mut Part<'_>, chunk: u64) -> Result<(u64, u64)> {
+    fn locate_stream(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<(u64, u64)> {
         let (current, chunks) = (part.current, &mut part.chunks);
         let known = |chunks: &Chunks| {
             let index = to_usize(chunk.checked_sub(chunks.first)?);
@@ -320,11 +341,11 @@ impl ReaderState {
             return Ok(found);
         }
         let count = (chunks.last + 1 - chunk).min(MOST_SIZES);
-        let mut end = self.element_offset(&current, chunk)?;
+        let mut end = self.sections.element_offset(&current, chunk)?;
         let ends = &mut chunks.ends;
         ends.clear();
         ends.push(end);
-        self.read_own_entries(
+        self.sections.read_own_entries(
             current.layout.entries + chunk * COUNT_BYTES as u64,
             count,
             b'E',
@@ -334,8 +355,8 @@ impl ReaderState {
                 Ok(())
             },
         )?;
-        self.check_end("varray", current.layout.start, end)?;
-        self.went_to(chunk + count, end);
+        self.sections.check_end("varray", current.layout.start, end)?;
+        self.sections.went_to(chunk + count, end);
         chunks.first = chunk;
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
     }
@@ -343,7 +364,7 @@ impl ReaderState {
     /// Reads a chunk: a stream for its decoder, else all of it into memory of its size.
     pub(super) fn fetch(
         &mut self,
-        part: &Part<'_>,
+        part: &Selection<'_>,
         Present { chunk, at, bytes }: Present,
         decoder: &mut ChunkDecoder,
         out: &mut [u8],
@@ -353,9 +374,14 @@ impl ReaderState {
         let mut read = |memory: &mut [u8]| match current.decoded {
             true => {
                 let size = [memory.len() as u64];
-                self.decode_own_range(&current, element, Sizes::Each(&size), Sink::Contiguous(memory))
+                self.sections.decode_own_range(
+                    &current,
+                    element,
+                    Sizes::Each(&size),
+                    Sink::Contiguous(memory),
+                )
             }
-            false => self.read_own(at, memory),
+            false => self.sections.read_own(at, memory),
         };
         let codecs = &part.stored.codecs;
         if codecs.changes_length() || part.stored.dataset.data_type.is_variable() {

@@ -1,56 +1,26 @@
 //! Reads any range of elements of a section; each rank its own.
 
-use super::data::{check_room, other_sizes};
-use super::header::{cut_off, exceeds_63_bits};
-use super::{Current, Expect, ReaderState};
+use super::{Current, Expect, Sections, check_room, cut_off, exceeds_63_bits, other_sizes};
 use crate::error::{Error, Result};
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic, sum_of_sizes};
 use crate::format::header::SectionType;
-use crate::format::index::ANCHOR_ELEMENTS;
 use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{self, reserve_count, resize};
+use crate::memory::{self, resize};
 use crate::numbers::to_usize;
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
 
-/// The offset of an element of the current varray or compressed array, known from the last range that was read.
-/// So reading ranges in order reads each size entry only once.
-#[derive(Clone, Copy)]
-pub(super) struct KnownOffset {
-    /// Offset of the size entries.
-    entries: u64,
-    index: u64,
-    offset: u64,
-    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
-    by_anchor: bool,
-}
-
-impl Expect {
-    pub(super) fn current_mut(&mut self) -> Option<&mut Current> {
-        match self {
-            Self::Header => None,
-            Self::Data(current)
-            | Self::VarraySizes(current)
-            | Self::VarrayData(current, _)
-            | Self::CutData(current) => Some(current),
-        }
-    }
-}
-
-impl ReaderState {
-    pub(super) fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub(super) fn seek(&mut self, offset: u64) -> Result<(), Failure> {
+impl Sections {
+    pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
         self.team.note_call(Function::Seek);
         self.team.note(Topic::Size, offset);
-        if !(FILE_HEADER_BYTES as u64..=self.size).contains(&offset) {
+        if !(FILE_HEADER_BYTES as u64..=self.ends.read).contains(&offset) {
             return Err(Error::argument(format!(
                 "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
-                self.size
+                self.ends.read
             ))
             .into());
         }
@@ -58,9 +28,9 @@ impl ReaderState {
         Ok(())
     }
 
-    pub(super) fn skip(&mut self) -> Result<(), Failure> {
+    pub fn skip(&mut self) -> Result<(), Failure> {
         self.team.note_call(Function::Skip);
-        let (current, known) = match self.expect {
+        let (current, known) = match self.cursor.expect {
             Expect::Header => return Ok(()),
             Expect::CutData(current) => return Err(self.cut(&current).into()),
             Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
@@ -71,11 +41,11 @@ impl ReaderState {
             SectionType::Inline | SectionType::Block => current.layout.end,
             SectionType::Array if !decoded => current.layout.end,
             SectionType::Array | SectionType::Varray => {
-                let total = match (known, self.known_offset) {
-                    (Some(total), _) if !decoded => total,
-                    // The ranges read so far end with the last element.
-                    (_, Some(known)) if self.is_last(&current, known) => known.offset - current.layout.data,
-                    _ => {
+                let in_ranges = self.cursor.known_offset.filter(|_| self.team.is_alone());
+                let in_ranges = in_ranges.and_then(|known| known.total(&current));
+                let total = match known.filter(|_| !decoded).or(in_ranges) {
+                    Some(total) => total,
+                    None => {
                         let counts = uniform_partition(count, self.team.size());
                         let part = self.team.partition(&counts)?;
                         let entries = current.layout.entries;
@@ -89,21 +59,14 @@ impl ReaderState {
         Ok(())
     }
 
-    fn is_last(&self, current: &Current, known: KnownOffset) -> bool {
-        self.team.is_alone()
-            && !known.by_anchor
-            && known.entries == current.layout.entries
-            && known.index == current.count
-    }
-
     /// Returns an error if there are other ranks, which would have to take part.
-    pub(super) fn check_alone(&self, what: &str) -> Result<()> {
+    pub fn check_alone(&self, what: &str) -> Result<()> {
         if self.team.is_alone() {
             return Ok(());
         }
         let size = self.team.size();
         Err(Error::usage(format!("{what}: found {size} ranks, expected one that reads alone"))
-            .at(self.position))
+            .at(self.cursor.position))
     }
 
     /// Reads the range of this rank, while the others read theirs: elements and memory for them, which may be an error
@@ -117,15 +80,15 @@ impl ReaderState {
         self.team.note_call(function);
         let mine = part.and_then(|(range, memory)| self.alone(|this| Ok(read(this, range, memory)?)));
         self.team.agree(mine)?;
-        if let Some(current) = self.expect.current_mut() {
+        if let Some(current) = self.cursor.expect.current_mut() {
             current.in_ranges = true;
         }
         Ok(())
     }
 
     /// Whether ranges of the current section were read, so that it may end here.
-    pub(super) fn is_read_in_ranges(&mut self) -> bool {
-        self.expect.current_mut().is_some_and(|current| current.in_ranges)
+    pub fn is_read_in_ranges(&mut self) -> bool {
+        self.cursor.expect.current_mut().is_some_and(|current| current.in_ranges)
     }
 
     /// Checks the range against the `total` number of elements, or bytes of a block.
@@ -141,24 +104,24 @@ impl ReaderState {
 
     /// The error for a section that the end of the file cuts off.
     #[cold]
-    pub(super) fn cut(&self, current: &Current) -> Error {
+    pub fn cut(&self, current: &Current) -> Error {
         let what = match current.section_type {
             SectionType::Inline => "inline section",
             SectionType::Block => "block",
             SectionType::Array => "array",
             SectionType::Varray => "varray",
         };
-        cut_off(what, current.layout.start, current.layout.end, self.size)
+        cut_off(what, current.layout.start, current.layout.end, self.ends.read)
     }
 
     /// Returns an error unless the file has these bytes of a section that its end may cut off.
     fn check_cut(&self, current: &Current, end: u64) -> Result<()> {
-        if end <= self.size { Ok(()) } else { Err(self.cut(current)) }
+        if end <= self.ends.read { Ok(()) } else { Err(self.cut(current)) }
     }
 
     /// The current section, if it has this type and ranges of its data may be read next.
     fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
-        match self.expect {
+        match self.cursor.expect {
             Expect::CutData(current) if current.section_type == section_type => {
                 self.team.note_call(function);
                 Ok(current)
@@ -167,10 +130,7 @@ impl ReaderState {
         }
     }
 
-    pub(crate) fn read_block_range(
-        &mut self,
-        part: Result<(Range<u64>, Option<&mut [u8]>)>,
-    ) -> Result<(), Failure> {
+    pub fn read_block_range(&mut self, part: Result<(Range<u64>, Option<&mut [u8]>)>) -> Result<(), Failure> {
         self.read_range(Function::ReadBlockRange, part, Self::read_own_block_range)
     }
 
@@ -197,7 +157,7 @@ impl ReaderState {
         Ok(())
     }
 
-    pub(crate) fn read_array_range(
+    pub fn read_array_range(
         &mut self,
         size: u64,
         part: Result<(Range<u64>, Sink<'_>)>,
@@ -224,14 +184,14 @@ impl ReaderState {
     /// The current varray, if its sizes or data may be read next.
     fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<Current> {
         self.team.note_call(function);
-        match self.expect {
+        match self.cursor.expect {
             Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
             Expect::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
             _ => Err(self.out_of_order(wanted)),
         }
     }
 
-    pub(crate) fn read_varray_sizes_range(
+    pub fn read_varray_sizes_range(
         &mut self,
         part: Result<(Range<u64>, Option<&mut [u64]>)>,
     ) -> Result<(), Failure> {
@@ -247,7 +207,7 @@ impl ReaderState {
     }
 
     /// Reads the decoded sizes of these elements, and checks that the file can hold so many bytes.
-    pub(super) fn read_own_sizes(
+    pub fn read_own_sizes(
         &mut self,
         current: &Current,
         part: Partition,
@@ -279,7 +239,7 @@ impl ReaderState {
     }
 
     /// The sizes are looked at only if data are wanted.
-    pub(crate) fn read_varray_range(
+    pub fn read_varray_range(
         &mut self,
         sizes: &[u64],
         part: Result<(Range<u64>, Sink<'_>)>,
@@ -299,7 +259,7 @@ impl ReaderState {
     }
 
     /// Reads these elements, whose decoded sizes must be those in the file.
-    pub(super) fn read_own_varray(
+    pub fn read_own_varray(
         &mut self,
         current: &Current,
         part: Partition,
@@ -324,60 +284,6 @@ impl ReaderState {
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
         self.check_end("varray", current.layout.start, end)?;
         self.read_own_elements(start, sizes, data)?;
-        self.went_to(part.offset + part.count, end);
-        Ok(())
-    }
-
-    /// Notes that the elements from the known one up to this one were read.
-    pub(super) fn went_to(&mut self, index: u64, offset: u64) {
-        self.known_offset = self.known_offset.map(|known| KnownOffset { index, offset, ..known });
-    }
-
-    /// The offset in the file of the element with this index.
-    pub(super) fn element_offset(&mut self, current: &Current, index: u64) -> Result<u64> {
-        let entries = current.layout.entries;
-        let known = self.known_offset.filter(|known| known.entries == entries && known.index <= index);
-        let mut known =
-            known.unwrap_or(KnownOffset { entries, index: 0, offset: current.layout.data, by_anchor: false });
-        if index - known.index > ANCHOR_ELEMENTS
-            && let Some((index, offset)) = self.anchor(current.layout.data, index)?
-        {
-            known = KnownOffset { entries, index, offset, by_anchor: true };
-        }
-        let mut offset = known.offset;
-        let first = entries + known.index * COUNT_BYTES as u64;
-        self.read_own_entries(first, index - known.index, b'E', |_, size| {
-            offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
-            Ok(())
-        })
-        .map_err(|error| current.conform(error))?;
-        self.check_end("varray", current.layout.start, offset)?;
-        self.known_offset = Some(KnownOffset { index, offset, ..known });
-        Ok(offset)
-    }
-
-    /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
-    pub(super) fn decode_own_range(
-        &mut self,
-        current: &Current,
-        part: Partition,
-        sizes: Sizes<'_>,
-        data: Sink<'_>,
-    ) -> Result<()> {
-        let start = self.element_offset(current, part.offset)?;
-        let _temporary = memory::temporary();
-        let mut encoded_sizes = Vec::new();
-        reserve_count(&mut encoded_sizes, part.count)?;
-        let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
-        let mut end = start;
-        self.read_own_entries(first, part.count, b'E', |_, size| {
-            end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
-            encoded_sizes.push(size);
-            Ok(())
-        })
-        .map_err(|error| current.conform(error))?;
-        self.check_end("varray", current.layout.start, end)?;
-        self.decode_own_elements(start, &encoded_sizes, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())
     }

@@ -1,7 +1,16 @@
 //! Streams of tasks: any part of any of them, on any rank, without the others.
 
-use super::data::{check_room, other_sizes};
-use super::{Current, Expect, Reader, ReaderState};
+mod set;
+mod stream_reader;
+
+pub use self::set::{Stream, Streams};
+pub use self::stream_reader::StreamReader;
+
+use self::set::{Packed, PartPlace, Piece, too_long};
+use super::Reader;
+use super::alone::ReadsAlone;
+use super::lookup::{Lookup, LookupCache};
+use super::sections::{Current, Sections, check_room, other_sizes};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
@@ -15,161 +24,6 @@ use crate::format::streams::{
 use crate::memory::{reserve, reserve_count};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
-use std::io::{self, Read, Seek, SeekFrom};
-
-/// A set of streams in a file that is open for reading.
-#[derive(Clone, Debug)]
-pub struct Streams {
-    user: UserString,
-    parts: Vec<Part>,
-    packed: Option<Packed>,
-}
-
-/// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
-#[derive(Clone, Copy, Debug)]
-struct Packed {
-    varray: Current,
-    /// Where the next section begins.
-    end: u64,
-}
-
-/// What a section with the name of streams has of them.
-enum Piece {
-    Part(Part),
-    Packed(Packed),
-}
-
-/// A part of a set of streams, and where its sections have their data.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    part: StreamPart,
-    chunks: u64,
-    rounds: u64,
-    bytes: u64,
-    /// Where the next section begins.
-    end: u64,
-}
-
-impl Part {
-    /// Where the entry with the bytes of a task's stream is in the file.
-    fn entry(&self, task: u64) -> u64 {
-        // Bounded by the layout of the array.
-        self.bytes + task * COUNT_BYTES as u64
-    }
-
-    /// An error if there are too few chunks for so many bytes of a task's stream.
-    fn check_bytes(&self, task: u64, bytes: u64) -> Result<()> {
-        let most = self.rounds * self.part.chunk_bytes;
-        if bytes <= most {
-            return Ok(());
-        }
-        let message = format!("streams: found {bytes} bytes, expected at most {most}, as there are chunks");
-        Err(Error::new(ErrorKind::Format, message).at(self.entry(task)))
-    }
-}
-
-impl Streams {
-    /// The name of the set.
-    #[must_use]
-    pub fn name(&self) -> &UserString {
-        &self.user
-    }
-
-    /// The number of its first part: 0, but for what [`Reader::stream_part`] finds.
-    #[must_use]
-    pub fn part(&self) -> u64 {
-        self.parts.first().map_or(0, |first| first.part.part)
-    }
-
-    /// Adds the part that follows in the file.
-    ///
-    /// # Errors
-    /// `Format` if it is none that could, by number, tasks, or chunks.
-    pub fn extend(&mut self, next: &Self) -> Result<()> {
-        let before = self.parts.len();
-        reserve(&mut self.parts, next.parts.len())?;
-        self.parts.extend(&next.parts);
-        self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
-    }
-
-    /// Whether readers accept this part behind `before`, the one before it in the file of its name, if there is one.
-    ///
-    /// # Errors
-    /// `Format` if neither this part begins a set nor continues that of `before`, by number, tasks and chunks.
-    pub fn check_follows(&self, before: Option<&Self>) -> Result<()> {
-        match before {
-            Some(before) if self.part() > 0 => before.clone().extend(self),
-            _ => self.check(0, 0),
-        }
-    }
-
-    /// The number of streams: that of the ranks that wrote them.
-    #[must_use]
-    pub fn tasks(&self) -> u64 {
-        let packed = self.packed.map_or(0, |packed| packed.varray.count);
-        self.parts.first().map_or(packed, |first| first.part.tasks)
-    }
-
-    /// The bytes of a chunk; 0 if the streams are the elements of a varray.
-    #[must_use]
-    pub fn chunk_bytes(&self) -> u64 {
-        self.parts.first().map_or(0, |first| first.part.chunk_bytes)
-    }
-
-    /// Where the section behind the set begins.
-    fn end(&self) -> u64 {
-        let packed = self.packed.map_or(0, |packed| packed.end);
-        self.parts.last().map_or(packed, |last| last.end)
-    }
-
-    /// An error unless the parts behind the first `checked` ones continue these, one after the other. The first part has the
-    /// number `begin`.
-    fn check(&self, begin: u64, checked: usize) -> Result<()> {
-        let Some(first) = self.parts.first() else { return Ok(()) };
-        let unchecked = self.parts.get(checked..).unwrap_or_default();
-        for (number, part) in (begin.saturating_add(checked as u64)..).zip(unchecked) {
-            let expected = StreamPart { part: number, ..first.part };
-            if part.part == expected {
-                continue;
-            }
-            let words = |StreamPart { tasks, chunk_bytes, part }| {
-                format!("part {part} of {tasks} tasks with chunks of {chunk_bytes} bytes")
-            };
-            let message = format!("streams: found {}, expected {}", words(part.part), words(expected));
-            return Err(Error::new(ErrorKind::Format, message).at(part.chunks));
-        }
-        Ok(())
-    }
-}
-
-/// A stream of a task: where its bytes are.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    task: u64,
-    /// The parts, with the bytes that the stream has in each.
-    parts: Vec<(Part, u64)>,
-    bytes: u64,
-}
-
-impl Stream {
-    /// The bytes of the stream.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// An error unless the stream has these bytes.
-    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
-        if sum(offset, bytes).is_some_and(|end| end <= self.bytes) {
-            return Ok(());
-        }
-        let most = self.bytes;
-        let words = format!(
-            "stream: found {bytes} bytes from byte {offset} on, expected no more than the stream has, {most}"
-        );
-        Err(Error::argument(words))
-    }
-}
 
 impl Reader {
     /// The set of streams of this name. The `record` is 0 for the first set of the name in the file, −1 for the last. `None` if
@@ -181,11 +35,11 @@ impl Reader {
     /// [`Self::next_section`].
     pub fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
         self.session.operate(|state| {
-            let before = (state.position, state.expect, state.header, state.known_offset);
-            let found = state.find_streams(name, record);
+            let before = state.sections().cursor();
+            let found = state.streams().find_streams(name, record);
             match &found {
-                Ok(Some(streams)) => state.advance(streams.end()),
-                _ => (state.position, state.expect, state.header, state.known_offset) = before,
+                Ok(Some(streams)) => state.sections().advance(streams.end()),
+                _ => state.sections().return_to(before),
             }
             found
         })
@@ -198,10 +52,10 @@ impl Reader {
     /// `Format` if what follows the section is no such part; those of [`Self::next_section`].
     pub fn stream_part(&mut self) -> Result<Option<Streams>> {
         self.session.operate(|state| {
-            let found = state.going_back(ReaderState::read_stream_part)?;
+            let found = state.streams().going_back(TaskReader::read_stream_part)?;
             let found = found.map(|(part, user)| Streams { user, parts: vec![part], packed: None });
             if let Some(streams) = &found {
-                state.advance(streams.end());
+                state.sections().advance(streams.end());
             }
             Ok(found)
         })
@@ -214,10 +68,9 @@ impl Reader {
     /// Those of [`Self::skip`].
     pub fn packed_streams(&mut self) -> Result<Option<Streams>> {
         self.session.operate(|state| {
-            let Some(packed) = state.going_back(ReaderState::read_packed)? else { return Ok(None) };
-            let user = state
-                .header
-                .map_or(Err(Error::usage("streams: found no header")), |header| Ok(header.user))?;
+            let Some(packed) = state.streams().going_back(TaskReader::read_packed)? else { return Ok(None) };
+            let header = state.sections().header();
+            let user = header.ok_or_else(|| Error::usage("streams: found no header"))?.user;
             Ok(Some(Streams { user, parts: Vec::new(), packed: Some(packed) }))
         })
     }
@@ -228,7 +81,7 @@ impl Reader {
     /// `Argument` if there is no such task, `Format` for what no stream can have, and the errors of the file system. The file
     /// stays open.
     pub fn stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
-        self.session.locally(|state| state.own_stream(streams, task))
+        self.session.locally(|state| state.streams().own_stream(streams, task))
     }
 
     /// Reads bytes of a stream from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
@@ -236,7 +89,7 @@ impl Reader {
     /// # Errors
     /// `Argument` if the stream has not so many bytes, and the errors of the file system. The file stays open.
     pub fn read_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
-        self.session.locally(|state| state.read_own_stream(stream, offset, data))
+        self.session.locally(|state| state.streams().read_own_stream(stream, offset, data))
     }
 
     /// Reads how many bytes streams have: rank p those of `counts[p]` of them, in the order of the tasks; `None` skips them on
@@ -250,7 +103,7 @@ impl Reader {
         counts: &[u64],
         sizes: Option<&mut [u64]>,
     ) -> Result<()> {
-        self.read(|state| state.read_streams_sizes(streams, counts, Ok(sizes)))
+        self.read(|state| state.streams().read_streams_sizes(streams, counts, Ok(sizes)))
     }
 
     /// Reads whole streams: rank p `counts[p]` of them, in the order of the tasks. `sizes` are the bytes of those of this rank,
@@ -289,60 +142,35 @@ impl Reader {
         sizes: &[u64],
         data: Sink<'_>,
     ) -> Result<()> {
-        self.read(|state| state.read_streams(streams, counts, Ok((sizes, data))))
-    }
-
-    /// A stream as a reader, from its first byte on.
-    pub fn stream_reader(&mut self, stream: Stream) -> StreamReader<'_> {
-        StreamReader { reader: self, stream, position: 0 }
+        self.read(|state| state.streams().read_streams(streams, counts, Ok((sizes, data))))
     }
 }
 
-/// Reads a stream of a task in sequence, or from any byte on.
-pub struct StreamReader<'a> {
-    reader: &'a mut Reader,
-    stream: Stream,
-    position: u64,
+/// Finds and reads streams of tasks.
+pub(crate) struct TaskReader<'a> {
+    sections: &'a mut Sections,
+    lookup: &'a mut LookupCache,
 }
 
-impl std::fmt::Debug for StreamReader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamReader")
-            .field("stream", &self.stream)
-            .field("position", &self.position)
-            .finish_non_exhaustive()
+impl ReadsAlone for TaskReader<'_> {
+    fn sections(&mut self) -> &mut Sections {
+        self.sections
     }
 }
 
-impl Read for StreamReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = to_usize(self.stream.bytes.saturating_sub(self.position));
-        let count = buffer.len().min(left);
-        if count == 0 {
-            return Ok(0);
-        }
-        let read = self.reader.read_stream(&self.stream, self.position, &mut buffer[..count]);
-        read.map_err(io::Error::other)?;
-        self.position += count as u64;
-        Ok(count)
+impl<'a> TaskReader<'a> {
+    pub(super) fn new(sections: &'a mut Sections, lookup: &'a mut LookupCache) -> Self {
+        Self { sections, lookup }
+    }
+
+    fn lookup(&mut self) -> Lookup<'_> {
+        Lookup::new(self.sections, self.lookup)
     }
 }
 
-impl Seek for StreamReader<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(step) => self.stream.bytes.checked_add_signed(step),
-            SeekFrom::Current(step) => self.position.checked_add_signed(step),
-        };
-        self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(self.position)
-    }
-}
-
-impl ReaderState {
+impl TaskReader<'_> {
     fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>, Failure> {
-        let mut numbers = self.find_all(name)?;
+        let mut numbers = self.lookup().find_all(name)?;
         if record < 0 {
             numbers.reverse();
         }
@@ -385,10 +213,10 @@ impl ReaderState {
 
     /// The part of a set of streams whose chunks are the section of this number, or the streams of the varray that it is.
     fn piece(&mut self, number: u64, name: &[u8]) -> Result<Piece, Failure> {
-        self.seek_section(number.saturating_sub(1))?;
-        let at = self.position;
-        let follows = self.next_section(true)?;
-        let before = self.header.filter(|_| number > 0 && follows);
+        self.lookup().seek_section(number.saturating_sub(1))?;
+        let at = self.sections.position();
+        let follows = self.lookup().next_section(true)?;
+        let before = self.sections.header().filter(|_| number > 0 && follows);
         if before.is_some_and(|before| is_metadata(before.section_type, &before.user)) {
             let what = format!("section {}: found a dataset, expected streams", quote(name));
             return Err(Error::new(ErrorKind::Format, what).at(at).into());
@@ -397,8 +225,8 @@ impl ReaderState {
         if let Some((part, _)) = part.filter(|(_, user)| **user == *name) {
             return Ok(Piece::Part(part));
         }
-        self.seek_section(number)?;
-        self.next_section(true)?;
+        self.lookup().seek_section(number)?;
+        self.lookup().next_section(true)?;
         self.read_packed()?.map(Piece::Packed).ok_or_else(|| {
             let name = quote(name);
             let what = format!(
@@ -410,18 +238,19 @@ impl ReaderState {
 
     /// If the section whose header was just read is a varray, and not compressed: where its elements are.
     fn read_packed(&mut self) -> Result<Option<Packed>, Failure> {
-        let varray = match self.expect {
-            Expect::VarraySizes(varray) if !varray.decoded => varray,
-            _ => return Ok(None),
+        let Some(varray) = self.sections.current_varray().filter(|varray| !varray.decoded) else {
+            return Ok(None);
         };
-        self.skip()?;
-        Ok(Some(Packed { varray, end: self.position }))
+        self.sections.skip()?;
+        Ok(Some(Packed { varray, end: self.sections.position() }))
     }
 
     /// If the section whose header was just read begins a part of a set of streams: where that lies, and the name of the set.
-    fn read_stream_part(&mut self) -> Result<Option<(Part, UserString)>, Failure> {
-        self.team.note_call(Function::Streams);
-        let (Some(header), Expect::Data(block)) = (self.header, self.expect) else { return Ok(None) };
+    fn read_stream_part(&mut self) -> Result<Option<(PartPlace, UserString)>, Failure> {
+        self.sections.team().note_call(Function::Streams);
+        let (Some(header), Some(block)) = (self.sections.header(), self.sections.current_data()) else {
+            return Ok(None);
+        };
         if header.section_type != SectionType::Block || header.decoded || *header.user != *STREAMS {
             return Ok(None);
         }
@@ -431,9 +260,9 @@ impl ReaderState {
             return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
         }
         // What is behind the entries only takes room. All ranks have the same bytes, most often behind the header already.
-        let text = self.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
+        let text = self.sections.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
-        self.advance(block.layout.end);
+        self.sections.advance(block.layout.end);
         let (user, count, Layout { data: chunks, .. }) =
             self.next_array("the chunks", None, part.chunk_bytes)?;
         if count % part.tasks != 0 {
@@ -447,7 +276,7 @@ impl ReaderState {
             let message = format!("streams: found the bytes of {tasks}, expected those of {}", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(bytes).into());
         }
-        Ok(Some((Part { part, chunks, rounds: count / part.tasks, bytes, end }, user)))
+        Ok(Some((PartPlace { part, chunks, rounds: count / part.tasks, bytes, end }, user)))
     }
 
     /// The next section, which is a plain array of elements of this size: its user string, count, and layout.
@@ -457,21 +286,21 @@ impl ReaderState {
         user: Option<&[u8]>,
         size: u64,
     ) -> Result<(UserString, u64, Layout), Failure> {
-        let at = self.position;
+        let at = self.sections.position();
         let wrong = || {
             let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
             let message =
                 format!("streams: found no array{name} of elements of {size} bytes, expected {what}");
             Error::new(ErrorKind::Format, message).at(at)
         };
-        if !self.next_section(true)? {
+        if !self.lookup().next_section(true)? {
             return Err(wrong().into());
         }
-        let (Some(header), Some(current)) = (self.header, self.expect.current_mut()) else {
+        let (Some(&header), Some(current)) = (self.sections.header(), self.sections.current()) else {
             return Err(wrong().into());
         };
         // Nobody has to read or skip the data.
-        current.in_ranges = true;
+        self.sections.let_go_on();
         let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
             return Err(wrong().into());
@@ -501,7 +330,7 @@ impl ReaderState {
             found.push(Stream { task, parts, bytes: 0 });
         }
         for part in &streams.parts {
-            self.read_own_entries(part.entry(first), count, BYTES_LETTER, |index, bytes| {
+            self.sections.read_own_entries(part.entry(first), count, BYTES_LETTER, |index, bytes| {
                 let stream = &mut found[index];
                 part.check_bytes(stream.task, bytes)?;
                 stream.bytes = sum(stream.bytes, bytes).ok_or_else(too_long)?;
@@ -516,15 +345,15 @@ impl ReaderState {
     fn own_element(&mut self, varray: &Current, task: u64) -> Result<Stream> {
         let mut bytes = 0;
         let element = Partition { offset: task, count: 1, total: varray.count };
-        self.read_own_sizes(varray, element, |_, size| bytes = size)?;
-        let chunks = self.element_offset(varray, task)?;
+        self.sections.read_own_sizes(varray, element, |_, size| bytes = size)?;
+        let chunks = self.sections.element_offset(varray, task)?;
         let end = sum(chunks, bytes).ok_or_else(too_long)?;
-        self.check_end("varray", varray.layout.start, end)?;
-        self.went_to(task + 1, end);
+        self.sections.check_end("varray", varray.layout.start, end)?;
+        self.sections.went_to(task + 1, end);
         // The only stream of a part that has nothing else.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };
         let entry = varray.layout.entries + task * COUNT_BYTES as u64;
-        let part = Part { part, chunks, rounds: part.rounds(bytes), bytes: entry, end: 0 };
+        let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry, end: 0 };
         let mut parts = Vec::new();
         reserve(&mut parts, 1)?;
         parts.push((part, bytes));
@@ -540,7 +369,7 @@ impl ReaderState {
                 let step = left.min(bytes - offset).min(rest.len() as u64);
                 let (now, later) = rest.split_at_mut(to_usize(step));
                 // Bounded by the layout of the array.
-                self.file.read_at(part.chunks + at, now)?;
+                self.sections.file().read_at(part.chunks + at, now)?;
                 offset += step;
                 rest = later;
             }
@@ -551,10 +380,10 @@ impl ReaderState {
 
     /// The streams of this rank, of which all read theirs.
     fn share(&mut self, function: Function, streams: &Streams, counts: &[u64]) -> Result<Partition> {
-        self.team.note_call(function);
-        self.team.note_bytes(Topic::UserString, &streams.user);
-        self.team.note(Topic::ReadAhead, streams.end());
-        self.check_counts(counts, streams.tasks())
+        self.sections.team().note_call(function);
+        self.sections.team().note_bytes(Topic::UserString, &streams.user);
+        self.sections.team().note(Topic::ReadAhead, streams.end());
+        self.sections.check_counts(counts, streams.tasks())
     }
 
     pub(crate) fn read_streams_sizes(
@@ -568,13 +397,15 @@ impl ReaderState {
             let Some(sizes) = sizes else { return Ok(()) };
             check_room(sizes, share.count)?;
             if let Some(packed) = &streams.packed {
-                return self.read_own_sizes(&packed.varray, share, |index, size| sizes[index] = size);
+                return self
+                    .sections
+                    .read_own_sizes(&packed.varray, share, |index, size| sizes[index] = size);
             }
             let found = self.own_streams(streams, share.offset, share.count)?;
             sizes.iter_mut().zip(&found).for_each(|(size, stream)| *size = stream.bytes);
             Ok(())
         });
-        self.team.agree(mine)?;
+        self.sections.team().agree(mine)?;
         Ok(())
     }
 
@@ -589,7 +420,7 @@ impl ReaderState {
             true => Ok(()),
             false => self.read_own_share(streams, share, sizes, data),
         });
-        self.team.agree(mine)?;
+        self.sections.team().agree(mine)?;
         Ok(())
     }
 
@@ -601,7 +432,8 @@ impl ReaderState {
         mut data: Sink<'_>,
     ) -> Result<()> {
         if let Some(packed) = &streams.packed {
-            return self.alone(|this| Ok(this.read_own_varray(&packed.varray, share, sizes, data)?));
+            return self
+                .alone(|this| Ok(this.sections.read_own_varray(&packed.varray, share, sizes, data)?));
         }
         let found = self.own_streams(streams, share.offset, share.count)?;
         if !found.iter().map(|stream| stream.bytes).eq(sizes.iter().copied()) {
@@ -617,8 +449,4 @@ impl ReaderState {
         }
         Ok(())
     }
-}
-
-fn too_long() -> Error {
-    Error::range("stream: its length exceeds 63 bits")
 }

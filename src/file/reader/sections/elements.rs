@@ -1,6 +1,6 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::{Current, ReaderState};
+use super::{Current, Sections};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
@@ -16,12 +16,12 @@ use std::ops::Range;
 use std::time::Instant;
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
-pub(super) const BATCH_BYTES: usize = 1 << 20;
+pub const BATCH_BYTES: usize = 1 << 20;
 
-impl ReaderState {
+impl Sections {
     /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
     #[inline]
-    pub(super) fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
+    pub fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
         match self.window.get(offset, memory.len() as u64) {
             Some(bytes) => memory.copy_from_slice(bytes),
             None if memory.is_empty() => {}
@@ -32,7 +32,7 @@ impl ReaderState {
 
     /// Reads or decodes a block into the memory of the root.
     #[inline(always)]
-    pub(super) fn read_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+    pub fn read_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: current.size })?;
         // A copy, so that what the short way needs can stay in registers.
         if current.decoded {
@@ -71,12 +71,7 @@ impl ReaderState {
 
     /// Reads this rank's elements, which begin at `offset`, as they are.
     #[inline]
-    pub(super) fn read_own_elements(
-        &mut self,
-        offset: u64,
-        sizes: Sizes<'_>,
-        mut data: Sink<'_>,
-    ) -> Result<()> {
+    pub fn read_own_elements(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
         match &mut data {
             Sink::Skip => Ok(()),
             Sink::Contiguous(memory) => self.read_own(offset, memory),
@@ -106,7 +101,7 @@ impl ReaderState {
     }
 
     /// Reads and checks `count` entries from `offset`, a bounded number at a time.
-    pub(super) fn read_own_entries(
+    pub fn read_own_entries(
         &mut self,
         offset: u64,
         count: u64,
@@ -133,7 +128,7 @@ impl ReaderState {
     /// have an error already.
     ///
     /// If there are few entries, all ranks read all of them and need no agreement.
-    pub(super) fn look_at_sizes(
+    pub fn look_at_sizes(
         &mut self,
         current: &Current,
         entries: u64,
@@ -183,7 +178,7 @@ impl ReaderState {
 
     /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
     #[inline(always)]
-    pub(super) fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
+    pub fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
         let small = layout.bytes() <= self.small_bytes;
         if small {
             self.look(layout.data, layout.data_bytes)?;
@@ -195,7 +190,7 @@ impl ReaderState {
     ///
     /// `sizes` are those of the decoded elements. This rank may have an error already.
     #[inline(never)]
-    pub(super) fn read_compressed(
+    pub fn read_compressed(
         &mut self,
         current: &Current,
         elements: Partition,
@@ -225,7 +220,7 @@ impl ReaderState {
     }
 
     /// Decodes elements that lie one after the other from `offset`.
-    pub(super) fn decode_own_elements(
+    pub fn decode_own_elements(
         &mut self,
         offset: u64,
         encoded_sizes: &[u64],

@@ -1,0 +1,83 @@
+//! What one rank reads without the others.
+
+use super::sections::Sections;
+use crate::error::Result;
+use crate::file::params::Params;
+use crate::file::team::{Failure, Team};
+use crate::file::window::Window;
+
+/// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
+pub(crate) struct Alone {
+    team: Team,
+    window: Window,
+}
+
+impl Alone {
+    /// Of a rank that reads by itself.
+    pub(super) fn new(team: &Team, params: &Params) -> Self {
+        let team = team.alone();
+        Self { window: Window::new(&team, params), team }
+    }
+
+    pub(super) fn swap(&mut self, team: &mut Team, window: &mut Window) {
+        std::mem::swap(&mut self.team, team);
+        std::mem::swap(&mut self.window, window);
+    }
+}
+
+/// What reads the sections of a file, and may do so on this rank alone.
+pub(super) trait ReadsAlone {
+    fn sections(&mut self) -> &mut Sections;
+
+    /// Reads on this rank alone; errors concern this rank.
+    fn alone<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T> {
+        if self.sections().team().is_alone() {
+            return read(self).map_err(|failure| self.sections().team().settle(failure));
+        }
+        self.apart(|this, _| {
+            let result = read(this).and_then(|value| {
+                this.sections().team().agree(Ok(()))?;
+                Ok(value)
+            });
+            result.map_err(|failure| this.sections().team().settle(failure))
+        })
+    }
+
+    /// Lets this rank be alone, and hands out the ranks: for what each reads alone, in steps between which they meet.
+    fn apart<T>(&mut self, read: impl FnOnce(&mut Self, &mut Team) -> T) -> T {
+        let mut ranks = self.sections().leave();
+        let result = read(self, &mut ranks.team);
+        self.sections().rejoin(ranks);
+        result
+    }
+
+    /// Looks something up on rank 0 and shares the result. The section that is being read does not change.
+    fn look_up<const N: usize>(
+        &mut self,
+        find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
+    ) -> Result<[u64; N], Failure> {
+        let found = self.look_up_own(find).map(|found| found.unwrap_or([0; N]));
+        self.sections().team().share(0, found)
+    }
+
+    /// Looks something up on rank 0; `None` on the others. The section that is being read does not change.
+    fn look_up_own<T>(&mut self, find: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        if self.sections().team().rank() > 0 {
+            return Ok(None);
+        }
+        let before = self.sections().leave_section();
+        let found = self.alone(|this| Ok(find(this)?));
+        self.sections().return_to(before);
+        found.map(Some)
+    }
+
+    /// If this fails, the reader is where it was.
+    fn going_back<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.sections().cursor();
+        let result = read(self);
+        if result.is_err() {
+            self.sections().return_to(before);
+        }
+        result
+    }
+}

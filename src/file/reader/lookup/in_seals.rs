@@ -1,0 +1,232 @@
+//! Sections by their user strings, in a file that ends with a seal.
+
+use super::Lookup;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::chain::{Piece, differs};
+use crate::file::reader::index::Sealed;
+use crate::format::header::UserString;
+use crate::format::names::{NAME_BYTES, Name};
+use crate::memory::{reserve, reserve_count};
+use crate::numbers::to_usize;
+use std::ops::Range;
+
+impl Lookup<'_> {
+    pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
+        let is_backward = record < 0;
+        let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
+        while !(is_backward && left < self.cache.names.sections_of(user).len() as u64) && self.keep_names()? {
+        }
+        let kept = self.cache.names.pieces();
+        if is_backward {
+            let sections = self.cache.names.sections_of(user);
+            if let Some(&number) = sections.get(to_usize(left)) {
+                return self.section_named(number, user).map(Some);
+            }
+            left -= sections.len() as u64;
+        }
+        let pieces = if is_backward { kept } else { self.count_pieces(kept)? };
+        // The pieces whose names are not kept.
+        for step in 0.. {
+            let number = if is_backward { Some(kept + step) } else { pieces.checked_sub(step + 1) };
+            let number = number.filter(|&number| number >= kept);
+            let Some(piece) = number.map(|number| self.piece_of_names(number)).transpose()?.flatten() else {
+                break;
+            };
+            self.check_if_short(&piece)?;
+            let first = self.sorted_index(&piece, 0, |name| name < user)?;
+            let is_there = !is_backward
+                && left < names_end(&piece) - first
+                && *self.sorted_name(&piece, first + left)?.0 == *user;
+            let end = if is_there { first + left + 1 } else { self.end_of_name(&piece, first, user)? };
+            if left < end - first {
+                let at = if is_backward { end - 1 - left } else { first + left };
+                self.check_order(&piece, if is_backward { end } else { first })?;
+                if left > 0 {
+                    self.check_order(&piece, at)?;
+                }
+                return self.section_at(&piece, at, user).map(Some);
+            }
+            // If a row is damaged, the section may exist nevertheless.
+            self.check_absent(&piece, first..end)?;
+            left -= end - first;
+        }
+        let sections = self.cache.names.sections_of(user);
+        let place = (sections.len() as u64).checked_sub(left.saturating_add(1)).filter(|_| !is_backward);
+        let found = place.and_then(|place| sections.get(to_usize(place)).copied());
+        found.map(|number| self.section_named(number, user)).transpose()
+    }
+
+    fn piece_of_names(&mut self, number: usize) -> Result<Option<Piece>> {
+        self.sections.piece_of_seals(number)
+    }
+
+    /// The number of pieces, of which there are so many at least.
+    fn count_pieces(&mut self, least: usize) -> Result<usize> {
+        let mut pieces = least;
+        while self.piece_of_names(pieces)?.is_some() {
+            pieces += 1;
+        }
+        Ok(pieces)
+    }
+
+    /// Compares the checksum of an index that is short. That of a short table of names was compared when it was read.
+    fn check_if_short(&mut self, piece: &Piece) -> Result<()> {
+        if piece.is_long() || piece.table.is_some() {
+            return Ok(());
+        }
+        self.sections.check_index(piece.from_end)
+    }
+
+    /// The number of a section, after its row was checked.
+    fn section_named(&mut self, number: u64, user: &[u8]) -> Result<u64> {
+        let (sealed, row) = self.row_of(number)?;
+        if self.sections.checked_row(&sealed, row)?.user[..] == *user {
+            return Ok(number);
+        }
+        Err(differs("index", "another order", "that of user strings", sealed.row_offset(row)))
+    }
+
+    /// The seal that has the row of this section, and the number of the row.
+    pub(super) fn row_of(&mut self, number: u64) -> Result<(Sealed, u64)> {
+        match self.sections.seal_where(|span| span.first <= number)? {
+            Some((_, sealed)) => Ok((sealed, number - sealed.first + sealed.header_rows())),
+            // The first seal of a file has no section before it.
+            None => Err(differs(
+                "seal",
+                "no row",
+                &format!("one of section {number}"),
+                self.sections.ends().sections,
+            )),
+        }
+    }
+
+    /// The numbers of all sections with this user string, in order.
+    pub(super) fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
+        while self.keep_names()? {}
+        let (mut numbers, kept) = (Vec::new(), self.cache.names.pieces());
+        for number in (kept..self.count_pieces(kept)?).rev() {
+            let Some(piece) = self.piece_of_names(number)? else { break };
+            self.check_if_short(&piece)?;
+            let first = self.sorted_index(&piece, 0, |name| name < user)?;
+            let end = self.end_of_name(&piece, first, user)?;
+            // The answer says of all other sections that they have another user string.
+            self.check_absent(&piece, first..end)?;
+            reserve_count(&mut numbers, end - first)?;
+            for at in first..end {
+                numbers.push(self.section_at(&piece, at, user)?);
+            }
+        }
+        let kept = numbers.len();
+        let sections = self.cache.names.sections_of(user);
+        reserve(&mut numbers, sections.len())?;
+        numbers.extend(sections.iter().rev());
+        for &number in &numbers[kept..] {
+            self.section_named(number, user)?;
+        }
+        Ok(numbers)
+    }
+
+    /// An error unless the names around this index are in the order of user strings and the two beside it are those of their
+    /// sections: then no single row that is damaged has led bisection to a wrong index. Where the checksum was compared, that is
+    /// known.
+    fn check_order(&mut self, piece: &Piece, index: u64) -> Result<()> {
+        if self.is_checked(piece) {
+            return Ok(());
+        }
+        let mut before = None;
+        let (least, end) = (names_begin(piece), names_end(piece));
+        for at in index.saturating_sub(2).max(least)..index.saturating_add(2).min(end) {
+            let (user, number) = self.sorted_name(piece, at)?;
+            if at == index || at + 1 == index {
+                self.section_named(number, &user)?;
+            }
+            let is_ordered = before.is_none_or(|before| before < (user, number));
+            if !is_ordered {
+                return Err(another_order(piece, at));
+            }
+            before = Some((user, number));
+        }
+        Ok(())
+    }
+
+    /// An error unless a user string has these indices only in the order of user strings.
+    fn check_absent(&mut self, piece: &Piece, found: Range<u64>) -> Result<()> {
+        self.check_order(piece, found.start)?;
+        if found.is_empty() { Ok(()) } else { self.check_order(piece, found.end) }
+    }
+
+    /// Whether the checksum of the names was compared.
+    fn is_checked(&self, piece: &Piece) -> bool {
+        match piece.table {
+            Some(_) => !piece.is_long(),
+            None => self.sections.is_checked(piece.from_end),
+        }
+    }
+
+    /// The first index in the order of user strings, from `least` on, whose name does not satisfy the predicate.
+    fn sorted_index(&mut self, piece: &Piece, least: u64, is_before: impl Fn(&[u8]) -> bool) -> Result<u64> {
+        let (mut least, mut most) = (least.max(names_begin(piece)), names_end(piece));
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            if is_before(&self.sorted_name(piece, middle)?.0) { least = middle + 1 } else { most = middle }
+        }
+        Ok(least)
+    }
+
+    /// The index behind the last name that is this user string, in the order of user strings: they follow one another from `first` on.
+    fn end_of_name(&mut self, piece: &Piece, first: u64, user: &[u8]) -> Result<u64> {
+        if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
+            return Ok(first);
+        }
+        self.sorted_index(piece, first, |name| name <= user)
+    }
+
+    /// The number of the section whose name has this index in the order of user strings.
+    fn section_at(&mut self, piece: &Piece, index: u64, user: &[u8]) -> Result<u64> {
+        let (found, number) = self.sorted_name(piece, index)?;
+        if *found != *user {
+            return Err(another_order(piece, index));
+        }
+        self.section_named(number, user)
+    }
+
+    /// The name with this index in the order of user strings, and the number of its section.
+    fn sorted_name(&mut self, piece: &Piece, index: u64) -> Result<(UserString, u64)> {
+        let is_of_piece = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
+        let (user, number) = if let Some(table) = piece.table {
+            let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
+            self.sections.read_own(at, &mut row)?;
+            let name = Name::parse(&row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+            (name.user, Some(name.number))
+        } else {
+            let number = self.sections.sorted_row(&piece.sealed, index)?;
+            let row = self.sections.row(&piece.sealed, number)?;
+            let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| row.section.is_some());
+            (row.user, number.map(|number| piece.sealed.first + number))
+        };
+        match number.filter(|&number| is_of_piece(number)) {
+            Some(number) => Ok((user, number)),
+            None => Err(another_order(piece, index)),
+        }
+    }
+}
+
+/// The index of the first name of a section, in the order of user strings.
+fn names_begin(piece: &Piece) -> u64 {
+    piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
+}
+
+/// The index behind the last name, in the order of user strings.
+fn names_end(piece: &Piece) -> u64 {
+    piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
+}
+
+/// The error for a name that has a wrong index in the order of user strings.
+#[cold]
+fn another_order(piece: &Piece, index: u64) -> Error {
+    let (what, at) = match piece.table {
+        Some(table) => ("table of names", table.name_offset(index)),
+        None => ("index", piece.sealed.row_offset(index)),
+    };
+    differs(what, "another order", "that of user strings", at)
+}

@@ -1,0 +1,189 @@
+//! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
+
+mod in_seals;
+mod names;
+mod verify;
+mod walk;
+
+use self::names::Names;
+use self::verify::Verified;
+use self::walk::Walk;
+use super::alone::ReadsAlone;
+use super::sections::Sections;
+use crate::error::{Error, Result};
+use crate::file::team::{Failure, Function, Topic, split};
+use crate::memory::{reserve_count, resize};
+
+/// What was read of a file to look sections up, and kept.
+#[derive(Default)]
+pub(super) struct LookupCache {
+    /// The user strings of the last seals, in memory.
+    names: Names,
+    /// The sections that this rank has walked.
+    walk: Walk,
+    verified: Verified,
+}
+
+impl LookupCache {
+    /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
+    pub fn forget_end(&mut self) {
+        (self.names, self.walk) = (Names::default(), Walk::default());
+    }
+}
+
+/// Goes to sections: the next one, or any other.
+pub(super) struct Lookup<'a> {
+    sections: &'a mut Sections,
+    cache: &'a mut LookupCache,
+}
+
+impl ReadsAlone for Lookup<'_> {
+    fn sections(&mut self) -> &mut Sections {
+        self.sections
+    }
+}
+
+impl<'a> Lookup<'a> {
+    #[inline(always)]
+    pub fn new(sections: &'a mut Sections, cache: &'a mut LookupCache) -> Self {
+        Self { sections, cache }
+    }
+}
+
+impl Lookup<'_> {
+    /// See [`Reader::next_section`](super::Reader::next_section).
+    #[inline]
+    pub fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
+        self.sections.end_section(decode)?;
+        if self.sections.params().verify {
+            self.verify_next()?;
+        }
+        self.sections.look_at_section(decode)
+    }
+
+    pub fn sections(&mut self) -> Result<u64, Failure> {
+        self.sections.team().note_call(Function::Sections);
+        let [sections] = self.look_up(|this| Ok([this.count_sections()?]))?;
+        Ok(sections)
+    }
+
+    /// The number of sections that are sealed.
+    pub fn sealed_sections(&mut self) -> Result<u64, Failure> {
+        if self.sections.is_sealed() {
+            return self.sections();
+        }
+        self.sections.team().note_call(Function::Sections);
+        Ok(0)
+    }
+
+    pub fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
+        self.sections.team().note_call(Function::SeekSection);
+        self.sections.team().note(Topic::Size, number);
+        let [offset] = self.look_up(|this| Ok([this.offset_of(number)?]))?;
+        self.sections.advance(offset);
+        Ok(())
+    }
+
+    pub fn find(&mut self, user: &[u8], record: i64) -> Result<Option<u64>, Failure> {
+        self.note_find(user, record);
+        let [found] = self.look_up(|this| {
+            let found = this.find_own(user, record)?;
+            Ok([found.map_or(0, |number| number + 1)])
+        })?;
+        Ok(found.checked_sub(1))
+    }
+
+    /// Finds the second section of a pair, and reads the header of the one before it: whether there is one. If the file begins
+    /// with what was found, its own header is read.
+    pub fn find_pair(&mut self, user: &[u8], record: i64) -> Result<Option<bool>, Failure> {
+        self.note_find(user, record);
+        // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
+        let (mut sent, is_alone) = (Vec::new(), self.sections.team().is_alone());
+        let (is_sent, room) = split(if is_alone { Ok(false) } else { self.sections.expect_ahead() });
+        let found = self.look_up_own(|this| {
+            let Some(number) = this.find_own(user, record)? else { return Ok([0; 2]) };
+            let offset = this.offset_of(number.saturating_sub(1))?;
+            if is_sent {
+                this.sections.look_ahead(offset, &mut sent)?;
+            }
+            Ok([offset, u64::from(number > 0)])
+        });
+        let found = room.and(found).map(Option::unwrap_or_default);
+        let [offset, has_before] = self.sections.share_ahead(found, &sent)?;
+        if offset == 0 {
+            return Ok(None);
+        }
+        self.sections.advance(offset);
+        self.next_section(true)?;
+        Ok(Some(has_before == 1))
+    }
+
+    fn note_find(&mut self, user: &[u8], record: i64) {
+        self.sections.team().note_call(Function::Find);
+        self.sections.team().note_bytes(Topic::UserString, user);
+        self.sections.team().note(Topic::Size, record.cast_unsigned());
+    }
+
+    fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
+        if self.sections.is_sealed() {
+            self.find_in_seals(user, record)
+        } else {
+            self.find_by_walking(user, record)
+        }
+    }
+
+    pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>, Failure> {
+        self.sections.team().note_call(Function::FindAll);
+        self.sections.team().note_bytes(Topic::UserString, user);
+        let found = self.look_up_own(|this| match this.sections.is_sealed() {
+            true => this.all_in_seals(user),
+            false => this.all_by_walking(user),
+        });
+        let (mut numbers, mine) = split(found.map(Option::unwrap_or_default));
+        if self.sections.team().is_alone() {
+            mine?;
+            return Ok(numbers);
+        }
+        let [count] = self.sections.team().share(0, mine.map(|()| [numbers.len() as u64]))?;
+        let mut bytes = Vec::new();
+        let room = resize(&mut bytes, count.saturating_mul(8)).and_then(|()| {
+            let words = bytes.as_chunks_mut().0;
+            words.iter_mut().zip(&numbers).for_each(|(word, number)| *word = number.to_le_bytes());
+            numbers.clear();
+            reserve_count(&mut numbers, count)
+        });
+        let sent = self.sections.team().agree(room)?.comm().broadcast(&mut bytes, 0);
+        self.sections.team().agree(sent)?;
+        numbers.extend(bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)));
+        Ok(numbers)
+    }
+
+    fn count_sections(&mut self) -> Result<u64> {
+        if self.sections.is_sealed() {
+            return Ok(self.sections.seal(0)?.map_or(0, |sealed| sealed.seal.sections));
+        }
+        self.walk_to(u64::MAX)?;
+        Ok(self.cache.walk.len())
+    }
+
+    /// The offset of a section.
+    fn offset_of(&mut self, number: u64) -> Result<u64> {
+        if !self.sections.is_sealed() {
+            self.walk_to(number)?;
+            let known = self.cache.walk.offset_of(number);
+            return known.ok_or_else(|| no_section(number, self.cache.walk.len()));
+        }
+        let sections = self.count_sections()?;
+        if number >= sections {
+            return Err(no_section(number, sections));
+        }
+        let (sealed, row) = self.row_of(number)?;
+        Ok(self.sections.checked_row(&sealed, row)?.offset)
+    }
+}
+
+/// The error for a section number that the file does not have.
+#[cold]
+fn no_section(number: u64, sections: u64) -> Error {
+    Error::argument(format!("number of a section: found {number}, expected one below {sections}"))
+}

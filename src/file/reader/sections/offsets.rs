@@ -1,0 +1,114 @@
+//! Where elements of their own sizes are in the file, and the elements behind these offsets.
+
+use super::{Current, Sections, exceeds_63_bits};
+use crate::error::Result;
+use crate::file::source::{Sink, Sizes};
+use crate::format::COUNT_BYTES;
+use crate::format::index::{ANCHOR_ELEMENTS, Row};
+use crate::format::layout::{Layout, sum};
+use crate::memory::{self, reserve_count};
+use crate::parallel::Partition;
+
+/// The offset of an element of the current varray or compressed array, known from the last range that was read.
+/// So reading ranges in order reads each size entry only once.
+#[derive(Clone, Copy)]
+pub(super) struct KnownOffset {
+    /// Offset of the size entries.
+    entries: u64,
+    index: u64,
+    offset: u64,
+    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
+    by_anchor: bool,
+}
+
+impl KnownOffset {
+    /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
+    pub(super) fn total(&self, current: &Current) -> Option<u64> {
+        let is_last =
+            !self.by_anchor && self.entries == current.layout.entries && self.index == current.count;
+        is_last.then(|| self.offset - current.layout.data)
+    }
+}
+
+impl Sections {
+    /// Notes that the elements from the known one up to this one were read.
+    pub fn went_to(&mut self, index: u64, offset: u64) {
+        self.cursor.known_offset =
+            self.cursor.known_offset.map(|known| KnownOffset { index, offset, ..known });
+    }
+
+    /// The offset in the file of the element with this index.
+    pub fn element_offset(&mut self, current: &Current, index: u64) -> Result<u64> {
+        let entries = current.layout.entries;
+        let known = self.cursor.known_offset.filter(|known| known.entries == entries && known.index <= index);
+        let mut known =
+            known.unwrap_or(KnownOffset { entries, index: 0, offset: current.layout.data, by_anchor: false });
+        if index - known.index > ANCHOR_ELEMENTS
+            && let Some((index, offset)) = self.anchor(current.layout.data, index)?
+        {
+            known = KnownOffset { entries, index, offset, by_anchor: true };
+        }
+        let mut offset = known.offset;
+        let first = entries + known.index * COUNT_BYTES as u64;
+        self.read_own_entries(first, index - known.index, b'E', |_, size| {
+            offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
+            Ok(())
+        })
+        .map_err(|error| current.conform(error))?;
+        self.check_end("varray", current.layout.start, offset)?;
+        self.cursor.known_offset = Some(KnownOffset { index, offset, ..known });
+        Ok(offset)
+    }
+
+    /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
+    pub fn decode_own_range(
+        &mut self,
+        current: &Current,
+        part: Partition,
+        sizes: Sizes<'_>,
+        data: Sink<'_>,
+    ) -> Result<()> {
+        let start = self.element_offset(current, part.offset)?;
+        let _temporary = memory::temporary();
+        let mut encoded_sizes = Vec::new();
+        reserve_count(&mut encoded_sizes, part.count)?;
+        let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
+        let mut end = start;
+        self.read_own_entries(first, part.count, b'E', |_, size| {
+            end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
+            encoded_sizes.push(size);
+            Ok(())
+        })
+        .map_err(|error| current.conform(error))?;
+        self.check_end("varray", current.layout.start, end)?;
+        self.decode_own_elements(start, &encoded_sizes, sizes, data)?;
+        self.went_to(part.offset + part.count, end);
+        Ok(())
+    }
+
+    /// Reads the sizes of a section's elements as stored in the file, as many at a time as an anchor stands for: which
+    /// elements, the offset of the first, and their sizes.
+    pub fn hand_out(
+        &mut self,
+        row: &Row,
+        anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
+    ) -> Result<()> {
+        let layout = row.data_section(0);
+        let Layout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
+        let (mut batch, mut at, mut done) = (Vec::new(), data, 0);
+        let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
+            let part = Partition { offset: *done, count: batch.len() as u64, total: row.count };
+            anchors(row, part, at, batch)?;
+            let bytes = Sizes::Each(batch).total()?;
+            at = sum(at, bytes).ok_or_else(|| exceeds_63_bits(&[at, bytes]))?;
+            *done += batch.len() as u64;
+            batch.clear();
+            Ok(())
+        };
+        self.read_own_entries(entries, row.count, b'E', |_, size| {
+            batch.push(size);
+            if batch.len() as u64 == ANCHOR_ELEMENTS { give(&mut batch, &mut done) } else { Ok(()) }
+        })?;
+        if batch.is_empty() { Ok(()) } else { give(&mut batch, &mut done) }
+    }
+}

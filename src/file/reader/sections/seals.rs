@@ -1,0 +1,124 @@
+//! Seals among the sections: those that are passed over, and those by which sections and elements are found.
+
+use super::{Current, Sections};
+use crate::error::Result;
+use crate::file::reader::chain::{Piece, Span, differs};
+use crate::file::reader::index::{Sealed, may_be_of_seal};
+use crate::file::team::Failure;
+use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
+use crate::format::names::Name;
+
+impl Sections {
+    /// The end of the seal, if the section whose header was read is a part of one. Collective.
+    #[inline(always)]
+    pub(super) fn end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+        let is_suspect = may_be_of_seal(section.section_type, user, section.size);
+        if !is_suspect || self.params.raw { Ok(None) } else { self.find_end_of_seal(user, section) }
+    }
+
+    #[cold]
+    fn find_end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+        // A few bytes at several places, so one rank reads them.
+        let found = match self.team.rank() {
+            0 => {
+                Sealed::around(&mut *self.file, self.ends.read, (section.section_type, user), section.layout)
+            }
+            _ => Ok(None),
+        };
+        let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
+        let [end] = self.team.share(0, end)?;
+        Ok((end > 0).then_some(end))
+    }
+
+    /// Whether the file ends with a seal, by which sections are found.
+    pub fn is_sealed(&self) -> bool {
+        self.ends.sections < self.ends.read
+    }
+
+    /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
+    pub fn seal(&mut self, from_end: usize) -> Result<Option<Sealed>> {
+        self.chain.seal(&mut *self.file, from_end)
+    }
+
+    /// The seal at this offset, if there is one.
+    pub fn seal_at(&mut self, offset: u64) -> Result<Option<Sealed>> {
+        Sealed::at(&mut *self.file, self.ends.read, offset)
+    }
+
+    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
+    pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<Option<(usize, Sealed)>> {
+        self.chain.seal_where(&mut *self.file, is_wanted)
+    }
+
+    /// Some of the seals, counted from the last ones of the file; `None` if there are fewer pieces.
+    pub fn piece_of_seals(&mut self, number: usize) -> Result<Option<Piece>> {
+        self.chain.piece(&mut *self.file, number)
+    }
+
+    /// The names of the sections of a piece of the seals.
+    pub fn names_of_piece(&mut self, number: usize) -> Result<Vec<Name>> {
+        self.chain.names(&mut *self.file, number)
+    }
+
+    /// Whether the checksum of the index of a seal was compared.
+    pub fn is_checked(&self, from_end: usize) -> bool {
+        self.chain.is_checked(from_end)
+    }
+
+    /// Compares the checksum of the index of a seal, once.
+    pub fn check_index(&mut self, from_end: usize) -> Result<()> {
+        self.chain.check_index(&mut *self.file, from_end)
+    }
+
+    /// Compares the checksum of the anchors of a seal, once.
+    pub fn check_anchors(&mut self, from_end: usize) -> Result<()> {
+        self.chain.check_anchors(&mut *self.file, from_end)
+    }
+
+    /// The nearest anchor at or before element `index` of a section, if there is one: the number of its element and the offset.
+    /// `data` is the offset of the data of the section.
+    pub fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
+        let wanted = index / ANCHOR_ELEMENTS;
+        if wanted == 0 || !self.is_sealed() {
+            return Ok(None);
+        }
+        let Some((from_end, sealed)) = self.seal_where(|span| span.begin <= data)? else {
+            return Ok(None);
+        };
+        if data >= sealed.start || sealed.start == sealed.names {
+            return Ok(None);
+        }
+        self.check_anchors(from_end)?;
+        let bytes = sealed.names - sealed.start - (TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64;
+        let count = bytes / ANCHOR_BYTES as u64;
+        let first = sealed.start + TABLE_HEADER_BYTES as u64;
+        let (mut least, mut most) = (0, count);
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            if self.anchor_at(first, middle)? < data { least = middle + 1 } else { most = middle }
+        }
+        let place = least + wanted - 1;
+        if place >= count {
+            return Err(differs(
+                "anchors",
+                &format!("{count} of them"),
+                "those of this section",
+                sealed.start,
+            ));
+        }
+        let offset = self.anchor_at(first, place)?;
+        if offset > sealed.start {
+            return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.start));
+        }
+        Ok(Some((wanted * ANCHOR_ELEMENTS, offset)))
+    }
+
+    fn anchor_at(&mut self, first: u64, number: u64) -> Result<u64> {
+        let mut anchor = 0;
+        self.read_own_entries(first + number * ANCHOR_BYTES as u64, 1, b'O', |_, offset| {
+            anchor = offset;
+            Ok(())
+        })?;
+        Ok(anchor)
+    }
+}

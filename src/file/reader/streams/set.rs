@@ -1,0 +1,167 @@
+//! Sets of streams, and where their parts are in the file.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::sections::Current;
+use crate::format::COUNT_BYTES;
+use crate::format::header::UserString;
+use crate::format::layout::sum;
+use crate::format::streams::StreamPart;
+use crate::memory::reserve;
+
+/// A set of streams in a file that is open for reading.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    pub(super) user: UserString,
+    pub(super) parts: Vec<PartPlace>,
+    pub(super) packed: Option<Packed>,
+}
+
+/// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packed {
+    pub(super) varray: Current,
+    /// Where the next section begins.
+    pub(super) end: u64,
+}
+
+/// What a section with the name of streams has of them.
+pub(super) enum Piece {
+    Part(PartPlace),
+    Packed(Packed),
+}
+
+/// A part of a set of streams, and where its sections have their data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartPlace {
+    pub(super) part: StreamPart,
+    pub(super) chunks: u64,
+    pub(super) rounds: u64,
+    pub(super) bytes: u64,
+    /// Where the next section begins.
+    pub(super) end: u64,
+}
+
+impl PartPlace {
+    /// Where the entry with the bytes of a task's stream is in the file.
+    pub(super) fn entry(&self, task: u64) -> u64 {
+        // Bounded by the layout of the array.
+        self.bytes + task * COUNT_BYTES as u64
+    }
+
+    /// An error if there are too few chunks for so many bytes of a task's stream.
+    pub(super) fn check_bytes(&self, task: u64, bytes: u64) -> Result<()> {
+        let most = self.rounds * self.part.chunk_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!("streams: found {bytes} bytes, expected at most {most}, as there are chunks");
+        Err(Error::new(ErrorKind::Format, message).at(self.entry(task)))
+    }
+}
+
+impl Streams {
+    /// The name of the set.
+    #[must_use]
+    pub fn name(&self) -> &UserString {
+        &self.user
+    }
+
+    /// The number of its first part: 0, but for what [`Reader::stream_part`] finds.
+    #[must_use]
+    pub fn part(&self) -> u64 {
+        self.parts.first().map_or(0, |first| first.part.part)
+    }
+
+    /// Adds the part that follows in the file.
+    ///
+    /// # Errors
+    /// `Format` if it is none that could, by number, tasks, or chunks.
+    pub fn extend(&mut self, next: &Self) -> Result<()> {
+        let before = self.parts.len();
+        reserve(&mut self.parts, next.parts.len())?;
+        self.parts.extend(&next.parts);
+        self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
+    }
+
+    /// Whether readers accept this part behind `before`, the one before it in the file of its name, if there is one.
+    ///
+    /// # Errors
+    /// `Format` if neither this part begins a set nor continues that of `before`, by number, tasks and chunks.
+    pub fn check_follows(&self, before: Option<&Self>) -> Result<()> {
+        match before {
+            Some(before) if self.part() > 0 => before.clone().extend(self),
+            _ => self.check(0, 0),
+        }
+    }
+
+    /// The number of streams: that of the ranks that wrote them.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        let packed = self.packed.map_or(0, |packed| packed.varray.count);
+        self.parts.first().map_or(packed, |first| first.part.tasks)
+    }
+
+    /// The bytes of a chunk; 0 if the streams are the elements of a varray.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> u64 {
+        self.parts.first().map_or(0, |first| first.part.chunk_bytes)
+    }
+
+    /// Where the section behind the set begins.
+    pub(super) fn end(&self) -> u64 {
+        let packed = self.packed.map_or(0, |packed| packed.end);
+        self.parts.last().map_or(packed, |last| last.end)
+    }
+
+    /// An error unless the parts behind the first `checked` ones continue these, one after the other. The first part has the
+    /// number `begin`.
+    pub(super) fn check(&self, begin: u64, checked: usize) -> Result<()> {
+        let Some(first) = self.parts.first() else { return Ok(()) };
+        let unchecked = self.parts.get(checked..).unwrap_or_default();
+        for (number, part) in (begin.saturating_add(checked as u64)..).zip(unchecked) {
+            let expected = StreamPart { part: number, ..first.part };
+            if part.part == expected {
+                continue;
+            }
+            let words = |StreamPart { tasks, chunk_bytes, part }| {
+                format!("part {part} of {tasks} tasks with chunks of {chunk_bytes} bytes")
+            };
+            let message = format!("streams: found {}, expected {}", words(part.part), words(expected));
+            return Err(Error::new(ErrorKind::Format, message).at(part.chunks));
+        }
+        Ok(())
+    }
+}
+
+/// A stream of a task: where its bytes are.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub(super) task: u64,
+    /// The parts, with the bytes that the stream has in each.
+    pub(super) parts: Vec<(PartPlace, u64)>,
+    pub(super) bytes: u64,
+}
+
+impl Stream {
+    /// The bytes of the stream.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// An error unless the stream has these bytes.
+    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
+        if sum(offset, bytes).is_some_and(|end| end <= self.bytes) {
+            return Ok(());
+        }
+        let most = self.bytes;
+        let words = format!(
+            "stream: found {bytes} bytes from byte {offset} on, expected no more than the stream has, {most}"
+        );
+        Err(Error::argument(words))
+    }
+}
+
+pub(super) fn too_long() -> Error {
+    Error::range("stream: its length exceeds 63 bits")
+}

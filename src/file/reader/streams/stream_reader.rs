@@ -1,0 +1,55 @@
+//! A stream as a reader of the standard library.
+
+use super::Stream;
+use crate::file::reader::Reader;
+use crate::numbers::to_usize;
+use std::io::{self, Read, Seek, SeekFrom};
+
+impl Reader {
+    /// A stream as a reader, from its first byte on.
+    pub fn stream_reader(&mut self, stream: Stream) -> StreamReader<'_> {
+        StreamReader { reader: self, stream, position: 0 }
+    }
+}
+
+/// Reads a stream of a task in sequence, or from any byte on.
+pub struct StreamReader<'a> {
+    reader: &'a mut Reader,
+    stream: Stream,
+    position: u64,
+}
+
+impl std::fmt::Debug for StreamReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReader")
+            .field("stream", &self.stream)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Read for StreamReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = to_usize(self.stream.bytes.saturating_sub(self.position));
+        let count = buffer.len().min(left);
+        if count == 0 {
+            return Ok(0);
+        }
+        let read = self.reader.read_stream(&self.stream, self.position, &mut buffer[..count]);
+        read.map_err(io::Error::other)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for StreamReader<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(step) => self.stream.bytes.checked_add_signed(step),
+            SeekFrom::Current(step) => self.position.checked_add_signed(step),
+        };
+        self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.position)
+    }
+}
