@@ -178,8 +178,8 @@ struct Detail {
     offset: Option<u64>,
     file: Option<String>,
     rank: Option<usize>,
-    /// The rank that an error was shared by, whose message names it already.
-    sharer: Option<usize>,
+    /// Whether the message has file, offset and rank already: those of another rank.
+    is_shared: bool,
     source: Option<io::Error>,
 }
 
@@ -195,7 +195,7 @@ impl Error {
             offset: None,
             file: None,
             rank: None,
-            sharer: None,
+            is_shared: false,
             source: None,
         }))
     }
@@ -300,10 +300,9 @@ impl Error {
 
     /// The same error once more, for who asks again.
     pub(crate) fn again(&self) -> Self {
-        let Detail { kind, message, offset, file, rank, sharer, .. } = &*self.0;
+        let Detail { kind, ref message, offset, ref file, rank, is_shared, .. } = *self.0;
         let (message, file) = (message.clone(), file.clone());
-        let (rank, sharer) = (*rank, *sharer);
-        Self(Box::new(Detail { kind: *kind, message, offset: *offset, file, rank, sharer, source: None }))
+        Self(Box::new(Detail { kind, message, offset, file, rank, is_shared, source: None }))
     }
 
     /// What went wrong.
@@ -321,14 +320,14 @@ impl Error {
     /// The rank on which it came up; `None` if it is one of all ranks.
     #[must_use]
     pub fn rank(&self) -> Option<usize> {
-        self.0.rank.or(self.0.sharer)
+        self.0.rank
     }
 
-    /// The same error, whose message names a rank already.
-    #[must_use]
-    pub(crate) fn shared_by(mut self, rank: Option<usize>) -> Self {
-        self.0.sharer = rank;
-        self
+    /// An error that was shared by the rank on which it came up, with its whole message.
+    pub(crate) fn shared(kind: ErrorKind, message: String, rank: Option<usize>, offset: Option<u64>) -> Self {
+        let mut error = Self::new(kind, message);
+        (error.0.rank, error.0.offset, error.0.is_shared) = (rank, offset, true);
+        error
     }
 
     /// The byte of the file at which it was noticed.
@@ -341,6 +340,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.0;
+        if detail.is_shared {
+            return f.write_str(&detail.message);
+        }
         if let Some(file) = &detail.file {
             write!(f, "{file}: ")?;
         }

@@ -14,7 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What an operation may allocate, on all of its threads: see [`Params::max_memory`](crate::Params::max_memory).
 #[derive(Clone)]
-pub struct Allowance(Arc<Limit>);
+pub struct Allowance {
+    limit: Arc<Limit>,
+    /// What was taken in the innermost [block](temporary) of this thread and its helpers.
+    taken: Arc<AtomicU64>,
+}
 
 struct Limit {
     most: u64,
@@ -38,7 +42,8 @@ impl Drop for Limited {
 
 /// Limits what an operation allocates on this thread and its helpers, while it reads at this offset of a file. 0: no limit.
 pub fn limited(most: u64, at: u64) -> Option<Limited> {
-    (most > 0).then(|| share(Some(Allowance(Arc::new(Limit { most, left: AtomicU64::new(most), at })))))
+    let limit = || Arc::new(Limit { most, left: AtomicU64::new(most), at });
+    (most > 0).then(|| share(Some(Allowance { limit: limit(), taken: Arc::default() })))
 }
 
 /// The allowance of this thread, for its helpers.
@@ -52,20 +57,20 @@ pub fn share(allowance: Option<Allowance>) -> Limited {
 }
 
 /// As long as it lives, allocations are of what is freed when it ends, and are given back to the allowance then.
-pub struct Temporary(Option<(Allowance, u64)>);
+pub struct Temporary(Option<(Allowance, Limited)>);
 
-/// What is allocated from now on is freed in this block.
+/// What this thread and the helpers that it calls allocate from now on is freed in this block.
 pub fn temporary() -> Temporary {
-    Temporary(allowance().map(|allowance| {
-        let left = allowance.0.left.load(Relaxed);
-        (allowance, left)
+    Temporary(allowance().map(|outer| {
+        let block = Allowance { taken: Arc::default(), ..outer };
+        (block.clone(), share(Some(block)))
     }))
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Some((allowance, left)) = &self.0 {
-            allowance.0.left.fetch_max(*left, Relaxed);
+        if let Some((Allowance { limit, taken }, _)) = &self.0 {
+            limit.left.fetch_add(taken.load(Relaxed), Relaxed);
         }
     }
 }
@@ -82,9 +87,12 @@ pub fn check(bytes: u64) -> Result<()> {
 /// Takes bytes of the allowance: those that are wished, or else those that are needed. Whether it gave the wish.
 fn allow(wish: usize, need: usize) -> Result<bool> {
     ALLOWANCE.with_borrow(|allowance| {
-        let Some(Allowance(limit)) = allowance else { return Ok(true) };
+        let Some(Allowance { limit, taken }) = allowance else { return Ok(true) };
         let take = |bytes: usize| {
-            limit.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes as u64)).is_ok()
+            let bytes = bytes as u64;
+            let is_left = limit.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok();
+            taken.fetch_add(if is_left { bytes } else { 0 }, Relaxed);
+            is_left
         };
         if take(wish) {
             return Ok(true);
@@ -286,6 +294,31 @@ mod tests {
         }
         assert!(limited(0, 0).is_none());
         zeroed(2001).unwrap();
+    }
+
+    #[test]
+    fn a_block_gives_back_what_was_taken_in_it() {
+        let _limited = limited(1000, 0);
+        let outside = allowance();
+        let block = temporary();
+        zeroed(100).unwrap();
+        let inside = allowance();
+        std::thread::scope(|scope| {
+            // A thread that keeps what it takes, one that helps in the block, and one with a block of its own.
+            let on_thread = |allowance, bytes, is_temporary: bool| {
+                scope.spawn(move || {
+                    let _limited = share(allowance);
+                    let _temporary = is_temporary.then(temporary);
+                    zeroed(bytes).unwrap();
+                });
+            };
+            on_thread(outside, 500, false);
+            on_thread(inside.clone(), 200, false);
+            on_thread(inside, 200, true);
+        });
+        drop(block);
+        assert_eq!(zeroed(501).unwrap_err().kind(), ErrorKind::Memory);
+        zeroed(500).unwrap();
     }
 
     #[test]

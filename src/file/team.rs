@@ -120,6 +120,9 @@ impl From<Error> for Failure {
 
 /// The longest error message that travels between ranks, in bytes.
 const MESSAGE_BYTES: usize = 1024;
+/// The bytes before it: the offset of the error, or that there is none.
+const OFFSET_BYTES: usize = size_of::<u64>();
+const NO_OFFSET: u64 = u64::MAX;
 /// No error, in the reduction. MPICH 4.0 compares as if the numbers had signs: no greater number can be.
 pub const FINE: u64 = u64::MAX >> 1;
 /// The numbers of a reduction: the error, and for each topic and the calls the least and the greatest.
@@ -511,16 +514,21 @@ impl Team {
         }
     }
 
-    /// The error of one rank, with its words, on all ranks.
+    /// The error of one rank, with its words and offset, on all ranks.
     fn share_error(&self, from: usize, error: &Error) -> Error {
-        let mut message = [0; MESSAGE_BYTES];
+        let mut bytes = [0; OFFSET_BYTES + MESSAGE_BYTES];
+        let (offset, message) = bytes.split_at_mut(OFFSET_BYTES);
+        offset.copy_from_slice(&error.offset().unwrap_or(NO_OFFSET).to_le_bytes());
         let text = error.to_string();
         let n = text.len().min(MESSAGE_BYTES);
         message[..n].copy_from_slice(&text.as_bytes()[..n]);
         // If even this fails, the ranks still have the code.
-        let _ = self.comm.broadcast(&mut message, from);
-        let n = message.iter().position(|&b| b == 0).unwrap_or(MESSAGE_BYTES);
-        Error::new(error.kind(), String::from_utf8_lossy(&message[..n])).shared_by(error.rank())
+        let _ = self.comm.broadcast(&mut bytes, from);
+        let (offset, message) = bytes.split_first_chunk().unwrap_or((&[0xff; OFFSET_BYTES], &[]));
+        let offset = Some(u64::from_le_bytes(*offset)).filter(|&offset| offset != NO_OFFSET);
+        let n = message.iter().position(|&b| b == 0).unwrap_or(message.len());
+        let words = String::from_utf8_lossy(&message[..n]).into_owned();
+        Error::shared(error.kind(), words, error.rank(), offset)
     }
 
     /// A failure that all ranks know, from one that perhaps only this rank knows.
@@ -701,10 +709,11 @@ mod tests {
                 rank => Err(Error::argument(format!("bad {rank}")).at(7)),
             };
             let error = error(team.agree(mine));
-            (error.kind(), error.to_string())
+            (error.kind(), error.offset(), error.rank(), error.to_string())
         });
         for text in texts {
-            assert_eq!(text, (ErrorKind::Argument, "f.scda: byte 7: rank 1: bad 1".into()));
+            let words = "f.scda: byte 7: rank 1: bad 1".to_owned();
+            assert_eq!(text, (ErrorKind::Argument, Some(7), Some(1), words));
         }
     }
 
