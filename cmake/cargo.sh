@@ -6,6 +6,10 @@ cargo=$1 source=$2 target=$3 command=$4
 shift 4
 set -- "$command" --release --locked --no-default-features --target-dir "$target" "$@"
 
+rustc=${RUSTC:-$(dirname -- "$cargo")/rustc}
+command -v "$rustc" >/dev/null || rustc=rustc
+# Where Rust's own sources are installed, their names are as if they were not.
+rust=--remap-path-prefix=$("$rustc" --print sysroot)/lib/rustlib/src/rust=/rustc/$("$rustc" -vV | sed -n 's/^commit-hash: //p')
 home=--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo
 source=--remap-path-prefix=$source=/scda
 target=--remap-path-prefix=$target=/build # behind that of the sources, in which it may lie: the last one that fits counts
@@ -18,6 +22,6 @@ if [ -n "${CARGO_ENCODED_RUSTFLAGS-}${RUSTFLAGS-}" ]; then
       flags=$flags$flag$separator
     done
   fi
-  CARGO_ENCODED_RUSTFLAGS=$flags$home$separator$source$separator$target exec "$cargo" "$@"
+  CARGO_ENCODED_RUSTFLAGS=$flags$home$separator$rust$separator$source$separator$target exec "$cargo" "$@"
 fi
-exec "$cargo" --config "build.rustflags=['$home', '$source', '$target']" "$@"
+exec "$cargo" --config "build.rustflags=['$home', '$rust', '$source', '$target']" "$@"

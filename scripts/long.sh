@@ -73,6 +73,8 @@ measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Carg
 heading "Built without a network"
 scripts/offline.sh openmpi
 scripts/offline.sh serial
+heading "The same bytes from two builds"
+scripts/reproduce.sh
 heading "A part of another project, with MPICH"
 measured ffi-tests/consumers/subproject.sh mpich
 heading "Python: pip install ./python"

@@ -112,7 +112,7 @@ same "the run path of the library" "" "$runpath"
 # The licences of what is linked in: the folder of a distribution's package has a name of its own.
 [ -n "$(find "$prefix/share/doc" -name LICENSES-CRATES.txt)" ] || grep -rqs --include copyright "^zstd-sys " "$prefix/share/doc" ||
   fail "the licences of the crates are not installed"
-for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/"; do
+for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/" "$(rustc --print sysroot)/"; do
   for file in $(find "$prefix/bin" "$libdir"/lib*scda* "$libdir/cmake/$name" "$libdir/pkgconfig/$name.pc" "$prefix/libexec" -type f 2>/dev/null); do
     ! grep -qF -- "$folder" "$file" || fail "$file names $folder, a folder of the machine that built it"
   done
