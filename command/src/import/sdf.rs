@@ -4,7 +4,7 @@ use super::{Args, attributes};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::{complain, quote};
-use crate::progress::Progress;
+use crate::progress::{Counted, Progress};
 use scda::Dataset;
 use scda::internals::Foreign;
 use scda::internals::sdf::{Array, Sdf};
@@ -36,8 +36,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         let (data_type, shape) = array.dataset();
         let mut dataset = Dataset::new(name, data_type, shape);
         dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
-        writer.dataset_from(&dataset, &mut sdf.data(array))?;
-        progress.set(array.offset + array.bytes);
+        writer.dataset_from(&dataset, &mut Counted { data: sdf.data(array), progress: &mut progress })?;
     }
     drop(progress);
     output.finish()

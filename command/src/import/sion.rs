@@ -4,6 +4,7 @@ use super::{Args, attributes, file_name};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
+use crate::progress::{Counted, Progress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scda::internals::Foreign;
 use scda::internals::sion::{Header, INLINE_KEY_VALUES, NO_KEY_VALUES, Sion};
@@ -106,7 +107,11 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         dataset.attributes = json!({ "columns": ["task", "key", "offset", "bytes"] }).to_string();
         writer.dataset_from(&dataset, &mut sion.records().numbers())?;
     }
-    writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut sion.streams(), Encode::None)?;
+    let mut progress =
+        Progress::new(&format!("import {name}"), sion.files().map(|(file, _)| file.size()).sum());
+    let mut streams = Counted { data: sion.streams(), progress: &mut progress };
+    writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut streams, Encode::None)?;
+    drop(progress);
     output.finish()
 }
 
