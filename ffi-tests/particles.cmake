@@ -1,12 +1,15 @@
-# Particles of scda_particles.h. The example is tested in languages.cmake.
+# Particles of scda_particles.h, and restart by scda_forest_open_last. The example is tested in languages.cmake.
 if(NOT scda_WITH_MPI)
   message(STATUS "libscda has no MPI: scda_particles.h is not tested")
   return()
 endif()
 
 add_executable(particles_matrix particles.c)
-target_link_libraries(particles_matrix PRIVATE scda::scda MPI::MPI_C)
-target_compile_options(particles_matrix PRIVATE -Wall -Wextra -Werror -g)
+add_executable(last last.c)
+foreach(program particles_matrix last)
+  target_link_libraries(${program} PRIVATE scda::scda MPI::MPI_C)
+  target_compile_options(${program} PRIVATE -Wall -Wextra -Werror -g)
+endforeach()
 
 # Each number of ranks writes the same files, and reads its own with other shares. Cells dealt out by numbers make the same file, too.
 set(folder "${out}/particles")
@@ -26,6 +29,13 @@ foreach(ranks 1 2 4)
     after(particles-${how}-same-${ranks} particles-1 particles-${ranks})
     side_by_side(particles-${how}-same-${ranks})
   endforeach()
+endforeach()
+foreach(ranks 1 3)
+  set(folder_last "${folder}/last-${ranks}/last.d")
+  scda_test(last-${ranks} ${ranks} last "${folder}/last-${ranks}")
+  scda_test(last-${ranks}-folder 0 "${CMAKE_COMMAND}" -E make_directory "${folder_last}")
+  after(last-${ranks}-folder prepare)
+  after(last-${ranks} last-${ranks}-folder)
 endforeach()
 if(EXISTS "${scda_command}")
   scda_test(particles-check 0 "${scda_command}" check --strict "${folder}/particles-0-4.scda" "${folder}/particles-2-4.scda")

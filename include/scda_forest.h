@@ -909,6 +909,71 @@ static inline scda_fcontext_t *scda_forest_write_time (scda_fcontext_t *f, const
   return f;
 }
 
+/* The name of the file that had this name so many writes ago, as params.keep makes it. To be freed. */
+static inline char *scda_forest_kept_internal (const char *filename, int age) {
+  const char *slash = strrchr (filename, '/'), *base = slash == NULL ? filename : slash + 1, *dot = strrchr (base, '.');
+  const size_t length = strlen (filename), stem = dot == NULL || dot == base ? length : (size_t) (dot - filename);
+  char *name = (char *) malloc (length + 16);
+  if (name == NULL) { return NULL; }
+  if (age == 0) { strcpy (name, filename); }
+  else { sprintf (name, "%.*s.%d%s", (int) stem, filename, age, filename + stem); }
+  return name;
+}
+
+/**
+ * Opens for reading what a job restarts from: the last whole state. That is the file of this name up to its last seal; if there is none, or
+ * it is torn or damaged so that it has no seal, the one before it that `params.keep` has kept: `state.1.scda`, `state.2.scda`, and so on. The
+ * last time step, -1, of what is opened is then the last whole one: of forests, patches, particles and any datasets.
+ *
+ * Collective.
+ *
+ * @param [in] comm      The communicator.
+ * @param [in] filename  The name. The files are those of `seal` 1, which is the default.
+ * @param [in] params    Parameters, as for `scda_fopen_read`, but `to_seal` is 1. With `verify`, a seal with a wrong checksum is none. NULL: the
+ *                       defaults.
+ * @param [out] age      Which file was opened: 0 for `filename`, 1 for `state.1.scda`, and so on. The same on all ranks. May be NULL.
+ * @param [out] err      The error code: that of `filename` if no file is whole.
+ * @return               The file, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if no file has a seal; those of `scda_fopen_read`: those that say nothing about what is in the file at once.
+ */
+static inline scda_fcontext_t *scda_forest_open_last (MPI_Comm comm, const char *filename, const scda_params_t *params, int *age, int *err) {
+  scda_forest_error_internal_t e;
+  scda_fcontext_t *f = NULL;
+  scda_params_t with;
+  scda_info_t info;
+  int k, last = 0;
+  scda_forest_no_error_internal (&e);
+  if (params == NULL) { scda_params_init (&with); }
+  else { with = *params; }
+  with.to_seal = 1;
+  if (age != NULL) { *age = 0; }
+  for (k = 0; k <= 1000 && !last; ++k) {
+    char *name = filename == NULL ? NULL : scda_forest_kept_internal (filename, k);
+    f = scda_fopen_read (comm, name, NULL, NULL, &with, err); /* without a name: the same error on all ranks */
+    free (name);
+    if (f != NULL) {
+      memset (&info, 0, sizeof info);
+      info.size = sizeof info;
+      scda_finfo (f, &info);
+      if (info.is_sealed) {
+        if (age != NULL) { *age = k; }
+        return f;
+      }
+      scda_fclose (f, err);
+      continue;
+    }
+    if (*err != SCDA_ERR_NO_SUCH_FILE && *err != SCDA_ERR_FORMAT && *err != SCDA_ERR_COUNT && *err != SCDA_ERR_CHECKSUM && *err != SCDA_ERR_RANGE
+        && *err != SCDA_ERR_DECODE) {
+      return NULL;
+    }
+    last = k > 0 && *err == SCDA_ERR_NO_SUCH_FILE;
+  }
+  f = scda_fopen_read (comm, filename, NULL, NULL, &with, err); /* for its error */
+  if (f == NULL) { return NULL; }
+  scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "%.200s has no seal: nothing in it is whole", filename);
+  return scda_forest_fail_internal (f, &e, err);
+}
+
 /**
  * What some quadrants add to the checksum of their mesh, for programs with a forest of their own. The checksum is the sum over all
  * quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T gives it. As 16 hexadecimal digits it is the attribute `SCDA_FOREST_MESH` of

@@ -16,7 +16,18 @@ from . import _core
 from ._common import Handle, Path, bytes_of, local_count, prepare, reason, record_number, text_of, together
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
-from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, OutOfMemoryError, ShortFileError
+from ._errors import (
+    ChecksumError,
+    DecodeError,
+    Error,
+    FileInUseError,
+    FormatError,
+    LeftOutWarning,
+    NoSuchFileError,
+    OutOfMemoryError,
+    RangeError,
+    ShortFileError,
+)
 from ._finding import Finder, Seal, Walk
 from ._group import Group, Records, Tree
 from ._section import Section
@@ -100,6 +111,46 @@ def open(
         max_memory=max_memory,
         storage_options=storage_options,
     )
+
+
+def open_last(path: Union[str, os.PathLike[str]], **options: Any) -> File:
+    """Opens what a job restarts from: the last whole state.
+
+    That is the file of this name up to its last seal; if there is none, or it is torn or damaged so that it has no seal, the one before it
+    that ``keep=`` has kept: ``state.1.scda``, ``state.2.scda``, and so on. :attr:`File.path` says which was opened.
+
+    Args:
+        path: the name of the newest file.
+        options: those of :func:`open` but ``to_seal``.
+
+    Raises:
+        Error: if no file is whole, that of ``path``: a FormatError if it has no seal.
+
+    >>> for n in range(3):
+    ...     with scda.create("state.scda", atomic=True, keep=1) as w:
+    ...         w.dataset("n", n)
+    >>> os.remove("state.scda")
+    >>> with scda.open_last("state.scda") as f:
+    ...     print(os.path.basename(f.path), f["n"][()])
+    state.1.scda 1
+    """
+    stem, ending = os.path.splitext(os.fspath(path))
+    first: Optional[Error] = None
+    for age in range(1001):
+        name = f"{stem}.{age}{ending}" if age else stem + ending
+        try:
+            file = open(name, **options)
+        except (FormatError, ShortFileError, RangeError, DecodeError, ChecksumError, NoSuchFileError) as error:
+            first = first or error
+            if age and isinstance(error, NoSuchFileError):
+                break
+            continue
+        if file.sealed:
+            return file
+        file.close()
+        first = first or FormatError(f"{name}: found no seal, expected one: nothing in it is whole", None, name)
+    assert first is not None
+    raise first
 
 
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
@@ -189,6 +240,11 @@ class File(Handle, Tree):
         """Knows no section yet."""
         self._finder: Finder = Seal(self) if self._may_use_seal and self._core.sealed else Walk(self)
         self._names: Optional[tuple[int, list[str]]] = None
+
+    @property
+    def path(self) -> str:
+        """The absolute name of the file, or that of its source."""
+        return str(self._path)
 
     @property
     def sealed(self) -> bool:

@@ -1,0 +1,110 @@
+/* last.c: a restart takes the last whole state: last FOLDER. Of checkpoints that replace one another, the newest one that has a seal; of a
+ * file that is appended to, all up to its last seal. */
+#include "common.h"
+
+#include <scda_forest.h>
+
+static MPI_Comm comm;
+static int rank;
+static char path[1200], kept[3][1200];
+
+/* Writes a checkpoint that has one number. */
+static void write_state (int64_t number, int seal) {
+  int err;
+  scda_params_t params;
+  scda_dataset_t d;
+  scda_fcontext_t *f;
+  scda_params_init (&params);
+  params.atomic = 1, params.keep = 2, params.seal = seal;
+  scda_dataset_init (&d);
+  strcpy (d.name, "number");
+  d.type = SCDA_TYPE_INT64;
+  f = scda_fopen_write (comm, path, "last", NULL, &params, &err);
+  f = scda_fwrite_dataset (f, &d, &number, rank == 0, NULL, NULL, &err);
+  REQUIRE (scda_fclose (f, &err) == 0);
+}
+
+/* Requires that this is what a restart takes: the file of an age, and the number in it. */
+static void expect (int age, int64_t number, int line) {
+  int err, found = 0, taken = -1;
+  int64_t read = -1;
+  scda_dataset_t d;
+  scda_fcontext_t *f = scda_forest_open_last (comm, path, NULL, &taken, &err);
+  scda_dataset_init (&d);
+  f = scda_ffind_dataset (f, "number", -1, &found, &d, &err);
+  if (f != NULL && found) { f = scda_fread_dataset (f, &read, 1, NULL, NULL, &err); }
+  if (f == NULL || taken != age || read != number) {
+    fprintf (stderr, "line %d, rank %d: took %d, read %d, error %d: %s\n", line, rank, taken, (int) read, err, scda_last_error_message ());
+    ++failures;
+  }
+  scda_fclose (f, &err);
+}
+
+static void expect_error (int code, int line) {
+  int err = 0, taken = -1;
+  scda_fcontext_t *f = scda_forest_open_last (comm, path, NULL, &taken, &err);
+  if (f != NULL || err != code || taken != 0) {
+    fprintf (stderr, "line %d, rank %d: error %d, expected %d\n", line, rank, err, code);
+    ++failures;
+  }
+  scda_fclose (f, &err);
+}
+
+/* Cuts off all of a file but so many bytes; -1 removes it. */
+static void cut (const char *name, long bytes) {
+  MPI_Barrier (comm);
+  if (rank == 0) { REQUIRE ((bytes < 0 ? unlink (name) : truncate (name, bytes)) == 0); }
+  MPI_Barrier (comm);
+}
+
+int main (int argc, char **argv) {
+  int64_t step;
+  int err, k;
+  scda_fcontext_t *f;
+  scda_dataset_t d;
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  comm = world ().comm;
+  MPI_Comm_rank (comm, &rank);
+  snprintf (path, sizeof path, "%s/last.d/state.scda", argv[1]); /* a dot in the name of the folder */
+  for (k = 0; k < 3; ++k) { snprintf (kept[k], sizeof kept[k], "%s/last.d/state.%d.scda", argv[1], k + 1); }
+  expect_error (SCDA_ERR_NO_SUCH_FILE, __LINE__);
+  for (step = 0; step < 4; ++step) { write_state (step, 1); }
+  expect (0, 3, __LINE__);
+  cut (path, 200); /* no seal */
+  expect (1, 2, __LINE__);
+  cut (path, 100); /* no header of a file */
+  expect (1, 2, __LINE__);
+  cut (path, -1);
+  expect (1, 2, __LINE__);
+  cut (kept[0], 0);
+  expect (2, 1, __LINE__);
+  cut (kept[1], 64);
+  expect_error (SCDA_ERR_NO_SUCH_FILE, __LINE__);
+
+  /* Bare sections do not say whether they are whole. */
+  write_state (4, 0);
+  expect_error (SCDA_ERR_FORMAT, __LINE__);
+  cut (path, -1);
+
+  /* A file that is appended to: up to its last seal. */
+  f = scda_fopen_write (comm, path, "last", NULL, NULL, &err);
+  scda_dataset_init (&d);
+  strcpy (d.name, "number");
+  d.type = SCDA_TYPE_INT64;
+  for (step = 10; step < 13; ++step) {
+    f = scda_fwrite_dataset (f, &d, &step, rank == 0, NULL, NULL, &err);
+    f = scda_fcommit (f, &err);
+  }
+  REQUIRE (scda_fclose (f, &err) == 0);
+  expect (0, 12, __LINE__);
+  MPI_Barrier (comm);
+  {
+    FILE *file = fopen (path, "rb");
+    REQUIRE (file != NULL && fseek (file, 0, SEEK_END) == 0);
+    cut (path, ftell (file) - 100);
+    fclose (file);
+  }
+  expect (0, 11, __LINE__);
+  return finish ();
+}
