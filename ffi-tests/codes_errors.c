@@ -1,0 +1,279 @@
+/* codes_errors.c: patches and particles that cannot be written or read: codes_errors FOLDER. An error of one rank, of its arguments or of its
+ * accesses to the file, is the same error on all ranks and leaves the file that was there; what a file claims is compared before it is
+ * used. */
+#include "common.h"
+
+#include <scda_particles.h>
+#include <scda_patches.h>
+
+static MPI_Comm comm;
+static int rank, size;
+
+/* Requires this error on all ranks, with these words in its message; -1: any, but the same everywhere. Returns it. */
+static int expect_error (scda_fcontext_t *f, int err, int code, const char *words, const char *what) {
+  int least = 0, most = 0, ignored;
+  MPI_Allreduce (&err, &least, 1, MPI_INT, MPI_MIN, comm);
+  MPI_Allreduce (&err, &most, 1, MPI_INT, MPI_MAX, comm);
+  if (least != most || (code >= 0 && err != code) || (f != NULL && err != 0) || (err != 0 && strstr (scda_last_error_message (), words) == NULL)) {
+    fprintf (stderr, "%s, rank %d: error %d (%d to %d), expected %d with \"%s\": %s\n", what, rank, err, least, most, code, words,
+             err != 0 ? scda_last_error_message () : "");
+    ++failures;
+  }
+  scda_fclose (f, &ignored);
+  MPI_Barrier (comm); /* the next file may take its place */
+  return most;
+}
+
+/* ---- What is right: in 1D, two patches of each rank of level 0, and cells of 0 to 3 particles ---- */
+
+enum { mine = 2, width = 4, most_particles = 16 };
+
+typedef struct {
+  int32_t ratio[2], level[mine];
+  int64_t domain[2], boxes[2 * mine], counts[mine];
+  uint64_t number[mine], cell_number[mine];
+  double geometry[2], values[mine][width], position[most_particles];
+  void *data[mine];
+  scda_patches_t mesh;
+  scda_particles_t p;
+} state_t;
+
+static void make (state_t *s) {
+  int i;
+  memset (s, 0, sizeof *s);
+  scda_patches_init (&s->mesh, 1);
+  scda_particles_init (&s->p);
+  s->ratio[0] = 1, s->ratio[1] = 2, s->geometry[1] = 1, s->domain[1] = mine * width * size;
+  for (i = 0; i < mine; ++i) {
+    s->number[i] = s->cell_number[i] = (uint64_t) (mine * rank + i);
+    s->boxes[2 * i] = width * (mine * rank + i), s->boxes[2 * i + 1] = width;
+    s->counts[i] = (rank + i) % 4;
+    s->data[i] = s->values[i];
+  }
+  s->mesh.levels = 2, s->mesh.ratio = s->ratio, s->mesh.domain = s->domain, s->mesh.geometry = s->geometry;
+  s->mesh.n = mine, s->mesh.level = s->level, s->mesh.boxes = s->boxes, s->mesh.number = s->number;
+  s->p.cells = mine, s->p.counts = s->counts, s->p.number = s->cell_number, s->p.mesh = SCDA_PATCHES_GROUP;
+}
+
+static scda_fcontext_t *write_state (const char *path, state_t *s, int *err) {
+  scda_patch_field_t rho;
+  scda_dataset_t position;
+  scda_params_t params;
+  scda_fcontext_t *f;
+  scda_params_init (&params);
+  params.atomic = 1, params.sync = 0;
+  scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
+  rho.data = s->data;
+  scda_dataset_init (&position);
+  strcpy (position.name, "position");
+  position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
+  f = scda_fopen_write (comm, path, "codes", NULL, &params, err);
+  f = scda_patches_write_mesh (f, NULL, comm, &s->mesh, err);
+  f = scda_patches_write_fields (f, NULL, &s->mesh, 1, &rho, err);
+  f = scda_particles_write (f, NULL, comm, &s->p, err);
+  f = scda_particles_write_field (f, NULL, &s->p, &position, s->position, err);
+  if (f != NULL) { scda_fclose (f, err); }
+  scda_patches_free (&s->mesh);
+  scda_particles_free (&s->p);
+  return NULL;
+}
+
+static void read_state (const char *path, int *err) {
+  static double values[1024];
+  void *data[256];
+  scda_patches_t mesh;
+  scda_particles_t p;
+  scda_patch_field_t rho;
+  scda_dataset_t position;
+  size_t i;
+  scda_fcontext_t *f = scda_fopen_read (comm, path, NULL, NULL, NULL, err);
+  scda_patches_init (&mesh, 1);
+  scda_particles_init (&p);
+  scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
+  scda_dataset_init (&position);
+  strcpy (position.name, "position");
+  position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
+  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, err);
+  for (i = 0; f != NULL && i < mesh.n && i < 256; ++i) { data[i] = values + width * i; }
+  rho.data = data;
+  f = scda_patches_read_fields (f, NULL, -1, &mesh, 1, &rho, err);
+  f = scda_particles_read (f, NULL, -1, comm, -1, NULL, &p, err);
+  REQUIRE (p.n <= 1024);
+  f = scda_particles_read_field (f, NULL, -1, &p, &position, values, err);
+  if (f != NULL) { scda_fclose (f, err); }
+  scda_patches_free (&mesh);
+  scda_particles_free (&p);
+}
+
+/* ---- Accesses that fail on one rank ---- */
+
+static void faults (const char *path, const char *folder) {
+  static const int every[] = { 1, 2, 3, 5, 8, 13 };
+  int who, k, reading, failed = 0, err;
+  char value[32];
+  state_t s;
+  make (&s);
+  write_state (path, &s, &err);
+  REQUIRE (err == 0);
+  for (who = 0; who < size; ++who) {
+    for (k = 0; k < 2 * (int) (sizeof every / sizeof *every); ++k) {
+      const int files = entries (folder);
+      reading = k % 2;
+      MPI_Barrier (comm);
+      snprintf (value, sizeof value, "%d,%d", every[k / 2], k);
+      if (rank == who) { setenv ("SCDA_FAULTS", value, 1); }
+      make (&s);
+      s.position[0] = 1; /* another file than that which is there */
+      err = 0;
+      if (reading) { read_state (path, &err); }
+      else { write_state (path, &s, &err); }
+      unsetenv ("SCDA_FAULTS");
+      failed += expect_error (NULL, err, err == 0 ? 0 : -1, "", reading ? "faults while reading" : "faults while writing") != 0;
+      CHECK (entries (folder) == files);
+      read_state (path, &err);
+      CHECK (err == 0);
+      MPI_Barrier (comm);
+    }
+  }
+  CHECK (failed > 0);
+}
+
+/* ---- Arguments of one rank that are wrong ---- */
+
+static void arguments (const char *path) {
+  int k, err;
+  for (k = 0;; ++k) {
+    const int last = rank == size - 1;
+    int code = SCDA_ERR_ARG;
+    const char *words = "";
+    state_t s;
+    make (&s);
+    switch (k) {
+    case 0: words = "outside of the domain"; if (last) { s.boxes[2] += 1; } break;
+    case 1: words = "cells on x"; if (last) { s.boxes[1] = 0; } break;
+    case 2: words = "cells on x"; if (last) { s.level[0] = 2; } break;
+    case 3: words = "expected each number below"; if (last) { s.number[1] = s.number[0]; } break;
+    case 4: words = "expected each number below"; if (last) { s.number[1] = 99999; } break;
+    case 5: words = "particles"; if (last) { s.counts[1] = -1; } break;
+    case 6: words = "particles"; if (last) { s.counts[1] = INT64_MAX; } break;
+    case 7: words = "expected each number below"; if (last) { s.cell_number[1] = s.cell_number[0]; } break;
+    case 8: words = "expected each number below"; if (last) { s.cell_number[0] = UINT64_MAX; } break;
+    case 9: words = "without counts"; if (last) { s.p.counts = NULL; } break;
+    case 10: words = "the last mesh patches in the file has"; code = SCDA_ERR_USAGE; if (last) { s.p.cells = 1; s.cell_number[0] = (uint64_t) (mine * rank); } break;
+    case 11: words = "have no numbers"; if (last) { s.p.number = NULL; } if (size == 1) { continue; } break;
+    case 12: words = "have no numbers"; if (last) { s.mesh.number = NULL; } if (size == 1) { continue; } break;
+    default: return;
+    }
+    write_state (path, &s, &err);
+    {
+      char what[40];
+      snprintf (what, sizeof what, "wrong argument %d", k);
+      expect_error (NULL, err, code, words, what);
+    }
+    read_state (path, &err); /* the file that was there */
+    CHECK (err == 0);
+    MPI_Barrier (comm);
+  }
+}
+
+/* ---- Files that claim what is not so ---- */
+
+static scda_fcontext_t *put (scda_fcontext_t *f, const char *name, int type, int ndims, const uint64_t *shape, const void *data, int *err) {
+  scda_dataset_t d;
+  int i;
+  scda_dataset_init (&d);
+  strcpy (d.name, name);
+  d.type = type, d.ndims = ndims;
+  for (i = 0; i < ndims; ++i) { d.shape[i] = shape[i]; }
+  return scda_fwrite_dataset (f, &d, data, rank == 0, NULL, NULL, err);
+}
+
+typedef struct {
+  const char *words;
+  int array, index; /* which number is another one: of boxes, level, ratio, domain, offsets */
+  int64_t number;
+} hostile_t;
+
+static void hostile (const char *path) {
+  static const hostile_t all[] = {
+    { "outside of the domain", 0, 0, -3 },
+    { "cells on x", 0, 1, 0 },
+    { "cells on x", 0, 3, INT64_MAX },
+    { "expected patches level by level", 1, 0, 1 },
+    { "expected a level below 2", 1, 1, 7 },
+    { "expected a level below 2", 1, 1, -1 },
+    { "has the ratio 0", 2, 1, 0 },
+    { "expected positive numbers", 3, 1, 0 },
+    { "and 0 as begin", 4, 0, 1 },
+    { "cell 0: found particles 0 to -1", 4, 1, -1 },
+    { "cell 1: found particles 4 to 3", 4, 1, 4 },
+    { "expected 0 to 2^60 particles", 4, 3, INT64_MAX },
+    { "expected 0 to 2^60 particles", 4, 3, -5 },
+    { "has 2 dimensions and 5 rows; expected 2 and 6", 4, 3, 6 },
+    { "cell 1: found particles 2 to 3, expected an end that is not before, up to 2", 4, 3, 2 },
+  };
+  size_t k;
+  for (k = 0; k < sizeof all / sizeof *all; ++k) {
+    int64_t boxes[] = { 0, 4, 4, 4, 0, 2 }, domain[] = { 0, 8 }, offsets[] = { 0, 2, 3, 5 };
+    int32_t level[] = { 0, 0, 1 }, ratio[] = { 1, 2 };
+    const double geometry[] = { 0, 1 }, values[16] = { 0 };
+    const uint64_t three[] = { 3, 2, 1 }, two[] = { 2, 1 }, cells[] = { 10 }, four[] = { 4 }, five[] = { 5, 1 };
+    const int is_particles = all[k].array == 4;
+    scda_patches_t mesh;
+    scda_particles_t p;
+    scda_dataset_t position;
+    scda_fcontext_t *f;
+    double *room;
+    int err;
+    if (all[k].array == 0) { boxes[all[k].index] = all[k].number; }
+    if (all[k].array == 1) { level[all[k].index] = (int32_t) all[k].number; }
+    if (all[k].array == 2) { ratio[all[k].index] = (int32_t) all[k].number; }
+    if (all[k].array == 3) { domain[all[k].index] = all[k].number; }
+    if (all[k].array == 4) { offsets[all[k].index] = all[k].number; }
+    f = scda_fopen_write (comm, path, "hostile", NULL, NULL, &err);
+    f = scda_fwrite_group (f, "patches", "{\"scda_patches\": 1, \"dimension\": 1}", &err);
+    f = put (f, "patches/boxes", SCDA_TYPE_INT64, 3, three, boxes, &err);
+    f = put (f, "patches/level", SCDA_TYPE_INT32, 1, three, level, &err);
+    f = put (f, "patches/ratio", SCDA_TYPE_INT32, 2, two, ratio, &err);
+    f = put (f, "patches/domain", SCDA_TYPE_INT64, 2, two, domain, &err);
+    f = put (f, "patches/geometry", SCDA_TYPE_FLOAT64, 2, two, geometry, &err);
+    f = put (f, "patches/fields/rho", SCDA_TYPE_FLOAT64, 1, cells, values, &err);
+    f = scda_fwrite_group (f, "particles", "{\"scda_particles\": 1}", &err);
+    f = put (f, "particles/offsets", SCDA_TYPE_INT64, 1, four, offsets, &err);
+    f = put (f, "particles/fields/position", SCDA_TYPE_FLOAT64, 2, five, values, &err);
+    REQUIRE (scda_fclose (f, &err) == 0);
+    f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+    if (!is_particles) {
+      scda_patches_init (&mesh, 1);
+      f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+      expect_error (f, err, SCDA_ERR_FORMAT, all[k].words, "hostile patches");
+      scda_patches_free (&mesh);
+      continue;
+    }
+    scda_particles_init (&p);
+    scda_dataset_init (&position);
+    strcpy (position.name, "position");
+    position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
+    f = scda_particles_read (f, NULL, -1, comm, -1, NULL, &p, &err);
+    REQUIRE (f == NULL || p.n < 100);
+    room = (double *) calloc (p.n + 1, sizeof *room);
+    f = scda_particles_read_field (f, NULL, -1, &p, &position, room, &err);
+    expect_error (f, err, SCDA_ERR_FORMAT, all[k].words, "hostile particles");
+    free (room);
+    scda_particles_free (&p);
+  }
+}
+
+int main (int argc, char **argv) {
+  char path[1200];
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  comm = world ().comm;
+  MPI_Comm_rank (comm, &rank);
+  MPI_Comm_size (comm, &size);
+  snprintf (path, sizeof path, "%s/codes.scda", argv[1]);
+  faults (path, argv[1]);
+  arguments (path);
+  hostile (path);
+  return finish ();
+}
