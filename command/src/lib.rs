@@ -15,6 +15,7 @@ mod examine;
 mod facts;
 mod fail;
 mod files;
+mod foreign;
 mod formats;
 mod generate;
 mod import;
@@ -128,7 +129,8 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),
-        Command::Export(_) | Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
+        Command::Export(args) => foreign::export(&args.out, arguments),
+        Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
         Command::Sum(args) => sum::run(&args),

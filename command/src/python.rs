@@ -101,7 +101,7 @@ pub struct ExportArgs {
     /// The file to read
     file: PathBuf,
     /// The file to write
-    out: PathBuf,
+    pub out: PathBuf,
     /// Copy chunks by zstd and lz4 as they are, for readers that have HDF5's filter 32001; otherwise they are deflated
     #[arg(long)]
     blosc: bool,

@@ -1,13 +1,13 @@
 //! The streams of SIONlib become a varray, and what the file says of them datasets.
 
-use super::{Args, attributes, file_name};
+use super::{Format, Import, Source, attributes, file_name};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
 use crate::progress::{Counted, Progress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scda::internals::Foreign;
-use scda::internals::sion::{Header, INLINE_KEY_VALUES, NO_KEY_VALUES, Sion};
+use scda::internals::sion::{Header, INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion};
 use scda::{DataType, Dataset, Encode, Region, Writer};
 use serde_json::{Value, json};
 
@@ -18,12 +18,38 @@ fn open_many() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
+/// Streams of the tasks of a program, in one or several physical files.
+pub struct SionLib;
+
+impl Format for SionLib {
+    fn name(&self) -> &'static str {
+        "SIONlib"
+    }
+
+    fn beginning(&self) -> Option<&'static str> {
+        Some("sion")
+    }
+
+    fn recognise(&self, source: &Source) -> Result<bool> {
+        source.begins_with(MAGIC)
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["--salvage"]
+    }
+
+    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+        let (input, file) = source.file()?;
+        write(import, input, &file)
+    }
+}
+
+fn write(import: &Import<'_>, input: Input, file: &Foreign) -> Result<()> {
     open_many();
-    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path(), args.salvage)?;
+    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path(), import.salvage)?;
     sion.lost().for_each(|(error, tasks)| complain(&format!("{error}; {}", missing_tasks(&tasks))));
     if let Err(cut) = sion.check_data() {
-        args.tolerate(&cut)?;
+        import.tolerate(&cut)?;
     }
     let lost: Vec<_> = sion.missing().collect();
     lost.iter().for_each(|error| complain(&error.to_string()));
@@ -46,7 +72,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
     let records = match sion.header().key_values() {
         None | Some(NO_KEY_VALUES) => None,
         Some(INLINE_KEY_VALUES) if knows_lengths => {
-            let count = count_records(args, &sion)?;
+            let count = count_records(import, &sion)?;
             is_complete &= count.is_some();
             count
         }
@@ -62,7 +88,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         }
     };
 
-    let mut output = args.create(input, file, sion.files().map(|(file, _)| file))?;
+    let mut output = import.create(input, file, sion.files().map(|(file, _)| file))?;
     let writer = output.writer()?;
     writer.group("/", &attributes(file, "SIONlib", is_complete, facts(&sion)))?;
     let all = 0..sion.tasks();
@@ -133,14 +159,14 @@ fn missing_tasks(tasks: &[usize]) -> String {
 }
 
 /// The number of key-value records, if the streams consist of them.
-fn count_records(args: &Args, sion: &Sion) -> Result<Option<u64>> {
+fn count_records(import: &Import<'_>, sion: &Sion) -> Result<Option<u64>> {
     let (mut records, mut count) = (sion.records(), 0);
     loop {
         match records.next_record() {
             Ok(Some(_)) => count += 1,
             Ok(None) => return Ok(Some(count)),
             Err(error) => {
-                args.tolerate(&error)?;
+                import.tolerate(&error)?;
                 complain("its key-value records are not listed");
                 return Ok(None);
             }

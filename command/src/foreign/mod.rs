@@ -1,0 +1,177 @@
+//! The formats of other systems: which there are, and what `scda import` and `scda export` do with each.
+
+mod packaged;
+mod sdf;
+mod sion;
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Output, Resources, check_replaceable};
+use crate::output::complain;
+use scda::internals::Foreign;
+use scda::{Error, Params};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The formats, in the order in which a file is tried.
+pub const FORMATS: [&dyn Format; 6] =
+    [&sdf::SdfFormat, &sion::SionLib, &packaged::HDF5, &packaged::NETCDF, &packaged::NUMPY, &packaged::AMREX];
+
+/// A format of another system.
+pub trait Format: Sync {
+    /// The system, or the format, for people.
+    fn name(&self) -> &'static str;
+
+    /// What its files begin with, for people; `None` if nobody can read that.
+    fn beginning(&self) -> Option<&'static str>;
+
+    /// Whether this is a file of it.
+    fn recognise(&self, source: &Source) -> Result<bool>;
+
+    /// The options of `scda import` that only some formats have.
+    fn options(&self) -> &'static [&'static str];
+
+    /// Writes what the file has to a new one.
+    fn import(&self, source: Source, import: &Import<'_>) -> Result<()>;
+
+    /// The endings of the names of files that are exported to it.
+    fn exported_endings(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Runs `scda export` with these arguments, where the name of the new file ends as [above](Self::exported_endings).
+    fn export(&self, _arguments: &[OsString]) -> Result<()> {
+        Err(Fail::Trouble(format!("files of {} cannot be written", self.name())))
+    }
+}
+
+/// What is imported.
+pub enum Source {
+    Folder(PathBuf, String),
+    File(Input, Foreign),
+}
+
+impl Source {
+    pub fn new(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_owned(), path.display().to_string()));
+        }
+        let input = Input::new(path, &Resources::default())?;
+        let file = Foreign::open(input.path(), input.name())?;
+        Ok(Self::File(input, file))
+    }
+
+    /// The name in messages.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Folder(_, name) => name,
+            Self::File(_, file) => file.name(),
+        }
+    }
+
+    /// Whether it is a file that begins with these bytes.
+    pub fn begins_with(&self, magic: &[u8]) -> Result<bool> {
+        match self {
+            Self::Folder(..) => Ok(false),
+            Self::File(_, file) => Ok(file.begins_with(magic)?),
+        }
+    }
+
+    /// The file.
+    fn file(self) -> Result<(Input, Foreign)> {
+        match self {
+            Self::File(input, file) => Ok((input, file)),
+            Self::Folder(_, name) => Err(Fail::file(&name, "found a folder, expected a file")),
+        }
+    }
+}
+
+/// What `scda import` is to do.
+pub struct Import<'a> {
+    pub from: &'a Path,
+    /// The new file.
+    pub to: &'a Path,
+    /// Whether what is whole in a damaged file is imported.
+    pub salvage: bool,
+    pub seal: bool,
+    /// Whether a file that exists is replaced.
+    pub force: bool,
+    /// The arguments of the whole command.
+    pub arguments: &'a [OsString],
+}
+
+impl Import<'_> {
+    /// Whether an error of the file ends the command; if not, it is reported.
+    fn tolerate(&self, error: &Error) -> Result<()> {
+        complain(&error.to_string());
+        if self.salvage {
+            return Ok(());
+        }
+        complain("--salvage imports what is whole");
+        Err(Fail::Said(crate::fail::NO))
+    }
+
+    /// A new file with the name of this one as its user string. `all` are the physical files.
+    fn create<'a>(
+        &self,
+        input: Input,
+        file: &Foreign,
+        all: impl IntoIterator<Item = &'a Foreign>,
+    ) -> Result<Output> {
+        let all = all.into_iter().map(Foreign::status).collect::<Result<Vec<_>, _>>()?;
+        check_replaceable(self.to, "is the file to import itself", all)?;
+        let mut params = Params::default();
+        params.seal = self.seal;
+        let name = file_name(file);
+        let user = name.char_indices().map(|(at, c)| at + c.len_utf8());
+        let end = user.take_while(|&end| end <= scda::USER_STRING_BYTES).last().unwrap_or(0);
+        Output::create(self.to, self.force, &name.as_bytes()[..end], params, &[input])
+    }
+}
+
+/// The name of a file without folders.
+fn file_name(file: &Foreign) -> String {
+    file.name().rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// Attributes for all of the file: where it comes from, and what else is known.
+fn attributes(file: &Foreign, format: &str, is_whole: bool, more: Value) -> String {
+    let mut source = json!({
+        "format": format,
+        "file": file_name(file),
+        "bytes": file.size(),
+        "complete": is_whole,
+    });
+    if let (Some(source), Value::Object(more)) = (source.as_object_mut(), more) {
+        source.extend(more);
+    }
+    json!({ "imported": source }).to_string()
+}
+
+/// The names of some formats, in words.
+pub fn names(is_meant: impl Fn(&dyn Format) -> bool) -> String {
+    let meant = FORMATS.into_iter().filter(|format| is_meant(*format));
+    in_words(&meant.map(Format::name).collect::<Vec<_>>())
+}
+
+/// A list in words: "a, b and c".
+pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match &*items {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => items.concat(),
+    }
+}
+
+/// `scda export`, to a file of this name. `arguments` are those of the whole command.
+pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
+    let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
+    let writes = |format: &&dyn Format| format.exported_endings().contains(&&*ending);
+    if let Some(format) = FORMATS.into_iter().find(writes) {
+        return format.export(arguments);
+    }
+    let known: Vec<_> = FORMATS.iter().flat_map(|format| format.exported_endings()).collect();
+    let known: Vec<_> = known.iter().map(|ending| format!(".{ending}")).collect();
+    let words = format!("found a name that ends with '.{ending}', expected one of {}", known.join(" "));
+    Err(Fail::file(&to.display().to_string(), words))
+}

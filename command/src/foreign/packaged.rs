@@ -1,0 +1,98 @@
+//! The formats that the Python package imports and exports.
+
+use super::{Format, Import, Source};
+use crate::fail::{Fail, Result};
+use crate::files::is_standard;
+use crate::python;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// A format of the package.
+pub struct Packaged {
+    name: &'static str,
+    /// What its files begin with, for people.
+    beginning: Option<&'static str>,
+    /// The same, one of these.
+    magics: &'static [&'static [u8]],
+    /// How the names of its files end: HDF5 may begin behind a block of the user's.
+    endings: &'static [&'static str],
+    /// If it has folders: a file that each of them has.
+    member: Option<&'static str>,
+    exported_endings: &'static [&'static str],
+}
+
+pub const HDF5: Packaged = Packaged {
+    name: "HDF5",
+    beginning: Some(r"\x89HDF"),
+    magics: &[b"\x89HDF\r\n\x1a\n"],
+    endings: &["h5", "hdf5"],
+    member: None,
+    exported_endings: &["h5", "hdf5", "hdf"],
+};
+pub const NETCDF: Packaged = Packaged {
+    name: "NetCDF",
+    beginning: Some("CDF"),
+    magics: &[b"CDF\x01", b"CDF\x02", b"CDF\x05"],
+    endings: &["nc", "nc4"],
+    member: None,
+    exported_endings: &["nc", "nc4"],
+};
+pub const NUMPY: Packaged = Packaged {
+    name: "NumPy",
+    beginning: Some("PK"),
+    magics: &[b"PK\x03\x04"],
+    endings: &["npz"],
+    member: None,
+    exported_endings: &[],
+};
+pub const AMREX: Packaged = Packaged {
+    name: "AMReX",
+    beginning: None,
+    magics: &[],
+    endings: &[],
+    member: Some("Header"),
+    exported_endings: &[],
+};
+
+impl Format for Packaged {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn beginning(&self) -> Option<&'static str> {
+        self.beginning
+    }
+
+    fn recognise(&self, source: &Source) -> Result<bool> {
+        if let Source::Folder(path, _) = source {
+            return Ok(self.member.is_some_and(|member| path.join(member).is_file()));
+        }
+        for magic in self.magics {
+            if source.begins_with(magic)? {
+                return Ok(true);
+            }
+        }
+        let ending = Path::new(source.name()).extension();
+        Ok(ending.is_some_and(|ending| self.endings.iter().any(|known| ending == *known)))
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["--strict", "--without"]
+    }
+
+    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+        if is_standard(import.from) {
+            let words = format!("expected the name of a file of {}", self.name);
+            return Err(Fail::file(source.name(), words));
+        }
+        python::run(import.arguments)
+    }
+
+    fn exported_endings(&self) -> &'static [&'static str] {
+        self.exported_endings
+    }
+
+    fn export(&self, arguments: &[OsString]) -> Result<()> {
+        python::run(arguments)
+    }
+}

@@ -1,0 +1,89 @@
+//! Arrays of SDF become datasets.
+
+use super::{Format, Import, Source, attributes};
+use crate::fail::Result;
+use crate::output::{complain, quote};
+use crate::progress::{Counted, Progress};
+use scda::Dataset;
+use scda::internals::sdf::{Array, MAGIC, Sdf};
+use serde_json::{Value, json};
+
+/// The format of seismic data.
+pub struct SdfFormat;
+
+impl Format for SdfFormat {
+    fn name(&self) -> &'static str {
+        "SDF"
+    }
+
+    fn beginning(&self) -> Option<&'static str> {
+        Some("SDF format")
+    }
+
+    fn recognise(&self, source: &Source) -> Result<bool> {
+        source.begins_with(MAGIC)
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["--salvage"]
+    }
+
+    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+        let (input, file) = source.file()?;
+        let sdf = Sdf::read(&file)?;
+        if let Some(damage) = &sdf.damage {
+            import.tolerate(damage)?;
+        }
+        let mut output = import.create(input, &file, [&file])?;
+        let writer = output.writer()?;
+        let facts = json!({ "arrays": sdf.arrays.len() });
+        writer.group("/", &attributes(&file, "SDF", sdf.damage.is_none(), facts))?;
+        let mut progress = Progress::new(&format!("import {}", file.name()), file.size());
+        for (order, (array, name)) in sdf.arrays.iter().zip(sdf.names()).enumerate() {
+            let shown = format!("{}: array {order}, {}", file.name(), quote(&array.label));
+            if !sdf.is_whole(array) {
+                complain(&format!("{shown}: is left out, because its data are not whole"));
+                continue;
+            }
+            if !array.is_known() {
+                let letter = char::from(array.letter);
+                complain(&format!(
+                    "{shown}: type {letter} with {} bytes per word: the bytes stay as they are",
+                    array.word_bytes
+                ));
+            }
+            let (data_type, shape) = array.dataset();
+            let mut dataset = Dataset::new(name, data_type, shape);
+            dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
+            let mut data = Counted { data: sdf.data(array), progress: &mut progress };
+            writer.dataset_from(&dataset, &mut data)?;
+        }
+        drop(progress);
+        output.finish()
+    }
+}
+
+/// What the file says of an array.
+fn facts_of(order: usize, array: &Array) -> Value {
+    let label = match std::str::from_utf8(&array.label) {
+        Ok(label) => json!({ "label": label }),
+        Err(_) => {
+            json!({ "label_hex": array.label.iter().map(|byte| format!("{byte:02x}")).collect::<String>() })
+        }
+    };
+    let mut facts = json!({
+        "order": order,
+        "type": char::from(array.letter).to_string(),
+        "bytes_per_word": array.word_bytes,
+        "dims": array.dims,
+    });
+    if let (Some(facts), Value::Object(label)) = (facts.as_object_mut(), label) {
+        facts.extend(label);
+    }
+    if !array.is_known()
+        && let Some(facts) = facts.as_object_mut()
+    {
+        facts.insert("byte_order".to_owned(), "big".into());
+    }
+    facts
+}
