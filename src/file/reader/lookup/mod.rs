@@ -52,7 +52,7 @@ impl<'a> Lookup<'a> {
 
 impl Lookup<'_> {
     /// See [`Reader::next_section`](super::Reader::next_section).
-    #[inline]
+    #[inline(always)]
     pub fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.sections.end_section(decode)?;
         if self.sections.params().verify {

@@ -77,7 +77,7 @@ impl Sections {
     }
 
     /// Ends the section whose header is known, if it may end; the next header follows.
-    #[inline]
+    #[inline(always)]
     pub fn end_section(&mut self, decode: bool) -> Result<(), Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
