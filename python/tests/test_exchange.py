@@ -25,7 +25,7 @@ h5py = pytest.importorskip("h5py")
 netCDF4 = pytest.importorskip("netCDF4")
 xr = pytest.importorskip("xarray")
 
-from scda import _import, _progress  # noqa: E402
+from scda import _hdf5, _import, _progress  # noqa: E402
 from scda._export import export  # noqa: E402
 from scda._import import convert  # noqa: E402
 
@@ -340,6 +340,17 @@ def test_attributes_beyond_the_limit_are_left_out(tmp_path: Path, monkeypatch: p
     assert len(told) == 1 and "'u': attribute 'large': found" in told[0]
     with scda.open(tmp_path / "f.scda") as f:
         assert f["u"].attrs == {"small": 1, "units": "m"} and f.attrs["imported"]["complete"] is True
+
+
+@pytest.mark.parametrize("ending", [".h5", ".nc"])
+def test_attributes_beyond_those_of_hdf5_are_left_out(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_hdf5, "MOST_ATTRIBUTES", 3)
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("u", 1.0, attrs={"a": 1, "b": [], "c": "text", "d": 2, "e": 3})
+    told = scda.export(tmp_path / "f.scda", tmp_path / f"f{ending}")
+    assert len(told) == 1 and "'u': the end of the attributes, 'd' to 'e': found 5, expected at most 3" in told[0]
+    with h5py.File(tmp_path / f"f{ending}") as h:
+        assert {"a", "b", "c"} <= set(h["u"].attrs) and not {"d", "e"} & set(h["u"].attrs)
 
 
 LONG = "a/long path of groups/that has/more than fifty-eight bytes/" + "é" * 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from functools import partial
@@ -51,6 +52,8 @@ RESERVED = {
     *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
     *(JSON_NAMES, RECORDS, CODEC, PLACES, OF_RECORDS, USER, SECTIONS, ITEM, ADDED, *OF_IMPORT),
 }
+# HDF5 numbers the attributes of an object that keeps their order with 16 bits; some are ours.
+MOST_ATTRIBUTES = 65_500
 # Registered filters, which files need not name.
 _FILTERS = {
     **{32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32017: "SZ"},
@@ -146,7 +149,11 @@ def write_attributes(
     """
     as_json = []
     types = attrs.get(TYPES)
-    for name, value in attrs.items():
+    more = list(itertools.islice(attrs, MOST_ATTRIBUTES, None))
+    if more:
+        reason = f"found {len(attrs)}, expected at most {MOST_ATTRIBUTES}, the most of an object in HDF5"
+        paths.leave_out(of, f"the end of the attributes, {more[0]!r} to {more[-1]!r}: {reason}")
+    for name, value in itertools.islice(attrs.items(), MOST_ATTRIBUTES):
         if name in OF_IMPORT and isinstance(value, OF_IMPORT[name]):
             continue
         if name in RESERVED or is_scale and name in _OF_SCALES:
