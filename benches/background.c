@@ -92,7 +92,7 @@ static void compute (scda_fcontext_t *f, scda_request_t *request, double written
     for (i = 0; i < 100000; ++i) { x = x * 0.999 + 0.001; }
     if (!draws || is_done) { continue; }
     statistics.size = sizeof statistics;
-    scda_fstatistics (f, &statistics, &err);
+    scda_get_statistics (f, &statistics, &err);
     if (synced_since == 0 && (double) statistics.written_bytes == before) { synced_since = now (); }
     before = (double) statistics.written_bytes;
     is_done = scda_test (request);

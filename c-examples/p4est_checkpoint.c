@@ -117,7 +117,7 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const simulation_t *s, i
   scda_dataset_init (&field);
   strcpy (field.name, "u");
   field.type = SCDA_TYPE_FLOAT64;
-  field.layout = SCDA_LAYOUT_CHUNKED; /* compressed */
+  field.encode = SCDA_ENCODE_ALWAYS; /* compressed */
   field.attributes = "{\"long_name\": \"coefficients of u, (degree + 1)^3 for each cell\"}";
   f = scda_p8est_write_ragged (f, NULL, forest, &field, s->coefficients.counts, s->coefficients.values, err);
   f = scda_fcommit (f, err); /* from now on, this step is safe */

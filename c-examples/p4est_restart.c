@@ -148,7 +148,7 @@ static int read_checkpoint (const char *filename, context_t *context, p4est_conn
   f = scda_fseek (f, section, &err);
   f = scda_fread_section_header (f, &type, NULL, &bytes, NULL, NULL, &decode, &err);
   if (f != NULL && (!found || type != 'B' || bytes != sizeof *context)) {
-    scda_frefuse (f, "the file has no context of this program", &err);
+    scda_refuse (f, "the file has no context of this program", &err);
     scda_fclose (f, &err);
     return err;
   }

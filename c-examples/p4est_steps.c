@@ -65,7 +65,7 @@ static int write_steps (const char *filename, int rank) {
   scda_dataset_init (&field);
   strcpy (field.name, "height");
   field.type = SCDA_TYPE_FLOAT64;
-  field.layout = SCDA_LAYOUT_CHUNKED; /* compressed */
+  field.encode = SCDA_ENCODE_ALWAYS; /* compressed */
   field.attributes = "{\"units\": \"m\", \"long_name\": \"height of the water\"}";
 
   scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, filename, "p4est_steps.c", NULL, NULL, &err);

@@ -87,7 +87,7 @@ static int write_particles (const char *path, int rank, int size) {
     int64_t counts[cells];
     particle_t *mine = make (first, n, step, counts);
     scda_dataset_t d = field_of (sizeof *mine, members);
-    d.layout = SCDA_LAYOUT_CHUNKED;
+    d.encode = SCDA_ENCODE_ALWAYS;
     d.attributes = "{\"units\": {\"position\": \"m\", \"mass\": \"kg\"}}";
     scda_particles_t p;
     scda_particles_init (&p);

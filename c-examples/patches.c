@@ -126,7 +126,7 @@ static int restart (const char *path, MPI_Comm comm) {
   scda_patches_init (&mesh, 2);
   f = scda_forest_read_time (f, SCDA_PATCHES_GROUP, -1, &time, &err);
   f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
-  if (f != NULL && mesh.patches > most) { f = scda_frefuse (f, "more patches than this program has room for", &err); }
+  if (f != NULL && mesh.patches > most) { f = scda_refuse (f, "more patches than this program has room for", &err); }
   describe (fields, data, patches, mesh.n);
   f = scda_patches_read_fields (f, NULL, -1, &mesh, 2, fields, &err);
   scda_fclose (f, &err);

@@ -111,7 +111,7 @@ static void compare_lent (group_t g) {
     f = scda_fcommit_begin (f, &request, &err);
     CHECK (f != NULL && scda_wait (&request, &err) == 0);
     memset (data, 0, bytes), free (data), free (Nq);
-    CHECK (scda_fstatistics (f, &statistics, &err) == 0);
+    CHECK (scda_get_statistics (f, &statistics, &err) == 0);
     CHECK ((statistics.copied_bytes < 2 * bytes) == (way == 1) && statistics.written_bytes > 2 * bytes);
     CHECK (scda_fclose (f, &err) == 0);
   }
@@ -127,7 +127,7 @@ static void compare_lent (group_t g) {
   unsigned char *data = (unsigned char *) get_memory (bytes);
   for (int rank = 0; rank < g.size; ++rank) { Nq[rank] = bytes / 1024; }
   f = scda_fread_array_data (f, data, Nq, 1024, 0, &err);
-  CHECK (scda_fstatistics (f, &statistics, &err) == 0);
+  CHECK (scda_get_statistics (f, &statistics, &err) == 0);
   CHECK (statistics.read_bytes >= bytes && statistics.decoded_bytes == 0 && statistics.written_bytes == 0);
   CHECK (scda_fclose (f, &err) == 0);
   free (data), free (Nq);
@@ -156,7 +156,7 @@ static void compare_ways (group_t g) {
       } /* else the next call completes it */
     }
     scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-    CHECK (scda_fstatistics (f, &statistics, &err) == 0 && err == SCDA_SUCCESS);
+    CHECK (scda_get_statistics (f, &statistics, &err) == 0 && err == SCDA_SUCCESS);
     CHECK (way == 1 || statistics.copied_bytes == 0);
     CHECK (way == 0 || g.rank > 0 || statistics.copied_bytes > 0);
     if (way == 0) {

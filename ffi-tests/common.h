@@ -24,7 +24,7 @@ static inline scda_info_t info_of (const scda_fcontext_t *f) {
   scda_info_t info;
   memset (&info, 0xff, sizeof info);
   info.size = sizeof info;
-  if (scda_finfo (f, &info) != 0) { abort (); }
+  if (scda_get_info (f, &info) != 0) { abort (); }
   return info;
 }
 

@@ -46,9 +46,9 @@ static scda_dataset_t dataset (int type, int layout) {
   scda_dataset_t d;
   scda_dataset_init (&d);
   snprintf (d.name, sizeof d.name, "values");
-  d.type = type, d.ndims = 2, d.layout = layout;
+  d.type = type, d.ndims = 2, d.encode = layout;
   memcpy (d.shape, shape, sizeof shape);
-  if (layout != SCDA_LAYOUT_CONTIGUOUS) { d.chunk[0] = 3, d.chunk[1] = 2; }
+  if (layout != SCDA_ENCODE_NONE) { d.chunk[0] = 3, d.chunk[1] = 2; }
   return d;
 }
 
@@ -113,7 +113,7 @@ static void misfits (group_t g, const char *path, uint64_t *rng) {
   box.data = numbers, box.start = start, box.count = is_last ? shape : none, box.type = SCDA_TYPE_INT32;
   numbers[2 * columns + 3] = 128;
   const size_t nboxes = 1;
-  const int layout = below (rng, 2) ? SCDA_LAYOUT_CHUNKED : SCDA_LAYOUT_CONTIGUOUS;
+  const int layout = below (rng, 2) ? SCDA_ENCODE_ALWAYS : SCDA_ENCODE_NONE;
   scda_dataset_t d = dataset (SCDA_TYPE_INT8, layout);
   scda_fcontext_t *f = scda_fopen_write (g.comm, path, "misfits", NULL, &params, &err);
   f = scda_fwrite_datasets (f, 1, &d, &nboxes, &box, &err);
@@ -143,7 +143,7 @@ int main (int argc, char **argv) {
   snprintf (path, sizeof path, "%s/conversion-%d.scda", argv[1], g.size);
   snprintf (other, sizeof other, "%s/conversion-%d-by-hand.scda", argv[1], g.size);
   uint64_t rng = 27;
-  const int layouts[] = { SCDA_LAYOUT_CONTIGUOUS, SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_TEXT, SCDA_LAYOUT_AUTO };
+  const int layouts[] = { SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS, SCDA_ENCODE_TEXT, SCDA_ENCODE_AUTO };
   for (int i = 0; i < 4; ++i) {
     write_values (g, path, layouts[i], 1, &rng);
     write_values (g, other, layouts[i], 0, &rng);

@@ -95,8 +95,9 @@ static array_t *make (int which, uint64_t seed) {
   REQUIRE (scda_dataset_init (&a->d) == 0);
   scda_dataset_t *d = &a->d;
   const int plain = 3 * 15; /* every type in every layout; then some more */
+  static const int encode[] = { SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS, SCDA_ENCODE_TEXT, SCDA_ENCODE_AUTO };
   d->type = which < plain ? 1 + which % 15 : which == plain ? SCDA_TYPE_INT8 : SCDA_TYPE_FLOAT64;
-  d->layout = which < plain ? which / 15 : which % 4;
+  d->encode = encode[which < plain ? which / 15 : which % 4];
   d->ndims = which < plain ? which % 8 : 1 + (int) below (&rng, 3);
   a->gap = which % 3 == 1 ? (int) below (&rng, 4) : -1;
   if (d->type == SCDA_TYPE_RAW) { d->item_bytes = 1 + below (&rng, 23); }
@@ -106,21 +107,21 @@ static array_t *make (int which, uint64_t seed) {
     if (d->shape[k] > room) { d->shape[k] = 1; }
     room /= d->shape[k];
   }
-  if (which == plain) { d->ndims = 2, d->shape[0] = 300, d->shape[1] = 301, d->layout = SCDA_LAYOUT_CONTIGUOUS; } /* to be aligned */
-  if (which == plain + 1) { d->ndims = 2, d->shape[0] = 0, d->shape[1] = 3, d->layout = SCDA_LAYOUT_CONTIGUOUS; }
-  if (which == plain + 2) { d->ndims = 2, d->shape[0] = 4, d->shape[1] = 0, d->layout = SCDA_LAYOUT_CHUNKED; }
+  if (which == plain) { d->ndims = 2, d->shape[0] = 300, d->shape[1] = 301, d->encode = SCDA_ENCODE_NONE; } /* to be aligned */
+  if (which == plain + 1) { d->ndims = 2, d->shape[0] = 0, d->shape[1] = 3, d->encode = SCDA_ENCODE_NONE; }
+  if (which == plain + 2) { d->ndims = 2, d->shape[0] = 4, d->shape[1] = 0, d->encode = SCDA_ENCODE_ALWAYS; }
   if (which == plain + 3) { a->gap = 4; } /* nothing is written at all */
-  if (which == plain + 4) { d->ndims = 3, d->shape[0] = d->shape[1] = d->shape[2] = 40, d->layout = SCDA_LAYOUT_CHUNKED; }
+  if (which == plain + 4) { d->ndims = 3, d->shape[0] = d->shape[1] = d->shape[2] = 40, d->encode = SCDA_ENCODE_ALWAYS; }
   if (which >= plain + 5 && which < plain + 11) { /* fields */
     a->field = which % 2 ? 1 : 3, a->encode = (which - plain - 5) / 2, a->gap = -1;
     d->ndims = a->field == 1 ? 1 : 2;
     d->shape[1] = a->field == 1 ? 0 : 3;
-    d->layout = a->encode == SCDA_ENCODE_NONE ? SCDA_LAYOUT_CONTIGUOUS : a->encode == SCDA_ENCODE_ALWAYS ? SCDA_LAYOUT_CHUNKED : SCDA_LAYOUT_AUTO;
+    d->encode = a->encode;
   }
   if (which >= num_datasets - num_records) { snprintf (d->name, sizeof d->name, "flow/step"); }
   else { snprintf (d->name, sizeof d->name, "%s/%s-%d", which % 2 ? "flow" : "a/b", types[d->type].name, which); }
   if (a->field == 0) {
-    if (d->layout != SCDA_LAYOUT_CONTIGUOUS && below (&rng, 3) > 0) {
+    if (d->encode != SCDA_ENCODE_NONE && below (&rng, 3) > 0) {
       for (int k = 0; k < d->ndims; ++k) { d->chunk[k] = 1 + below (&rng, d->shape[k] + 2); } /* also larger than the array */
     }
     d->level = (int) below (&rng, 11) - 1;
@@ -307,22 +308,22 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
 
 static void compare (const array_t *a, const scda_dataset_t *found) {
   const scda_dataset_t *d = &a->d;
-  const int n = d->ndims, layout = found->layout;
+  const int n = d->ndims, layout = found->encode;
   REQUIRE (found->size == sizeof *found && strcmp (found->name, d->name) == 0 && found->type == d->type && found->ndims == n);
   CHECK (found->item_bytes == item_bytes (a) && found->unsupported == NULL);
   for (int k = 0; k < SCDA_MAX_DIMS; ++k) {
     CHECK (found->shape[k] == (k < n ? d->shape[k] : 0));
-    if (k >= n || layout == SCDA_LAYOUT_CONTIGUOUS) { CHECK (found->chunk[k] == 0); }
+    if (k >= n || layout == SCDA_ENCODE_NONE) { CHECK (found->chunk[k] == 0); }
     else { CHECK (found->chunk[k] > 0 && (d->chunk[k] == 0 || found->chunk[k] == d->chunk[k])); }
   }
-  if (d->layout == SCDA_LAYOUT_AUTO) { CHECK (layout == SCDA_LAYOUT_CONTIGUOUS || layout == SCDA_LAYOUT_CHUNKED); }
-  else { CHECK (layout == d->layout); }
-  if (layout == SCDA_LAYOUT_CHUNKED) {
+  if (d->encode == SCDA_ENCODE_AUTO) { CHECK (layout == SCDA_ENCODE_NONE || layout == SCDA_ENCODE_ALWAYS); }
+  else { CHECK (layout == d->encode); }
+  if (layout == SCDA_ENCODE_ALWAYS) {
     const int by_default = d->codec == SCDA_CODEC_ZLIB ? level : 1;
     CHECK (found->codec == d->codec && found->level == (d->level < 0 ? by_default : d->level));
   }
   else { CHECK (found->level == -1); }
-  if (layout != SCDA_LAYOUT_CONTIGUOUS && item_bytes (a) > 1) { CHECK (found->shuffle == d->shuffle); }
+  if (layout != SCDA_ENCODE_NONE && item_bytes (a) > 1) { CHECK (found->shuffle == d->shuffle); }
   CHECK (strcmp (found->attributes, d->attributes ? d->attributes : "{}") == 0);
   CHECK (memcmp (found->fill_value, a->fill, item_bytes (a)) == 0 && (size_t) found->fill_value % (size_t) types[d->type].number == 0);
   CHECK ((found->dimension_names == NULL) == (d->dimension_names == NULL || n == 0));
@@ -548,8 +549,8 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
     /* The last one is the current dataset, and the file goes on behind it. */
     const int last = which[n - 1];
     scda_dataset_t now;
-    REQUIRE (scda_dataset_init (&now) == 0 && scda_fcurrent_dataset (f, &found, &now, &err) == 0);
-    CHECK (found == 1 && strcmp (now.name, arrays[last].d.name) == 0 && now.layout != SCDA_LAYOUT_AUTO);
+    REQUIRE (scda_dataset_init (&now) == 0 && scda_current_dataset (f, &found, &now, &err) == 0);
+    CHECK (found == 1 && strcmp (now.name, arrays[last].d.name) == 0 && now.encode != SCDA_ENCODE_AUTO);
     if (round % 2) { f = read_boxes (f, &arrays[last], &rng, &own); }
     RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, &err));
     f = check_next (f, last);
@@ -567,7 +568,7 @@ static void describe (const char *dir, const char *name) {
   REQUIRE (text != NULL && raw != NULL);
   for (int which = 0; which < num_datasets; ++which) {
     const array_t *a = &arrays[which];
-    fprintf (text, "%s %s %d %d %d", a->d.name, types[a->d.type].name, (int) item_bytes (a), a->d.layout, a->d.shuffle);
+    fprintf (text, "%s %s %d %d %d", a->d.name, types[a->d.type].name, (int) item_bytes (a), a->d.encode, a->d.shuffle);
     for (int k = 0; k < a->d.ndims; ++k) { fprintf (text, " %d", (int) a->d.shape[k]); }
     fputc ('\n', text);
     REQUIRE (fwrite (a->data, 1, a->bytes, raw) == a->bytes);

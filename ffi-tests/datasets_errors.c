@@ -19,7 +19,7 @@ static const mistake_t writing[] = {
   {"reserved name", SCDA_ERR_ARG}, {"name too long", SCDA_ERR_ARG}, {"no type", SCDA_ERR_ARG}, {"type", SCDA_ERR_ARG},
   {"ndims below 0", SCDA_ERR_ARG}, {"ndims 33", SCDA_ERR_ARG}, {"item_bytes of a number", SCDA_ERR_ARG}, {"item_bytes 0", SCDA_ERR_ARG},
   {"item_bytes of too many", SCDA_ERR_ARG}, {"shape too large", SCDA_ERR_RANGE}, {"chunk of a contiguous dataset", SCDA_ERR_ARG},
-  {"chunk 0 in one dimension", SCDA_ERR_ARG}, {"chunk too large", SCDA_ERR_RANGE}, {"layout", SCDA_ERR_ARG}, {"level 10", SCDA_ERR_ARG},
+  {"chunk 0 in one dimension", SCDA_ERR_ARG}, {"chunk too large", SCDA_ERR_RANGE}, {"encode", SCDA_ERR_ARG}, {"level 10", SCDA_ERR_ARG},
   {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"codec 4", SCDA_ERR_ARG}, {"relative error 1", SCDA_ERR_ARG}, {"absolute error -1", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
   {"attributes not UTF-8", SCDA_ERR_ARG}, {"attributes with a key twice", SCDA_ERR_ARG}, {"dimension name not UTF-8", SCDA_ERR_ARG},
   {"fill value of a bool", SCDA_ERR_ARG},
@@ -72,7 +72,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     const uint64_t components = wrong && is (k, "field without components") ? 0 : 2;
     const uint64_t *counted = wrong && is (k, "field without Nq") ? NULL : wrong && is (k, "field too large") ? many : Nq;
     return scda_fwrite_field_parts (f, of, type, wrong && is (k, "field without data") ? NULL : data, counted, components,
-                              wrong && is (k, "field, encode") ? 3 : SCDA_ENCODE_ALWAYS, err);
+                              wrong && is (k, "field, encode") ? 4 : SCDA_ENCODE_ALWAYS, err);
   }
   /* What is right only so. */
   if (strncmp (writing[k].what, "item_bytes", 10) == 0 && !is (k, "item_bytes of a number")) {
@@ -80,7 +80,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (is (k, "item_bytes 0") && wrong) { d.item_bytes = 0; }
     if (is (k, "item_bytes of too many") && wrong) { d.item_bytes = (uint64_t) 1 << 32 | 8; }
   }
-  if (strncmp (writing[k].what, "chunk", 5) == 0) { d.layout = SCDA_LAYOUT_CHUNKED; }
+  if (strncmp (writing[k].what, "chunk", 5) == 0) { d.encode = SCDA_ENCODE_ALWAYS; }
   if (is (k, "fill value of a bool")) { d.type = SCDA_TYPE_BOOL, d.fill_value = truth; }
   if (is (k, "dimension name not UTF-8")) { d.dimension_names = names; }
   if (wrong) {
@@ -98,10 +98,10 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (is (k, "ndims 33")) { d.ndims = 33; }
     if (is (k, "item_bytes of a number")) { d.item_bytes = 4; }
     if (is (k, "shape too large")) { d.shape[0] = (uint64_t) 1 << 60; }
-    if (is (k, "chunk of a contiguous dataset")) { d.layout = SCDA_LAYOUT_CONTIGUOUS, d.chunk[0] = d.chunk[1] = 1; }
+    if (is (k, "chunk of a contiguous dataset")) { d.encode = SCDA_ENCODE_NONE, d.chunk[0] = d.chunk[1] = 1; }
     if (is (k, "chunk 0 in one dimension")) { d.chunk[1] = 1; }
     if (is (k, "chunk too large")) { d.chunk[0] = d.chunk[1] = (uint64_t) 1 << 20; }
-    if (is (k, "layout")) { d.layout = 4; }
+    if (is (k, "encode")) { d.encode = 4; }
     if (is (k, "level 10")) { d.level = 10; }
     if (is (k, "level -2")) { d.level = -2; }
     if (is (k, "shuffle")) { d.shuffle = 2; }
@@ -127,7 +127,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
   scda_dataset_t all[3] = {d, d, d};
   for (int i = 0; i < 3; i += 2) {
     REQUIRE (scda_dataset_init (&all[i]) == 0);
-    strcpy (all[i].name, "right"), all[i].type = SCDA_TYPE_INT8, all[i].layout = SCDA_LAYOUT_CHUNKED, all[i].ndims = 1, all[i].shape[0] = 9;
+    strcpy (all[i].name, "right"), all[i].type = SCDA_TYPE_INT8, all[i].encode = SCDA_ENCODE_ALWAYS, all[i].ndims = 1, all[i].shape[0] = 9;
   }
   const size_t boxes_of[3] = {0, boxes, 0};
   scda_box_t box[2];
@@ -192,7 +192,7 @@ static void disagree (void) {
   for (int layout = 0; layout < 4; ++layout) { /* an overlap, on one rank or of two */
     for (int k = 0; k < 2; ++k) {
       strcpy (d.name, "overlap");
-      d.layout = layout, d.shape[0] = 20, d.shape[1] = 30;
+      d.encode = layout, d.shape[0] = 20, d.shape[1] = 30;
       const int first = g.rank == 0, last = g.rank == g.size - 1;
       const uint64_t start[4] = {3, 4, 4, 5}, count[4] = {2, 2, 1, 2};
       const int two = k == 0 && last, other = k == 1 && last && g.size > 1;
@@ -204,7 +204,7 @@ static void disagree (void) {
       expect ("overlap", k ? -1 : g.size - 1, 0, f, err, SCDA_ERR_ARG);
     }
   }
-  d.layout = SCDA_LAYOUT_CHUNKED;
+  d.encode = SCDA_ENCODE_ALWAYS;
   for (int k = 0; k < 8 && g.size > 1; ++k) {
     const int other = g.rank == g.size - 1;
     strcpy (d.name, other && k == 0 ? "b" : "a");
@@ -234,7 +234,7 @@ static void write_good (int contiguous) {
   for (int k = 0; k < 12; ++k) { data[k] = k * k; }
   REQUIRE (scda_dataset_init (&d) == 0);
   strcpy (d.name, "x"), d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
-  d.layout = contiguous ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED, d.codec = SCDA_CODEC_ZLIB;
+  d.encode = contiguous ? SCDA_ENCODE_NONE : SCDA_ENCODE_ALWAYS, d.codec = SCDA_CODEC_ZLIB;
   RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, bare (), &err));
   RIGHT (scda_fwrite_array (f, g.rank == 0 ? data : NULL, Nq, 8, 0, "plain", NULL, SCDA_ENCODE_NONE, &err));
   RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));
@@ -319,33 +319,33 @@ static void current (void) {
   write_good (0);
   REQUIRE (scda_dataset_init (&d) == 0 && scda_dataset_init (&now) == 0);
   RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
-  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0 && now.type == 0);
+  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0 && now.type == 0);
   RIGHT (scda_ffind_dataset (f, "x", 0, &found, &d, &err));
   if (g.rank == g.size - 1) {
     static const char zero[8];
     found = -1;
-    CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 1);
-    CHECK (strcmp (now.name, "x") == 0 && now.type == SCDA_TYPE_FLOAT64 && now.item_bytes == 8 && now.layout == SCDA_LAYOUT_CHUNKED);
+    CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 1);
+    CHECK (strcmp (now.name, "x") == 0 && now.type == SCDA_TYPE_FLOAT64 && now.item_bytes == 8 && now.encode == SCDA_ENCODE_ALWAYS);
     CHECK (now.ndims == 2 && memcmp (now.shape, d.shape, sizeof d.shape) == 0 && memcmp (now.chunk, d.chunk, sizeof d.chunk) == 0);
     CHECK (now.dimension_names == NULL && now.fill_value == NULL && now.attributes == NULL && now.unsupported == NULL);
     CHECK (strcmp (d.attributes, "{}") == 0 && memcmp (d.fill_value, zero, 8) == 0); /* as before */
-    CHECK (scda_fcurrent_dataset (f, NULL, &now, NULL) == 0);
-    CHECK (scda_fcurrent_dataset (f, &found, NULL, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_current_dataset (f, NULL, &now, NULL) == 0);
+    CHECK (scda_current_dataset (f, &found, NULL, &err) == -1 && err == SCDA_ERR_ARG);
     now.size = 7;
-    CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
     now.size = sizeof now;
   }
   RIGHT (scda_fread_dataset (f, data, 1, NULL, NULL, &err));
   CHECK (data[11] > 120 && data[11] < 122);
-  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && found == 1);
+  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && found == 1);
   RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
-  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0);
+  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0);
   CLOSE ();
-  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
   err = 0;
-  CHECK (scda_fcurrent_dataset (NULL, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (scda_current_dataset (NULL, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
   RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
-  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
   CLOSE ();
 }
 
@@ -353,8 +353,8 @@ static void current (void) {
 
 /* Three datasets, in chunks, contiguous and as text, and a section that is none. */
 static void write_three (int seal) {
-  static const struct { const char *of; int type, layout; uint64_t item_bytes; } all[3] = {
-    {"x", SCDA_TYPE_FLOAT64, SCDA_LAYOUT_CHUNKED, 0}, {"r", SCDA_TYPE_RAW, SCDA_LAYOUT_CONTIGUOUS, 6}, {"y", SCDA_TYPE_INT16, SCDA_LAYOUT_TEXT, 0},
+  static const struct { const char *of; int type, encode; uint64_t item_bytes; } all[3] = {
+    {"x", SCDA_TYPE_FLOAT64, SCDA_ENCODE_ALWAYS, 0}, {"r", SCDA_TYPE_RAW, SCDA_ENCODE_NONE, 6}, {"y", SCDA_TYPE_INT16, SCDA_ENCODE_TEXT, 0},
   };
   int err;
   scda_fcontext_t *f;
@@ -367,7 +367,7 @@ static void write_three (int seal) {
   for (int k = 0; k < 3; ++k) {
     scda_dataset_t d;
     REQUIRE (scda_dataset_init (&d) == 0);
-    strcpy (d.name, all[k].of), d.type = all[k].type, d.layout = all[k].layout, d.codec = SCDA_CODEC_ZLIB,
+    strcpy (d.name, all[k].of), d.type = all[k].type, d.encode = all[k].encode, d.codec = SCDA_CODEC_ZLIB,
     d.item_bytes = all[k].item_bytes;
     d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
     if (k == 0) { d.chunk[0] = 3, d.chunk[1] = 2; }

@@ -542,7 +542,7 @@ static void dead_contexts (void) {
     DEAD (scda_fflush (f, &err));
     DEAD (scda_proc_sizes (f, Ei, three, Ei, &err));
     DEAD (scda_proc_counts (f, 3, Nq, &err));
-    DEAD (scda_frefuse (f, "why", &err));
+    DEAD (scda_refuse (f, "why", &err));
     DEAD (scda_fcommit (f, &err));
     DEAD (scda_frefresh (f, NULL, &err));
     DEAD (scda_fsections (f, Ei, &err));
@@ -739,8 +739,8 @@ static void refused (int bad, int check, int large) {
     if (way < 4) { RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err)); }
     else { open_data (at_array, check); }
     if (wrong) {
-      RIGHT (scda_frefuse (f, words, &err));
-      RIGHT (scda_frefuse (f, "a second error", &err));
+      RIGHT (scda_refuse (f, words, &err));
+      RIGHT (scda_refuse (f, "a second error", &err));
     }
     uint64_t *wrong_Nq = wrong ? NULL : three;
     switch (way) {
@@ -754,7 +754,7 @@ static void refused (int bad, int check, int large) {
     CHECK (info_of (NULL).failed_rank == (g.size > 1 ? bad : -1));
   }
   RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err));
-  if (wrong) { RIGHT (scda_frefuse (f, NULL, &err)); }
+  if (wrong) { RIGHT (scda_refuse (f, NULL, &err)); }
   ALONE (scda_fflush (f, &err));
   CHECK (strstr (scda_last_error_message (), "why: found NULL") != NULL);
 }

@@ -28,7 +28,7 @@ static int ok (scda_fcontext_t *f, int err) {
 static void describe (group_t g, int as_text, scda_dataset_t *d, uint64_t *start, uint64_t *count) {
   REQUIRE (scda_dataset_init (d) == 0);
   strcpy (d->name, as_text ? "x/text" : "x/chunks");
-  d->type = SCDA_TYPE_INT32, d->layout = as_text ? SCDA_LAYOUT_TEXT : SCDA_LAYOUT_CHUNKED, d->ndims = 2;
+  d->type = SCDA_TYPE_INT32, d->encode = as_text ? SCDA_ENCODE_TEXT : SCDA_ENCODE_ALWAYS, d->ndims = 2;
   d->shape[0] = 16, d->shape[1] = 60, d->chunk[0] = 3, d->chunk[1] = 8;
   start[0] = start[1] = 0, count[0] = 16, count[1] = g.rank == g.size - 1 ? 60 : 0;
   if (!as_text) {
@@ -106,13 +106,13 @@ static scda_fcontext_t *read_streams (group_t g, scda_fcontext_t *f, int *err) {
   f = scda_ffind_streams (f, "stream", NULL, -1, &found, &tasks, NULL, err);
   if (!ok (f, *err)) { return f; }
   CHECK (found == 1 && tasks == (uint64_t) g.size);
-  if (scda_fread_stream_size (f, (uint64_t) task, &n, &mine) == 0) {
+  if (scda_stream_size (f, (uint64_t) task, &n, &mine) == 0) {
     REQUIRE (n == 2 * piece_bytes (task));
     memset (got, 0, sizeof got);
-    const int read = scda_fread_stream (f, (uint64_t) task, 0, got, n, &mine) == 0;
+    const int read = scda_stream_read (f, (uint64_t) task, 0, got, n, &mine) == 0;
     for (uint64_t i = 0; read && i < n; ++i) { CHECK (got[i] == 'd'); }
   }
-  if (mine != 0) { f = scda_frefuse (f, scda_last_error_message (), err); } /* the others learn of it where all next meet */
+  if (mine != 0) { f = scda_refuse (f, scda_last_error_message (), err); } /* the others learn of it where all next meet */
   return ok (f, *err) ? read_share (g, f, err) : f;
 }
 

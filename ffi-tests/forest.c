@@ -56,7 +56,7 @@ static scda_fcontext_t *write_fields (scda_fcontext_t *f, p4est_t *p, int step, 
   vectors.ndims = 2;
   vectors.shape[1] = 3;
   vectors.attributes = "{\"units\": \"m s-1\"}";
-  vectors.layout = step % 2 == 0 ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED;
+  vectors.encode = step % 2 == 0 ? SCDA_ENCODE_NONE : SCDA_ENCODE_ALWAYS;
   scda_dataset_init (&samples);
   strcpy (samples.name, "co\"efficients");
   samples.type = SCDA_TYPE_FLOAT32;

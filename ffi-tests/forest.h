@@ -216,7 +216,7 @@ static inline void write_datasets (const char *path, const file_t *all, int skip
     d.attributes = part->attributes;
     if (i == shorter && rows > part->rows) { /* the rest has the fill value, and takes no room in the file */
       const uint64_t start[2] = {0, 0}, count[2] = {part->rows, part->columns};
-      d.layout = SCDA_LAYOUT_CHUNKED;
+      d.encode = SCDA_ENCODE_ALWAYS;
       f = scda_fwrite_dataset (f, &d, part->data, 1, start, count, &err);
     }
     else { f = scda_fwrite_dataset (f, &d, part->data, 1, NULL, NULL, &err); }

@@ -665,12 +665,12 @@ contains
     end do
     call scda_wait(begun, ierr)
     call require(ierr == 0, "wait")
-    call scda_fstatistics(f, statistics, ierr)
+    call scda_get_statistics(f, statistics, ierr)
     call require(ierr == 0 .and. (statistics%written_bytes > 0 .or. rank > 0), "statistics")
     call scda_wait(begun, ierr)
     call require(ierr == SCDA_ERR_ARG, "a request is waited for once")
     call scda_fwrite_block(f, "note", 7)
-    call scda_finfo(f, info)
+    call scda_get_info(f, info)
     call require(info%is_writing == 1 .and. info%is_sealed == 1 .and. info%cut_off_bytes == 0, "nothing is cut off")
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close")
@@ -682,14 +682,14 @@ contains
     end if
     call barrier()
     call scda_fopen_read(early, comm, filename, ierr=ierr)
-    call scda_finfo(early, info)
+    call scda_get_info(early, info)
     call require(info%is_sealed == 1 .and. info%unsealed_bytes == 70, "what was not committed is left out")
     call scda_frefresh(early, is_there, ierr)
     call require(ierr == 0 .and. .not. is_there, "nothing more was committed")
     call scda_fopen_append(f, comm, filename, userstr, ierr, length, params)
     call require(ierr == 0 .and. userstr == "sealed" .and. length == 6, "append")
     call require(index(scda_last_error_message(), "70") > 0, "the message says how many bytes were cut off")
-    call scda_finfo(f, info)
+    call scda_get_info(f, info)
     call require(info%cut_off_bytes == 70, "cut off")
     call scda_fwrite_array(f, "state", [rank + 100, rank + 100], each(2))
     call scda_fclose_begin(f, begun, ierr)
@@ -698,7 +698,7 @@ contains
     call require(ierr == 0, "close what was appended to")
     call scda_frefresh(early, is_there, ierr)
     call require(ierr == 0 .and. is_there, "more was committed")
-    call scda_finfo(early, info)
+    call scda_get_info(early, info)
     call scda_fsections(early, n, ierr)
     call require(ierr == 0 .and. n == 3 .and. info%bytes > 0 .and. info%unsealed_bytes == 0, "all of it is read")
     call scda_fclose(early)
@@ -713,7 +713,7 @@ contains
     call scda_fopen_write(f, comm, filename // ".plain", "not sealed", params=params)
     call scda_fcommit(f, ierr)
     call require(ierr == SCDA_ERR_USAGE, "commit without seal")
-    call scda_finfo(f, info)
+    call scda_get_info(f, info)
     call require(info%is_open == 0 .and. at_end(f), "of a file that is closed")
 
     params%verify = 1
@@ -1193,7 +1193,7 @@ contains
     call scda_stream_write(f, "hello")
     call scda_stream_write(f, own)
     call scda_stream_write(f, own(:, 2:3), ierr)
-    call scda_finfo(f, info)
+    call scda_get_info(f, info)
     call require(ierr == 0 .and. info%stream_bytes == 5 + 8 * 21, "the bytes of a stream")
     call scda_fwrite_streams_end(f)
     call scda_fwrite_streams_begin(f, "other", len=3)
@@ -1208,14 +1208,14 @@ contains
     call require(is_there .and. ierr == 0, "streams that were found by their name")
     call scda_ffind_streams(f, "log", is_there, tasks)
     call require(is_there .and. tasks == ranks, "streams that were found")
-    call scda_fread_stream_size(f, tasks - 1, bytes)
+    call scda_stream_size(f, tasks - 1, bytes)
     call require(bytes == 5 + 8 * 21, "the bytes of a stream in the file")
-    call scda_fread_stream(f, tasks - 1, 0_int64, text)
-    call scda_fread_stream(f, tasks - 1, 5_int64, found)
+    call scda_stream_read(f, tasks - 1, 0_int64, text)
+    call scda_stream_read(f, tasks - 1, 5_int64, found)
     call require(text == "hello" .and. all(nint(found) == ranks - 1), "the data of a stream")
-    call scda_fread_stream(f, tasks - 1, bytes, found, ierr)
+    call scda_stream_read(f, tasks - 1, bytes, found, ierr)
     call require(ierr == SCDA_ERR_ARG, "bytes behind the end of a stream")
-    call scda_fread_stream_size(f, tasks, bytes, ierr)
+    call scda_stream_size(f, tasks, bytes, ierr)
     call require(ierr == SCDA_ERR_ARG, "a stream that is not there")
     call shares(f, int(tasks))
     call scda_fclose(f)
@@ -1276,7 +1276,7 @@ contains
     type(scda_fcontext_t), intent(in) :: f
     logical :: at_end
     type(scda_info_t) :: info
-    call scda_finfo(f, info)
+    call scda_get_info(f, info)
     at_end = info%at_end /= 0
   end function at_end
 end program test_fortran

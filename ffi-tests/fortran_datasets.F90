@@ -165,8 +165,8 @@ contains
     last = first + counts(rank + 1) - 1
     call scda_write(f, "flow/rho", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], chunk=[4, 4, 4], level=6, &
       & attributes=scda_json("long_name", "density"), units="kg m-3", dimension_names=["x", " ", "z"])
-    call scda_write(f, "flow/rho", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], layout=SCDA_LAYOUT_TEXT)
-    call scda_write(f, "auto", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], layout=SCDA_LAYOUT_AUTO, &
+    call scda_write(f, "flow/rho", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], encode=SCDA_ENCODE_TEXT)
+    call scda_write(f, "auto", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], encode=SCDA_ENCODE_AUTO, &
       & shuffle=.false., units="m")
     middle = 2
     allocate(two(nx * ny * counts(rank + 1)))
@@ -198,7 +198,7 @@ contains
     call require(all(cells == same), "the same partition")
     call scda_write(f, "state", state, Nq=cells)
     call scda_write(f, "numbers", [(int(first + i, int64), i = 1, counts(rank + 1))], Nq=int(counts, int64), &
-      & layout=SCDA_LAYOUT_CHUNKED)
+      & encode=SCDA_ENCODE_ALWAYS)
     call scda_fclose(f)
   end subroutine writing
 
@@ -337,7 +337,7 @@ contains
       end if
     end do
     call scda_ffind_dataset(f, "flow/rho", found, d)
-    call require(found .and. d%layout == SCDA_LAYOUT_CHUNKED .and. all(d%chunk == [4, 4, 4]) .and. d%shuffle, "chunks")
+    call require(found .and. d%encode == SCDA_ENCODE_ALWAYS .and. all(d%chunk == [4, 4, 4]) .and. d%shuffle, "chunks")
     call require(d%attributes == "{""units"":""kg m-3"",""long_name"":""density""}", "attributes " // d%attributes)
     call require(all(d%dimension_names == ["x", " ", "z"]), "names of dimensions")
     call scda_ffind_dataset(f, "auto", found, d)
@@ -742,12 +742,12 @@ contains
       call scda_write(f, "flow/rho", numbers, shape=[nx, ny, nz], start=[1, 1, first], chunk=[4, 4, 4], units="kg m-3", &
         & dimension_names=["x", " ", "z"], fill=1.5d0)
       call scda_write(f, "row", numbers(2, ::2, :), shape=[nx, ny, nz], start=[1, 1, first], count=[1, 3, last - first + 1], &
-        & layout=SCDA_LAYOUT_TEXT)
+        & encode=SCDA_ENCODE_TEXT)
       flags = [(mod(i + k, 3) == 0, k = 1, 6)]
       call scda_write(f, "flags", flags, chunk=[4], fill=.true.)
       ! What is not held back, between what is.
       if (i == 2) call scda_write(f, "plain", numbers, shape=[nx, ny, nz], start=[1, 1, first])
-      if (i == 4) call scda_write(f, "auto", numbers, Nq=counts, layout=SCDA_LAYOUT_AUTO)
+      if (i == 4) call scda_write(f, "auto", numbers, Nq=counts, encode=SCDA_ENCODE_AUTO)
       ! Two of these are too many to be held back at once; one of those is too large.
       call scda_write(f, "unset", [real(real64) ::], shape=[1024, 1280 * ranks], start=[1, 1], count=[0, 0], chunk=[512, 512])
       if (i == 3) then

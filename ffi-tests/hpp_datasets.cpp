@@ -183,9 +183,9 @@ static void writing (MPI_Comm comm, int rank, int ranks, const std::string &name
   const scda::dataset rho = scda::dataset ("flow/rho", shape).chunks ({ 4, 4, 4 }).level (6)
     .attributes (scda::attributes ("units", "kg m-3")).dimension_names ({ "z", "", "x" });
   w.write (rho, values_of (own), own);
-  w.write (scda::dataset (rho).layout (SCDA_LAYOUT_TEXT), values_of (own), own);
+  w.write (scda::dataset (rho).encode (SCDA_ENCODE_TEXT), values_of (own), own);
   w.write (scda::dataset ("plain", shape), values_of (own), own);
-  w.write (scda::dataset ("auto", shape).chunks ().layout (SCDA_LAYOUT_AUTO).shuffle (false), values_of (own), own);
+  w.write (scda::dataset ("auto", shape).chunks ().encode (SCDA_ENCODE_AUTO).shuffle (false), values_of (own), own);
   // One box of the last rank; the rest has the fill value.
   const scda::dataset filled = scda::dataset ("filled", { 3, 4 }).fill_value (-1.5f).chunks ()
     .max_relative_error (0.25).max_absolute_error (0.5); // none of its numbers changes
@@ -333,10 +333,10 @@ static void reading (const std::string &name) {
       CHECK (found == values_of (all));
     }
   }
-  CHECK (r.find_dataset (d, "flow/rho") && d.layout () == SCDA_LAYOUT_CHUNKED && d.chunk () == list ({ 4, 4, 4 }) && d.shuffle ());
+  CHECK (r.find_dataset (d, "flow/rho") && d.encode () == SCDA_ENCODE_ALWAYS && d.chunk () == list ({ 4, 4, 4 }) && d.shuffle ());
   CHECK (d.attributes () == "{\"units\":\"kg m-3\"}");
   CHECK (d.dimension_names () == std::vector<std::string> ({ "z", "", "x" }));
-  CHECK (r.find_dataset (d, "flow/rho", 1) && d.layout () == SCDA_LAYOUT_TEXT);
+  CHECK (r.find_dataset (d, "flow/rho", 1) && d.encode () == SCDA_ENCODE_TEXT);
   CHECK (r.find_dataset (d, "filled") && d.attributes ().find ("\"scda_max_relative_error\":0.25,\"scda_max_absolute_error\":0.5}") != std::string::npos);
   CHECK ( same (d.fill_value<float> (), -1.5f) && same (d.fill_value<double> (), 0));
   CHECK (r.read<float> ("filled")

@@ -49,9 +49,9 @@ static uint64_t read_sets (const scda_params_t *params, uint64_t *last_parts, ui
     REQUIRE (tasks > 0 && chunk_bytes == chunk_of (set));
     for (uint64_t task = 0; task < tasks; ++task) {
       uint64_t bytes = 0, expected = 0, part = 0, wrong = 0;
-      REQUIRE (scda_fread_stream_size (f, task, &bytes, &err) == 0);
+      REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0);
       unsigned char *data = (unsigned char *) get_memory (bytes);
-      REQUIRE (scda_fread_stream (f, task, 0, data, bytes, &err) == 0);
+      REQUIRE (scda_stream_read (f, task, 0, data, bytes, &err) == 0);
       for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, i); }
       free (data);
       REQUIRE (wrong == 0);
@@ -131,9 +131,9 @@ static int read_saved (const char *folder, uint64_t part) {
   for (uint64_t task = 0; found && task < tasks; ++task) {
     uint64_t bytes = 0, before = 0, wrong = 0;
     for (uint64_t earlier = 0; earlier < part; ++earlier) { before += part_bytes (set, task, earlier); }
-    REQUIRE (scda_fread_stream_size (f, task, &bytes, &err) == 0 && bytes <= part_bytes (set, task, part));
+    REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0 && bytes <= part_bytes (set, task, part));
     unsigned char *data = (unsigned char *) get_memory (bytes);
-    REQUIRE (scda_fread_stream (f, task, 0, data, bytes, &err) == 0);
+    REQUIRE (scda_stream_read (f, task, 0, data, bytes, &err) == 0);
     for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, before + i); }
     REQUIRE (wrong == 0);
     free (data);

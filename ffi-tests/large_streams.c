@@ -68,7 +68,7 @@ static void check_bytes (scda_fcontext_t *f, uint64_t task, uint64_t first, uint
   uint64_t wrong = 0;
   int err = -1;
   memset (data, 0, bytes);
-  REQUIRE (scda_fread_stream (f, task, first, data, bytes, &err) == 0);
+  REQUIRE (scda_stream_read (f, task, first, data, bytes, &err) == 0);
   for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (task, first + i); }
   CHECK (wrong == 0);
 }
@@ -86,7 +86,7 @@ static void read_file (group_t g, const char *filename, uint64_t writers, int ve
   REQUIRE (f != NULL && found == 1 && tasks == writers && chunk_bytes == GiB);
   for (uint64_t task = 0; task < tasks; ++task) {
     uint64_t bytes = 1;
-    REQUIRE (scda_fread_stream_size (f, task, &bytes, &err) == 0 && bytes == stream_bytes (task, writers));
+    REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0 && bytes == stream_bytes (task, writers));
     if (task != long_task) { check_bytes (f, task, 0, bytes, data); }
   }
   /* Both ends, the middle, where the commit was, and the end of each chunk. */
@@ -94,7 +94,7 @@ static void read_file (group_t g, const char *filename, uint64_t writers, int ve
   check_bytes (f, long_task, many - 1000, 1000, data);
   check_bytes (f, long_task, many / 2 - 500, 1000, data);
   for (uint64_t end = GiB; end < many; end += GiB) { check_bytes (f, long_task, end - 500, 1000, data); }
-  CHECK (scda_fread_stream (f, long_task, many - 1, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
+  CHECK (scda_stream_read (f, long_task, many - 1, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
   if (all) {
     const uint64_t end = many / size * (rank + 1) + (rank + 1 == size ? many % size : 0);
     for (uint64_t first = many / size * rank; first < end; first += piece_bytes) {

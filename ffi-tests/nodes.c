@@ -192,7 +192,7 @@ int main (int argc, char **argv) {
   scda_dataset_t d;
   REQUIRE (scda_dataset_init (&d) == 0);
   strcpy (d.name, "rho");
-  d.type = SCDA_TYPE_UINT8, d.layout = SCDA_LAYOUT_CHUNKED, d.ndims = 1;
+  d.type = SCDA_TYPE_UINT8, d.encode = SCDA_ENCODE_ALWAYS, d.ndims = 1;
   d.shape[0] = bytes * ranks, d.chunk[0] = bytes;
   uint64_t state = ranks + (uint64_t) g.rank;
   for (uint64_t i = 0; i < 2 * bytes; ++i) { data[i] = (unsigned char) rnd (&state); }

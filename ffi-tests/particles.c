@@ -56,7 +56,7 @@ static void visit (int64_t id, size_t at, int fill) {
 static void fields_of (scda_dataset_t *d) {
   scda_dataset_init (&d[0]);
   strcpy (d[0].name, "position");
-  d[0].type = SCDA_TYPE_FLOAT64, d[0].ndims = 2, d[0].shape[1] = 3, d[0].layout = SCDA_LAYOUT_CHUNKED;
+  d[0].type = SCDA_TYPE_FLOAT64, d[0].ndims = 2, d[0].shape[1] = 3, d[0].encode = SCDA_ENCODE_ALWAYS;
   scda_dataset_init (&d[1]);
   strcpy (d[1].name, "kind");
   d[1].type = SCDA_TYPE_INT32;

@@ -178,7 +178,7 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const whole_t *w, int la
   scda_patch_field_init (&pair, "pair", SCDA_TYPE_FLOAT64);
   pair.components = 2;
   pair.data = vector;
-  pair.dataset.layout = SCDA_LAYOUT_CHUNKED;
+  pair.dataset.encode = SCDA_ENCODE_ALWAYS;
   f = scda_forest_write_time (f, "blocks", comm, 0.5 * w->step, "s", err);
   f = scda_patches_write_mesh (f, "blocks", comm, &m, err);
   f = scda_patches_write_fields (f, "blocks", &m, variables, fields, err);

@@ -4,7 +4,7 @@
   scda_datasets.py list  FILE              the datasets and groups of a file, one line each
   scda_datasets.py check FILE TEXT RAW     it has the datasets of TEXT, in this order, and RAW has all their items
 
-A line of TEXT is: name type item_bytes layout shuffle shape...; the layout is 0 (contiguous), 1 (chunks), 2 (chunks as text), or 3 (0 or 1).
+A line of TEXT is: name type item_bytes layout shuffle shape...; the layout is 0 (contiguous), 1 (chunks), 2 (0 or 1), or 3 (chunks as text).
 """
 
 import argparse
@@ -210,7 +210,7 @@ def read_dataset(meta, section, at):
     elif section.packed is not None:
         need(read is None and (len(section.elements), section.E) == (number, bytes_of_chunk), "N and E of chunks as text")
         chunks = [unshuffle(element, item) if is_shuffled else element for element in section.elements]
-        data, layout = assemble(shape, chunk, item, chunks, fill), 2
+        data, layout = assemble(shape, chunk, item, chunks, fill), 3
     else:
         need(section.type == "A" and read is None and not is_shuffled, "a contiguous dataset")
         need(chunk == [max(n, 1) for n in shape], "one chunk")
@@ -261,7 +261,7 @@ def check(path, text, raw):
         name, kind, item, layout, shuffle, *shape = line.split()
         need(dataset.name == name and dataset.item == int(item) and dataset.shape == list(map(int, shape)), line)
         need(dataset.type == (f"r{8 * int(item)}" if kind == "raw" else kind), line)
-        need(dataset.layout in ([0, 1] if layout == "3" else [int(layout)]), f"{line}: layout {dataset.layout}")
+        need(dataset.layout in ([0, 1] if layout == "2" else [int(layout)]), f"{line}: layout {dataset.layout}")
         need(dataset.layout == 0 or dataset.is_shuffled == (shuffle == "1" and dataset.item > 1), f"{line}: shuffled")
         data = raw[at : at + math.prod(dataset.shape) * dataset.item]
         need(dataset.data == data, f"{line}: other data")
@@ -283,7 +283,7 @@ def main():
         for path, attributes in groups.items():
             print(path, attributes)
         for d in datasets:
-            print(d.name, d.type, d.shape, d.chunk, ["contiguous", "chunks", "text"][d.layout], d.attributes, len(d.data))
+            print(d.name, d.type, d.shape, d.chunk, ["contiguous", "chunks", "auto", "text"][d.layout], d.attributes, len(d.data))
     except (Bad, KeyError, ValueError, struct.error, zlib.error) as error:
         sys.exit(f"{args.file[0]}: {error}")
 

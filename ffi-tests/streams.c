@@ -104,27 +104,27 @@ static void read_file (group_t g, const char *filename, int writers) {
     for (int i = 0; i < writers - g.rank % 2; ++i) {
       const int task = (g.rank + i) % writers, set = (record + 2) % 2;
       uint64_t bytes = 1, wrong = 0;
-      REQUIRE (scda_fread_stream_size (f, (uint64_t) task, &bytes, &err) == 0 && bytes == stream_bytes (task));
+      REQUIRE (scda_stream_size (f, (uint64_t) task, &bytes, &err) == 0 && bytes == stream_bytes (task));
       const uint64_t first = bytes / (uint64_t) (g.rank + 2), n = bytes - first - bytes / 5;
       unsigned char *data = (unsigned char *) get_memory (bytes + 1);
-      REQUIRE (scda_fread_stream (f, (uint64_t) task, 0, data, bytes, &err) == 0);
+      REQUIRE (scda_stream_read (f, (uint64_t) task, 0, data, bytes, &err) == 0);
       for (uint64_t j = 0; j < bytes; ++j) { wrong += data[j] != byte_of (set, task, j); }
-      REQUIRE (scda_fread_stream (f, (uint64_t) task, first, data, n, &err) == 0);
+      REQUIRE (scda_stream_read (f, (uint64_t) task, first, data, n, &err) == 0);
       for (uint64_t j = 0; j < n; ++j) { wrong += data[j] != byte_of (set, task, first + j); }
       CHECK (wrong == 0);
       /* An error leaves the file open. */
-      CHECK (scda_fread_stream (f, (uint64_t) task, bytes, data, 1, &err) == -1 && err == SCDA_ERR_ARG);
-      CHECK (scda_fread_stream (f, (uint64_t) task, UINT64_MAX, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
-      CHECK (bytes == 0 || (scda_fread_stream (f, (uint64_t) task, 0, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG));
+      CHECK (scda_stream_read (f, (uint64_t) task, bytes, data, 1, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (scda_stream_read (f, (uint64_t) task, UINT64_MAX, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (bytes == 0 || (scda_stream_read (f, (uint64_t) task, 0, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG));
       free (data);
     }
     read_shares (g, f, (record + 2) % 2, tasks);
-    CHECK (scda_fread_stream_size (f, tasks, &tasks, &err) == -1 && err == SCDA_ERR_ARG);
-    CHECK (scda_fread_stream_size (f, 0, NULL, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_stream_size (f, tasks, &tasks, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_stream_size (f, 0, NULL, &err) == -1 && err == SCDA_ERR_ARG);
   }
   f = scda_ffind_streams (f, "log", NULL, 2, &found, NULL, NULL, &err);
   REQUIRE (f != NULL && found == 0);
-  CHECK (scda_fread_stream_size (f, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_stream_size (f, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_USAGE);
   CHECK (scda_stream_write (f, NULL, 0, &err) == -1 && err == SCDA_ERR_USAGE);
   CHECK (info_of (f).stream_bytes == 0 && info_of (NULL).stream_bytes == 0);
   REQUIRE (scda_fclose (f, &err) == 0);

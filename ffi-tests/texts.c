@@ -16,8 +16,8 @@ static scda_dataset_t names (int layout) {
   scda_dataset_t d;
   scda_dataset_init (&d);
   snprintf (d.name, sizeof d.name, "names");
-  d.type = SCDA_TYPE_STRING, d.ndims = 2, d.shape[1] = columns, d.layout = layout;
-  if (layout == SCDA_LAYOUT_CHUNKED) { d.chunk[0] = 4, d.chunk[1] = columns; }
+  d.type = SCDA_TYPE_STRING, d.ndims = 2, d.shape[1] = columns, d.encode = layout;
+  if (layout == SCDA_ENCODE_ALWAYS) { d.chunk[0] = 4, d.chunk[1] = columns; }
   return d;
 }
 
@@ -84,7 +84,7 @@ static void refused (group_t g, const char *path) {
   scda_params_t params = default_params ();
   const int is_last = g.rank == g.size - 1;
   const char *items[columns] = { "a", "b", is_last ? "\xff" : "c" };
-  scda_dataset_t d = names (SCDA_LAYOUT_CONTIGUOUS);
+  scda_dataset_t d = names (SCDA_ENCODE_NONE);
   scda_fcontext_t *f = scda_fopen_write (g.comm, path, "texts", NULL, &params, &err);
   f = scda_fwrite_texts (f, &d, 1, items, NULL, &err);
   CHECK (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "item 2 of this rank: found bytes that are not UTF-8") != NULL);
@@ -95,7 +95,7 @@ static void refused (group_t g, const char *path) {
   d.item_bytes = 3;
   f = scda_fwrite_texts (f, &d, 1, items, NULL, &err);
   CHECK (f == NULL && err == SCDA_ERR_ARG);
-  d = names (SCDA_LAYOUT_CONTIGUOUS);
+  d = names (SCDA_ENCODE_NONE);
   d.type = SCDA_TYPE_VARIABLE_BYTES, d.fill_value = "none";
   f = scda_fopen_write (g.comm, path, "texts", NULL, &params, &err);
   f = scda_fwrite_texts (f, &d, 1, items, NULL, &err);
@@ -125,7 +125,7 @@ int main (int argc, char **argv) {
   snprintf (path, sizeof path, "%s/texts-%d.scda", argv[1], g.size);
   snprintf (other, sizeof other, "%s/texts-%d-alone.scda", argv[1], g.size);
   uint64_t rng = 27;
-  const int layouts[] = { SCDA_LAYOUT_CONTIGUOUS, SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_AUTO };
+  const int layouts[] = { SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO };
   for (int i = 0; i < 9; ++i) {
     uint64_t Nq[64];
     const uint64_t all = rows;

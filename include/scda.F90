@@ -4,7 +4,7 @@
 !
 ! docs/fortran.md explains every procedure with examples; scda.h has the details in the terms of C. In short:
 !
-! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_finfo.
+! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_info.
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
 !   program with scda_last_error_message().
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
@@ -62,7 +62,7 @@ module scda_implementation
   !> A dataset that was found: what scda_dataset_t in scda.h says, with the dimensions in the order of Fortran.
   type, public :: scda_dataset_t
     character(:), allocatable :: name
-    integer :: type = 0, layout = 0, codec = SCDA_CODEC_ZSTD
+    integer :: type = 0, encode = 0, codec = SCDA_CODEC_ZSTD
     integer(int64) :: item_bytes = 0
     integer(int64), allocatable :: shape(:), chunk(:)
     logical :: shuffle = .true.
@@ -130,15 +130,15 @@ module scda_implementation
   !> The kind of the default integers, in a form that compilers take for interoperable.
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
-  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_finfo
-  public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_fstatistics
+  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_get_info
+  public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_get_statistics
   public :: scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
-  public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_fread_stream_size
+  public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
@@ -176,7 +176,7 @@ module scda_implementation
 #endif
   end interface scda_fopen_append
 
-  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, layout, codec, level, shuffle,
+  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
   !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type). data is of a type integer, real,
   !> complex or logical and of a rank from 0 to 7.
   interface scda_write
@@ -505,20 +505,20 @@ contains
   end subroutine scda_wait
 
   !> Where the time of this rank went, for a file that is open for writing. Not collective; after an error the file stays open.
-  subroutine scda_fstatistics(f, statistics, ierr)
+  subroutine scda_get_statistics(f, statistics, ierr)
     type(scda_fcontext_t), intent(in) :: f
     type(scda_statistics_t), intent(out) :: statistics
     integer, intent(out), optional :: ierr
     integer(c_int) :: err
     statistics%size = c_sizeof(statistics)
     err = SCDA_SUCCESS
-    if (c_fstatistics(f%handle, statistics, err) == 0) err = SCDA_SUCCESS
+    if (c_get_statistics(f%handle, statistics, err) == 0) err = SCDA_SUCCESS
     if (present(ierr)) then
       ierr = int(err)
     else if (err /= SCDA_SUCCESS) then
       call fail(scda_last_error_message())
     end if
-  end subroutine scda_fstatistics
+  end subroutine scda_get_statistics
 
   !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len).
   !> chunk_bytes: absent or 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
@@ -579,17 +579,17 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_streams
 
-  !> The bytes of the stream of a task, from 0: call scda_fread_stream_size(f, task, bytes, ierr). Not collective.
-  subroutine scda_fread_stream_size(f, task, bytes, ierr)
+  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, task, bytes, ierr). Not collective.
+  subroutine scda_stream_size(f, task, bytes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: task
     integer(int64), intent(out) :: bytes
     integer, intent(out), optional :: ierr
     integer(c_int) :: status
     bytes = 0
-    status = c_fread_stream_size(f%handle, task, bytes, f%err)
+    status = c_stream_size(f%handle, task, bytes, f%err)
     call finish(f, ierr)
-  end subroutine scda_fread_stream_size
+  end subroutine scda_stream_size
 
   subroutine read_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
     type(scda_fcontext_t), intent(inout) :: f
@@ -599,7 +599,7 @@ contains
     type(memory_t) :: memory
     integer(c_int) :: status
     memory = memory_of(data)
-    status = c_fread_stream(f%handle, task, offset, memory%address, bytes_in(memory), f%err)
+    status = c_stream_read(f%handle, task, offset, memory%address, bytes_in(memory), f%err)
     call finish(f, ierr)
   end subroutine read_stream
 
@@ -634,13 +634,13 @@ contains
     call finish(f, ierr)
   end subroutine scda_frefresh
 
-  !> What is known of a file, and on which rank the last error came up: call scda_finfo(f, info). Not collective.
-  subroutine scda_finfo(f, info)
+  !> What is known of a file, and on which rank the last error came up: call scda_get_info(f, info). Not collective.
+  subroutine scda_get_info(f, info)
     type(scda_fcontext_t), intent(in) :: f
     type(scda_info_t), intent(out) :: info
     info%size = c_sizeof(info)
-    if (c_finfo(f%handle, info) /= 0) call fail(scda_last_error_message())
-  end subroutine scda_finfo
+    if (c_get_info(f%handle, info) /= 0) call fail(scda_last_error_message())
+  end subroutine scda_get_info
 
   !> Fills params with the defaults. Not collective.
   subroutine scda_params_init(params)
@@ -1064,7 +1064,7 @@ contains
   ! Dimensions, indices and boxes have the order of Fortran in the arguments, and that of C where C gets them.
 
   ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
-  subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, layout, codec, level, shuffle, &
+  subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, encode, codec, level, shuffle, &
     & max_relative_error, max_absolute_error, fill_value, attributes, units, dimension_names, ierr, type)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -1072,7 +1072,7 @@ contains
     type(c_ptr), intent(in) :: items
     integer(int64), intent(in) :: found(:)
     type(memory_t), intent(in), target :: shape, start, count, Nq, chunk
-    integer, intent(in), optional :: layout, codec, level
+    integer, intent(in), optional :: encode, codec, level
     logical, intent(in), optional :: shuffle
     real(real64), intent(in), optional :: max_relative_error, max_absolute_error
     type(c_ptr), intent(in) :: fill_value
@@ -1154,7 +1154,7 @@ contains
     given%d%shape(:n) = dims(n:1:-1)
 
     ! How it is stored.
-    given%d%layout = chosen(layout, merge(SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_CONTIGUOUS, c_associated(chunk%address)))
+    given%d%encode = chosen(encode, merge(SCDA_ENCODE_ALWAYS, SCDA_ENCODE_NONE, c_associated(chunk%address)))
     given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
     if (present(shuffle)) given%d%shuffle = flag(shuffle)
@@ -1368,7 +1368,7 @@ contains
     integer(c_int) :: in_memory
     integer :: status
     bytes = each * real(bytes_of_type(given%d%type, given%d%item_bytes), real64)
-    is_chunked = given%d%layout == SCDA_LAYOUT_CHUNKED .or. given%d%layout == SCDA_LAYOUT_TEXT
+    is_chunked = given%d%encode == SCDA_ENCODE_ALWAYS .or. given%d%encode == SCDA_ENCODE_TEXT
     if (held%bytes + bytes > most .or. .not. is_chunked) then
       call write_held(f, held)
       if (f%err /= SCDA_SUCCESS) then
@@ -1521,7 +1521,7 @@ contains
     fits = .true.
     call begin_dataset(given%d)
     c_found = 0
-    if (c_fcurrent_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
+    if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
       given%d%type = int(code, c_int)
     end if
@@ -1696,9 +1696,9 @@ contains
   end function scda_member
 
   !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members, ierr,
-  !> attributes, layout). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
+  !> attributes, encode). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
   !> c_sizeof(p), and members what is written of it. The ranks add their counts up.
-  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, layout)
+  subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     type(c_ptr), intent(in) :: data
@@ -1707,7 +1707,7 @@ contains
     type(scda_member_t), intent(in) :: members(:)
     integer, intent(out), optional :: ierr
     character(*), intent(in), optional :: attributes
-    integer, intent(in), optional :: layout
+    integer, intent(in), optional :: encode
     type(given_t), pointer :: given
     type(c_partition_t) :: part
     type(c_member_t), target :: list(size(members) + 1)
@@ -1734,7 +1734,7 @@ contains
     given%d%item_bytes = bytes
     given%d%ndims = 1
     given%d%shape(1) = part%total
-    given%d%layout = chosen(layout, SCDA_LAYOUT_CONTIGUOUS)
+    given%d%encode = chosen(encode, SCDA_ENCODE_NONE)
     call list_members(members, list, names)
     given%d%members = c_loc(list)
     given%json = object_of(attributes)
@@ -1768,7 +1768,7 @@ contains
     call begin_dataset(given%d)
     c_found = 0
     fits = .true.
-    if (c_fcurrent_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
+    if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
     else if (given%d%ndims /= 1) then
       call refuse(f, "dataset: found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
@@ -1884,7 +1884,7 @@ contains
     call begin_dataset(d)
     c_found = 0
     fits = .true.
-    if (c_fcurrent_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
+    if (c_current_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
     end if
     n = int(d%ndims)
@@ -2041,7 +2041,7 @@ contains
     address = c_loc(c%name) ! in an argument, gfortran would pass the length of a string, too
     call copy_if(address, d%name)
     d%type = int(c%type)
-    d%layout = int(c%layout)
+    d%encode = int(c%encode)
     d%codec = int(c%codec)
     d%item_bytes = c%item_bytes
     d%shape = c%shape(c%ndims:1:-1)
@@ -2502,7 +2502,7 @@ contains
     type(c_ptr) :: handle
     fits = .false.
     err = SCDA_SUCCESS
-    handle = c_frefuse(f%handle, why // c_null_char, err)
+    handle = c_refuse(f%handle, why // c_null_char, err)
     if (.not. c_associated(handle)) continue ! not an open file, as the call that follows says
   end subroutine refuse
 
@@ -2953,7 +2953,7 @@ module scda
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range
-  public :: scda_stream_write, scda_fread_stream, scda_fread_streams_data
+  public :: scda_stream_write, scda_stream_read, scda_fread_streams_data
 
   ! The procedures with data. They are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
 
@@ -3088,8 +3088,8 @@ module scda
   end interface scda_stream_write
 
   !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on:
-  !> call scda_fread_stream(f, task, offset, data, ierr). Not collective; after an error the file stays open.
-  interface scda_fread_stream
+  !> call scda_stream_read(f, task, offset, data, ierr). Not collective; after an error the file stays open.
+  interface scda_stream_read
     subroutine fread_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
       import :: c_int64_t, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
@@ -3097,7 +3097,7 @@ module scda
       type(*), dimension(..), contiguous, intent(inout), target :: data
       integer(scda_int), intent(out), optional :: ierr
     end subroutine fread_stream
-  end interface scda_fread_stream
+  end interface scda_stream_read
 
   !> Reads the streams of this rank's share: call scda_fread_streams_data(f, data, Nq, Ei, ierr, indirect)
   interface scda_fread_streams_data

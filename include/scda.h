@@ -14,8 +14,9 @@
  * others: see below.
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
- * They pass the same arguments except where the description of the function says otherwise. Every
- * function that takes a file is collective, unless its description says that it is not. A collective call
+ * They pass the same arguments except where the description of the function says otherwise. Functions of
+ * which the names begin with `scda_f` are collective, and so are `scda_proc_*`, `scda_partition_*` and
+ * `scda_wait`; no others are, such as `scda_stream_write`, `scda_stream_read` and `scda_get_info`. A collective call
  * need not synchronize the ranks.
  *
  * Parameters. What follows holds for all functions.
@@ -55,7 +56,7 @@
  * the file is closed and its context freed: there is nothing left to close. The end of the file is no error
  * when a header is read: `*err` is `SCDA_ERR_EOF`, and the file stays open. If the ranks disagree on an
  * argument, all get `SCDA_ERR_ARG`. A call that is not collective, such as `scda_stream_write` or
- * `scda_fread_stream`, returns the error of its rank, and the file stays open. `scda_last_error_message`
+ * `scda_stream_read`, returns the error of its rank, and the file stays open. `scda_last_error_message`
  * says what was found and expected.
  *
  * Buffered sections. Small plain sections are buffered, as with stdio, and the ranks do not communicate
@@ -93,14 +94,14 @@
  * Streams. A set of streams has one for each rank, which writes bytes to its own without the others:
  * `scda_fwrite_streams_begin`, then `scda_stream_write` on each rank, any number of times, then
  * `scda_fwrite_streams_end`. To read: `scda_ffind_streams` finds a set by its user string; then each rank reads any
- * bytes of any streams, by `scda_fread_stream_size` and `scda_fread_stream`. For readers that know nothing of
+ * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. For readers that know nothing of
  * streams, a set is a block and two arrays.
  *
  * Environment. `SCDA_IO`, `mpi` or `posix`, on rank 0: the driver where `params.driver` leaves the choice to the
  * library. `SCDA_CHECK=1` on rank 0: as `params.check`. `SCDA_SHARED_MEMORY=0` on any rank: the ranks of a node share no
  * memory. `SCDA_WRITERS_PER_NODE` and `SCDA_STRIPE_BYTES`, numbers, on rank 0: as the parameters of these names, where they
  * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
- * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_fstatistics`.
+ * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_get_statistics`.
  * `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
  * `SCDA_FAULTS=n` or `SCDA_FAULTS=n,seed` on all ranks, to test a program: one of n accesses to a file fails, on average.
  *
@@ -333,12 +334,12 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_PARTITION_WORDS 8
 
 /**
- * A section is written as it is.
+ * A section is written as it is; a dataset plain, in C order. The default of a dataset.
  */
 #define SCDA_ENCODE_NONE 0
 
 /**
- * A section is compressed.
+ * A section is compressed; a dataset is cut into chunks, each of which is compressed by its `codec`.
  */
 #define SCDA_ENCODE_ALWAYS 1
 
@@ -348,8 +349,15 @@ typedef struct scda_serial_info *MPI_Info;
  * written as it is; otherwise the whole section is compressed, and the exact size decides. Repetitions
  * that are far apart may go unnoticed. The choice depends only on the data, the encoder and the level,
  * not on the partition. A reader that decompresses sees no difference.
+ * A dataset is cut into chunks and compressed if that makes data and metadata smaller, otherwise plain: the data
+ * alone decide, those of all chunks, or of 32 of them if these do not get smaller. What is read is never `AUTO`.
  */
 #define SCDA_ENCODE_AUTO 2
+
+/**
+ * Datasets only: as `SCDA_ENCODE_ALWAYS`, compressed by the convention of the scda format, as text: a third larger.
+ */
+#define SCDA_ENCODE_TEXT 3
 
 /**
  * The most dimensions of a dataset.
@@ -472,27 +480,6 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_TYPE_VARIABLE_BYTES 22
 
 /**
- * The data are plain, in C order: the default.
- */
-#define SCDA_LAYOUT_CONTIGUOUS 0
-
-/**
- * The data are cut into chunks, each of which is compressed by the `codec` of the dataset.
- */
-#define SCDA_LAYOUT_CHUNKED 1
-
-/**
- * As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
- */
-#define SCDA_LAYOUT_TEXT 2
-
-/**
- * Writing: `SCDA_LAYOUT_CHUNKED` if that makes data and metadata smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
- * data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
- */
-#define SCDA_LAYOUT_AUTO 3
-
-/**
  * Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
  */
 #define SCDA_CODEC_ZSTD 0
@@ -611,7 +598,7 @@ struct scda_params {
   /**
    * Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
    * behind its header. What is behind was not committed, by a job that was killed or is still writing:
-   * `scda_finfo` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+   * `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
    * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
    */
   int to_seal;
@@ -831,7 +818,7 @@ typedef struct scda_member scda_member_t;
  * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
  * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
  * until the next call of a function that sets such a struct or attributes, or until the file is closed;
- * `scda_fcurrent_dataset` alone sets it all to NULL.
+ * `scda_current_dataset` alone sets it all to NULL.
  */
 struct scda_dataset {
   /**
@@ -865,14 +852,14 @@ struct scda_dataset {
   uint64_t shape[SCDA_MAX_DIMS];
   /**
    * The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
-   * 0 also for `SCDA_LAYOUT_CONTIGUOUS`.
+   * 0 also for `SCDA_ENCODE_NONE`.
    */
   uint64_t chunk[SCDA_MAX_DIMS];
   /**
-   * `SCDA_LAYOUT_CONTIGUOUS` (default), `SCDA_LAYOUT_CHUNKED`, `SCDA_LAYOUT_TEXT` or
-   * `SCDA_LAYOUT_AUTO`.
+   * Whether to compress: `SCDA_ENCODE_NONE` (default), `SCDA_ENCODE_ALWAYS`, `SCDA_ENCODE_AUTO` or
+   * `SCDA_ENCODE_TEXT`.
    */
-  int layout;
+  int encode;
   /**
    * How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
    * `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
@@ -891,7 +878,7 @@ struct scda_dataset {
   /**
    * Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
    * Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
-   * compressed; the fill value, infinities and NaN stay. `SCDA_LAYOUT_AUTO` may find that plain data are smaller: these stay. An attribute
+   * compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute
    * of this name with `scda_` before it tells readers. Reading: 0.
    */
   double max_relative_error;
@@ -1294,7 +1281,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  *
  * If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
  * before it. Sections that were not committed, because a job was killed while it appended, are cut off,
- * whole or not: `scda_finfo` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+ * whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
  * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
  * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
@@ -1423,7 +1410,7 @@ int scda_wait(scda_request_t *request,
  * @return                  0 if that went well.
  * Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
  */
-int scda_fstatistics(scda_fcontext_t *f, scda_statistics_t *statistics, int *err);
+int scda_get_statistics(scda_fcontext_t *f, scda_statistics_t *statistics, int *err);
 
 /**
  * Writes an inline section: 32 bytes of one rank.
@@ -1990,9 +1977,7 @@ scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
  *                         there are none.
  * @param [in] count       The number of elements on this rank.
  * @param [in] components  The number of items of each element, at least 1.
- * @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
- *                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
- *                         makes it smaller. The library chooses the chunks.
+ * @param [in] encode      Whether to compress, as `encode` of `scda_dataset_t`. The library chooses the chunks.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
  * Errors: those of `scda_fwrite_dataset`.
@@ -2225,7 +2210,7 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
  * of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
  *
  * Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
- * not compressed with `SCDA_LAYOUT_CONTIGUOUS`; `SCDA_LAYOUT_TEXT` is an error.
+ * not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
  *
  * Collective; `count`, `items` and `lengths` may differ between the ranks.
  *
@@ -2353,7 +2338,7 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Finds a set of streams by its user string. `scda_fread_stream` then reads any part of any stream of it, and
+ * Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
  * `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
  * has the chunks of a dataset: each element is the stream of a task.
  *
@@ -2397,10 +2382,10 @@ scda_fcontext_t *scda_ffind_streams(scda_fcontext_t *f,
  * Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
  * `SCDA_ERR_MEMORY`, and those of the file system.
  */
-int scda_fread_stream_size(scda_fcontext_t *f,
-                           uint64_t task,
-                           uint64_t *bytes,
-                           int *err);
+int scda_stream_size(scda_fcontext_t *f,
+                     uint64_t task,
+                     uint64_t *bytes,
+                     int *err);
 
 /**
  * Reads bytes of a stream.
@@ -2415,20 +2400,20 @@ int scda_fread_stream_size(scda_fcontext_t *f,
  * @param [in] bytes   How many, no more than the stream has from `offset` on.
  * @param [out] err    The error code.
  * @return             0, or -1 on error.
- * Errors: those of `scda_fread_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+ * Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
  */
-int scda_fread_stream(scda_fcontext_t *f,
-                      uint64_t task,
-                      uint64_t offset,
-                      void *data,
-                      uint64_t bytes,
-                      int *err);
+int scda_stream_read(scda_fcontext_t *f,
+                     uint64_t task,
+                     uint64_t offset,
+                     void *data,
+                     uint64_t bytes,
+                     int *err);
 
 /**
  * Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
  *
  * The streams are divided among the ranks as the elements of an array are, in the order of the tasks: on fewer ranks than wrote
- * them, each has several. For streams that have nothing to do with such a partition there is `scda_fread_stream`.
+ * them, each has several. For streams that have nothing to do with such a partition there is `scda_stream_read`.
  *
  * Collective; `Ei` may differ between the ranks.
  *
@@ -2477,8 +2462,8 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
  * @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
  * @return              0, or a negative value for wrong arguments.
  */
-int scda_finfo(const scda_fcontext_t *f,
-               scda_info_t *info);
+int scda_get_info(const scda_fcontext_t *f,
+                  scda_info_t *info);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -311,7 +311,7 @@ private:
   std::size_t size_;
 };
 
-/** Whether a section is compressed: the constants of scda.h, which the functions that take `E` accept, too. */
+/** Whether a section or dataset is compressed: the constants of scda.h, which the functions that take `E` accept, too. */
 enum encoding { encode_none = SCDA_ENCODE_NONE, encode_always = SCDA_ENCODE_ALWAYS, encode_auto = SCDA_ENCODE_AUTO };
 
 /** What may be chosen when a file is opened: `scda::params ().level (9).atomic ()`. See `scda_params` for each. */
@@ -672,10 +672,10 @@ public:
   }
   /** In chunks, each compressed by itself. No shape: the library chooses that of a chunk. */
   dataset &chunks (const counts &chosen = counts ()) {
-    return d_.layout = SCDA_LAYOUT_CHUNKED, chunk_ = detail::vector_of (chosen), *this;
+    return d_.encode = SCDA_ENCODE_ALWAYS, chunk_ = detail::vector_of (chosen), *this;
   }
-  /** One of `SCDA_LAYOUT_...`: chunks as text, chunks if the data become smaller, ... */
-  dataset &layout (int chosen) noexcept { return d_.layout = chosen, *this; }
+  /** One of `SCDA_ENCODE_...`: chunks, chunks if the data become smaller, chunks as text. */
+  dataset &encode (int chosen) noexcept { return d_.encode = chosen, *this; }
   /** One of `SCDA_CODEC_...`: how chunks are compressed. */
   dataset &codec (int chosen) noexcept { return d_.codec = chosen, *this; }
   /** The level of compression, 0 to 9; -1: that of the codec. */
@@ -703,7 +703,7 @@ public:
   const std::vector<std::uint64_t> &chunk () const noexcept { return chunk_; }
   int type () const noexcept { return d_.type; }
   std::uint64_t item_bytes () const noexcept { return d_.item_bytes; }
-  int layout () const noexcept { return d_.layout; }
+  int encode () const noexcept { return d_.encode; }
   int codec () const noexcept { return d_.codec; }
   int level () const noexcept { return d_.level; }
   bool shuffle () const noexcept { return d_.shuffle != 0; }
@@ -910,7 +910,7 @@ protected:
   /* C cannot see how long its arguments are. What is too short on this rank makes all ranks fail with these words, and C
    * is passed NULL in place of Nq, so that it reads nothing. */
   std::nullptr_t refuse (const std::string &why) const {
-    scda_frefuse (f_, why.c_str (), nullptr);
+    scda_refuse (f_, why.c_str (), nullptr);
     return nullptr;
   }
   std::nullptr_t refuse_short (const char *what, std::uint64_t found, const char *unit, std::uint64_t expected,
@@ -1033,7 +1033,7 @@ protected:
     if (d.shape_.size () > SCDA_MAX_DIMS) {
       refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
     }
-    if (!d.chunk_.empty () && c.layout != SCDA_LAYOUT_CONTIGUOUS && d.chunk_.size () != d.shape_.size ()) {
+    if (!d.chunk_.empty () && c.encode != SCDA_ENCODE_NONE && d.chunk_.size () != d.shape_.size ()) {
       refuse_it ("chunk: found " + std::to_string (d.chunk_.size ()) + " numbers, expected " + std::to_string (d.shape_.size ())
                  + ", one per dimension");
     }
@@ -1053,7 +1053,7 @@ protected:
     c.ndims = static_cast<int> (d.shape_.size ());
     for (std::size_t i = 0; i < d.shape_.size () && i < SCDA_MAX_DIMS; ++i) {
       c.shape[i] = d.shape_[i];
-      c.chunk[i] = i < d.chunk_.size () && c.layout != SCDA_LAYOUT_CONTIGUOUS ? d.chunk_[i] : 0;
+      c.chunk[i] = i < d.chunk_.size () && c.encode != SCDA_ENCODE_NONE ? d.chunk_[i] : 0;
     }
     for (const std::string &one : d.names_) { p.names.push_back (one.empty () ? nullptr : one.c_str ()); }
     c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
@@ -1094,7 +1094,7 @@ protected:
   static scda_info_t info_of (const scda_fcontext_t *f) noexcept {
     scda_info_t known = scda_info_t ();
     known.size = sizeof known;
-    scda_finfo (f, &known);
+    scda_get_info (f, &known);
     return known;
   }
 
@@ -1215,7 +1215,7 @@ public:
   scda_statistics_t statistics () {
     scda_statistics_t found = scda_statistics_t ();
     found.size = sizeof found;
-    call_alone ([&] (int *err) { return scda_fstatistics (f_, &found, err); });
+    call_alone ([&] (int *err) { return scda_get_statistics (f_, &found, err); });
     return found;
   }
 
@@ -1529,13 +1529,13 @@ public:
   /** The bytes of a stream of the set that was found. Not collective. */
   std::uint64_t stream_size (std::uint64_t task) {
     std::uint64_t bytes = 0;
-    call_alone ([&] (int *err) { return scda_fread_stream_size (f_, task, &bytes, err); });
+    call_alone ([&] (int *err) { return scda_stream_size (f_, task, &bytes, err); });
     return bytes;
   }
   /** Reads bytes of a stream from its byte `offset` on, as many as `data` has room for. Not collective; after an error the file stays
    * open. */
   void read_stream (std::uint64_t task, bytes data, std::uint64_t offset = 0) {
-    call_alone ([&] (int *err) { return scda_fread_stream (f_, task, offset, data.data (), data.size (), err); });
+    call_alone ([&] (int *err) { return scda_stream_read (f_, task, offset, data.data (), data.size (), err); });
   }
   /** Reads how many bytes each stream of this rank's share has: rank p has `Nq[p]` of the streams, in the order of the tasks. */
   void read_streams_sizes (view<std::uint64_t> Ei, const counts &Nq) {
@@ -1659,7 +1659,7 @@ public:
     scda_dataset_t c;
     scda_dataset_init (&c);
     int found = 0;
-    if (scda_fcurrent_dataset (f_, &found, &c, nullptr) != 0) {
+    if (scda_current_dataset (f_, &found, &c, nullptr) != 0) {
       refuse_all (scda_last_error_message ());
     } else if (found != 0 && !found_.is_like (c)) {
       refuse_all ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
@@ -1721,7 +1721,7 @@ public:
     scda_dataset_t c;
     scda_dataset_init (&c);
     int found = 0;
-    call_alone ([&] (int *err) { return scda_fcurrent_dataset (f_, &found, &c, err); });
+    call_alone ([&] (int *err) { return scda_current_dataset (f_, &found, &c, err); });
     if (found != 0) { found_ = dataset (c); }
   }
 
@@ -1865,7 +1865,7 @@ private:
     scda_dataset_t c;
     scda_dataset_init (&c);
     int found = 0;
-    if (scda_fcurrent_dataset (f_, &found, &c, nullptr) != 0) {
+    if (scda_current_dataset (f_, &found, &c, nullptr) != 0) {
       refuse (scda_last_error_message ());
     } else if (found == 0) { /* C refuses it */
     } else if (!found_.is_like (c)) {

@@ -66,9 +66,9 @@ scda_fcontext_t *scda_fopen_f(int comm,
  * @return           `f`, or NULL if it is not an open file.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
  */
-scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
-                              const char *why,
-                              int *err);
+scda_fcontext_t *scda_refuse(scda_fcontext_t *f,
+                             const char *why,
+                             int *err);
 
 /**
  * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
@@ -84,10 +84,10 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
  * @return             0, or -1 on error.
  * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
  */
-int scda_fcurrent_dataset(scda_fcontext_t *f,
-                          int *found,
-                          scda_dataset_t *d,
-                          int *err);
+int scda_current_dataset(scda_fcontext_t *f,
+                         int *found,
+                         scda_dataset_t *d,
+                         int *err);
 
 /**
  * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
@@ -102,9 +102,9 @@ int scda_fcurrent_dataset(scda_fcontext_t *f,
  * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
  *                    note is not there and `bytes` is 0, or there is no memory.
  */
-void *scda_fnote(const scda_fcontext_t *f,
-                 const char *key,
-                 size_t bytes);
+void *scda_note(const scda_fcontext_t *f,
+                const char *key,
+                size_t bytes);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -63,8 +63,8 @@ static inline int scda_forest_error_internal (scda_forest_error_internal_t *e, i
 /* For an error that all ranks have found: closes the file. The message is that of scda_last_error_message. */
 static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, const scda_forest_error_internal_t *e, int *err) {
   int ignored = SCDA_SUCCESS;
-  if (f == NULL) { return scda_frefuse (f, e->why, err); } /* the error that is there already stays */
-  if (scda_frefuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
+  if (f == NULL) { return scda_refuse (f, e->why, err); } /* the error that is there already stays */
+  if (scda_refuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
   *err = e->err;
   return NULL;
 }
@@ -230,7 +230,7 @@ typedef struct {
 static inline scda_forest_state_internal_t *scda_forest_state_internal (scda_fcontext_t *f, const char *group) {
   char key[SCDA_NAME_BYTES + 16];
   snprintf (key, sizeof key, "forest %.58s", scda_forest_group_internal (group));
-  return f == NULL ? NULL : (scda_forest_state_internal_t *) scda_fnote (f, key, sizeof (scda_forest_state_internal_t));
+  return f == NULL ? NULL : (scda_forest_state_internal_t *) scda_note (f, key, sizeof (scda_forest_state_internal_t));
 }
 
 /* ---- Internal: the checksum of a mesh ---- */
@@ -447,7 +447,7 @@ typedef struct {
 /* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
 static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, const char *kind, const char *first, MPI_Comm comm) {
   scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  const char *path = f == NULL ? NULL : (const char *) scda_fnote (f, "appended", 0), *attributes = NULL;
+  const char *path = f == NULL ? NULL : (const char *) scda_note (f, "appended", 0), *attributes = NULL;
   int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
   char text[scda_forest_checksum_bytes_internal];
   scda_forest_name_internal_t name;
@@ -652,7 +652,7 @@ static inline scda_fcontext_t *scda_forest_write_ragged_internal (scda_fcontext_
   d.shape[0] = part->all;
   d.dimension_names = &part->element;
   d.attributes = attributes;
-  d.layout = field->layout;
+  d.encode = field->encode;
   f = scda_forest_write_rows_internal (f, &d, &name, part->first, part->n,
                                      counts, err);
   if (f == NULL) { return NULL; }
@@ -954,7 +954,7 @@ static inline scda_fcontext_t *scda_forest_open_last (MPI_Comm comm, const char 
     if (f != NULL) {
       memset (&info, 0, sizeof info);
       info.size = sizeof info;
-      scda_finfo (f, &info);
+      scda_get_info (f, &info);
       if (info.is_sealed) {
         if (age != NULL) { *age = k; }
         return f;

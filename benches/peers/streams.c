@@ -73,10 +73,10 @@ static void read_scda (const streams_t *s, const char *file) {
   succeed (err);
   f = scda_ffind_streams (f, "streams", NULL, 0, &found, &tasks, NULL, &err);
   succeed (err);
-  scda_fread_stream_size (f, (uint64_t) s->rank, &bytes, &err), succeed (err);
+  scda_stream_size (f, (uint64_t) s->rank, &bytes, &err), succeed (err);
   if (!found || tasks != (uint64_t) s->size || bytes != s->bytes) { die ("libscda: found other streams"); }
   for (uint64_t i = 0; i < pieces (s); ++i) {
-    scda_fread_stream (f, (uint64_t) s->rank, i * PIECE, s->found, piece_bytes (s, i), &err), succeed (err);
+    scda_stream_read (f, (uint64_t) s->rank, i * PIECE, s->found, piece_bytes (s, i), &err), succeed (err);
     look (s, i, "libscda");
   }
   scda_fclose (f, &err);

@@ -23,7 +23,7 @@ static scda_dataset_t dataset_of (const variable_t *v, int level) {
   d.ndims = v->dims;
   memcpy (d.shape, v->shape, sizeof v->shape);
   if (level != CONTIGUOUS) {
-    d.layout = SCDA_LAYOUT_CHUNKED;
+    d.encode = SCDA_ENCODE_ALWAYS;
     memcpy (d.chunk, v->chunk, sizeof v->chunk);
     if (level != DEFAULT_LEVEL) { d.level = level; }
   }

@@ -58,7 +58,7 @@ int main (int argc, char **argv) {
     check (f != NULL && memcmp (found, mine, sizeof mine) == 0, "read");
     scda_info_t info;
     info.size = sizeof info;
-    check (scda_finfo (f, &info) == 0 && info.at_end && scda_fclose (f, &err) == 0, "close after reading");
+    check (scda_get_info (f, &info) == 0 && info.at_end && scda_fclose (f, &err) == 0, "close after reading");
   }
   check (scda_fopen_read (comm, "no/such/file", NULL, NULL, NULL, &err) == NULL && err == SCDA_ERR_NO_SUCH_FILE, "missing file");
 

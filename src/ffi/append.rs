@@ -42,7 +42,7 @@ pub(super) unsafe fn append(
 ///
 /// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
 /// before it. Sections that were not committed, because a job was killed while it appended, are cut off,
-/// whole or not: `scda_finfo` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+/// whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
 /// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
 ///
 /// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call

@@ -229,7 +229,7 @@ fn wait(file: *mut scda_fcontext_t, number: u64, err: CodeOut<'_>) -> c_int {
 /// @return                  0 if that went well.
 /// Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fstatistics(
+pub unsafe extern "C" fn scda_get_statistics(
     f: *mut scda_fcontext_t,
     statistics: *mut scda_statistics_t,
     err: Option<&mut MaybeUninit<c_int>>,

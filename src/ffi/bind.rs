@@ -85,7 +85,7 @@ pub unsafe extern "C" fn scda_fopen_f(
 /// @return           `f`, or NULL if it is not an open file.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_frefuse(
+pub unsafe extern "C" fn scda_refuse(
     f: *mut scda_fcontext_t,
     why: *const c_char,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn scda_frefuse(
 /// @return             0, or -1 on error.
 /// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fcurrent_dataset(
+pub unsafe extern "C" fn scda_current_dataset(
     f: *mut scda_fcontext_t,
     found: *mut c_int,
     d: *mut scda_dataset_t,

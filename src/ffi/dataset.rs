@@ -4,6 +4,7 @@ use super::guard;
 use super::memory::{c_string, slice};
 use super::types::{Described, scda_member_t};
 use super::versioned::{self, versioned};
+use super::write::{SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO, SCDA_ENCODE_NONE, SCDA_ENCODE_TEXT};
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
@@ -63,16 +64,6 @@ pub const SCDA_TYPE_STRING: c_int = 21;
 /// Items of any number of bytes, likewise.
 pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 
-/// The data are plain, in C order: the default.
-pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
-/// The data are cut into chunks, each of which is compressed by the `codec` of the dataset.
-pub const SCDA_LAYOUT_CHUNKED: c_int = 1;
-/// As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
-pub const SCDA_LAYOUT_TEXT: c_int = 2;
-/// Writing: `SCDA_LAYOUT_CHUNKED` if that makes data and metadata smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
-/// data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
-pub const SCDA_LAYOUT_AUTO: c_int = 3;
-
 /// Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
 pub const SCDA_CODEC_ZSTD: c_int = 0;
 /// Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
@@ -88,7 +79,7 @@ pub const SCDA_CODEC_ZLIB: c_int = 3;
 /// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
 /// writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
 /// until the next call of a function that sets such a struct or attributes, or until the file is closed;
-/// `scda_fcurrent_dataset` alone sets it all to NULL.
+/// `scda_current_dataset` alone sets it all to NULL.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset {
@@ -110,11 +101,11 @@ pub struct scda_dataset {
     /// numbers is ignored, and 0 after reading.
     pub shape: [u64; SCDA_MAX_DIMS],
     /// The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
-    /// 0 also for `SCDA_LAYOUT_CONTIGUOUS`.
+    /// 0 also for `SCDA_ENCODE_NONE`.
     pub chunk: [u64; SCDA_MAX_DIMS],
-    /// `SCDA_LAYOUT_CONTIGUOUS` (default), `SCDA_LAYOUT_CHUNKED`, `SCDA_LAYOUT_TEXT` or
-    /// `SCDA_LAYOUT_AUTO`.
-    pub layout: c_int,
+    /// Whether to compress: `SCDA_ENCODE_NONE` (default), `SCDA_ENCODE_ALWAYS`, `SCDA_ENCODE_AUTO` or
+    /// `SCDA_ENCODE_TEXT`.
+    pub encode: c_int,
     /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
     /// `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
     pub codec: c_int,
@@ -126,7 +117,7 @@ pub struct scda_dataset {
     pub shuffle: c_int,
     /// Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
     /// Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
-    /// compressed; the fill value, infinities and NaN stay. `SCDA_LAYOUT_AUTO` may find that plain data are smaller: these stay. An attribute
+    /// compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute
     /// of this name with `scda_` before it tells readers. Reading: 0.
     pub max_relative_error: f64,
     /// Likewise how far at most. With `max_relative_error`, both hold.
@@ -179,7 +170,7 @@ pub(super) fn empty() -> scda_dataset_t {
         item_bytes: 0,
         shape: [0; SCDA_MAX_DIMS],
         chunk: [0; SCDA_MAX_DIMS],
-        layout: SCDA_LAYOUT_CONTIGUOUS,
+        encode: SCDA_ENCODE_NONE,
         codec: SCDA_CODEC_ZSTD,
         level: -1,
         shuffle: 1,
@@ -231,7 +222,7 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
     // SAFETY: as the caller promises.
     let InMemory { mut dataset, data_type } = unsafe { array(c) }?;
     let dimensions = dataset.shape.len();
-    dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
+    dataset.layout = layout(c.encode, &c.chunk[..dimensions])?;
     let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
     dataset.codec = codec.map(|(_, codec)| *codec).ok_or_else(|| {
         Error::argument(format!(
@@ -327,19 +318,20 @@ pub(super) unsafe fn json(attributes: *const c_char) -> Result<String> {
     Ok(owned)
 }
 
-fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
+/// The layout that `encode` asks for, with chunks of this shape; zeros are the choice of the library.
+pub(super) fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
     let is_given = chunk.iter().any(|&n| n != 0);
     let shape = is_given.then(|| chunk.to_vec());
     match code {
-        SCDA_LAYOUT_CONTIGUOUS if is_given => Err(Error::argument(format!(
-            "chunk: found {chunk:?}, expected 0 in all dimensions for SCDA_LAYOUT_CONTIGUOUS"
+        SCDA_ENCODE_NONE if is_given => Err(Error::argument(format!(
+            "chunk: found {chunk:?}, expected 0 in all dimensions for SCDA_ENCODE_NONE"
         ))),
-        SCDA_LAYOUT_CONTIGUOUS => Ok(Layout::Contiguous),
-        SCDA_LAYOUT_CHUNKED => Ok(Layout::Chunked { shape, text: false }),
-        SCDA_LAYOUT_TEXT => Ok(Layout::Chunked { shape, text: true }),
-        SCDA_LAYOUT_AUTO => Ok(Layout::Auto { shape }),
+        SCDA_ENCODE_NONE => Ok(Layout::Contiguous),
+        SCDA_ENCODE_ALWAYS => Ok(Layout::Chunked { shape, text: false }),
+        SCDA_ENCODE_TEXT => Ok(Layout::Chunked { shape, text: true }),
+        SCDA_ENCODE_AUTO => Ok(Layout::Auto { shape }),
         other => Err(Error::argument(format!(
-            "layout: found {other}, expected SCDA_LAYOUT_CONTIGUOUS, SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_TEXT or SCDA_LAYOUT_AUTO"
+            "encode: found {other}, expected SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO or SCDA_ENCODE_TEXT"
         ))),
     }
 }
@@ -354,11 +346,11 @@ pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
     c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
     c.item_bytes = if dataset.data_type.is_variable() { 0 } else { dataset.data_type.item_bytes() };
     c.shape.iter_mut().zip(&dataset.shape).for_each(|(to, from)| *to = *from);
-    c.layout = match dataset.layout {
-        Layout::Contiguous => SCDA_LAYOUT_CONTIGUOUS,
-        Layout::Chunked { text: false, .. } => SCDA_LAYOUT_CHUNKED,
-        Layout::Chunked { text: true, .. } => SCDA_LAYOUT_TEXT,
-        Layout::Auto { .. } => SCDA_LAYOUT_AUTO,
+    c.encode = match dataset.layout {
+        Layout::Contiguous => SCDA_ENCODE_NONE,
+        Layout::Chunked { text: false, .. } => SCDA_ENCODE_ALWAYS,
+        Layout::Chunked { text: true, .. } => SCDA_ENCODE_TEXT,
+        Layout::Auto { .. } => SCDA_ENCODE_AUTO,
     };
     if dataset.layout != Layout::Contiguous {
         c.chunk.iter_mut().zip(dataset.chunk_shape()).for_each(|(to, from)| *to = from);

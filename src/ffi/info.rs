@@ -53,7 +53,7 @@ versioned!(scda_info_t, "info", "the program", scda_info::default(), stream_byte
 /// @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
 /// @return              0, or a negative value for wrong arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_finfo(f: *const scda_fcontext_t, info: *mut scda_info_t) -> c_int {
+pub unsafe extern "C" fn scda_get_info(f: *const scda_fcontext_t, info: *mut scda_info_t) -> c_int {
     let body = || {
         let mut known = look(f, known).unwrap_or(scda_info { at_end: 1, ..Default::default() });
         known.failed_rank = failed_rank();

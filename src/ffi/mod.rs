@@ -54,7 +54,7 @@ pub use dataset::*;
 pub use errors::*;
 pub use info::*;
 pub use mpi_types::{MPI_Comm, MPI_Info};
-pub use notes::scda_fnote;
+pub use notes::scda_note;
 pub use open::*;
 pub use params::*;
 pub use partition::*;

@@ -26,7 +26,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
 ///                    note is not there and `bytes` is 0, or there is no memory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fnote(
+pub unsafe extern "C" fn scda_note(
     f: *const scda_fcontext_t,
     key: *const c_char,
     bytes: usize,

@@ -94,7 +94,7 @@ pub struct scda_params {
     pub verify: c_int,
     /// Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
     /// behind its header. What is behind was not committed, by a job that was killed or is still writing:
-    /// `scda_finfo` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+    /// `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
     /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
     pub to_seal: c_int,
     /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
     on_writer(f, err, Writer::end_streams)
 }
 
-/// Finds a set of streams by its user string. `scda_fread_stream` then reads any part of any stream of it, and
+/// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
 /// `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
 /// has the chunks of a dataset: each element is the stream of a task.
 ///
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
 /// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
 /// `SCDA_ERR_MEMORY`, and those of the file system.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fread_stream_size(
+pub unsafe extern "C" fn scda_stream_size(
     f: *mut scda_fcontext_t,
     task: u64,
     bytes: *mut u64,
@@ -188,9 +188,9 @@ pub unsafe extern "C" fn scda_fread_stream_size(
 /// @param [in] bytes   How many, no more than the stream has from `offset` on.
 /// @param [out] err    The error code.
 /// @return             0, or -1 on error.
-/// Errors: those of `scda_fread_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+/// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fread_stream(
+pub unsafe extern "C" fn scda_stream_read(
     f: *mut scda_fcontext_t,
     task: u64,
     offset: u64,
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn scda_fread_stream(
 /// Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
 ///
 /// The streams are divided among the ranks as the elements of an array are, in the order of the tasks: on fewer ranks than wrote
-/// them, each has several. For streams that have nothing to do with such a partition there is `scda_fread_stream`.
+/// them, each has several. For streams that have nothing to do with such a partition there is `scda_stream_read`.
 ///
 /// Collective; `Ei` may differ between the ranks.
 ///

@@ -19,7 +19,7 @@ use std::ptr::null_mut;
 /// of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
 ///
 /// Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
-/// not compressed with `SCDA_LAYOUT_CONTIGUOUS`; `SCDA_LAYOUT_TEXT` is an error.
+/// not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
 ///
 /// Collective; `count`, `items` and `lengths` may differ between the ranks.
 ///

@@ -3,13 +3,13 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
-use super::dataset::{InMemory, json, of_c, read_dataset, scda_dataset_t, utf8};
+use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t, utf8};
 use super::memory::{c_string, slice};
 use super::versioned;
-use super::write::{encoding, lent};
+use super::write::lent;
 use crate::error::{Error, Result};
-use crate::file::{Encode, Given, Writer};
-use crate::format::dataset::{DataType, Dataset, Layout};
+use crate::file::{Given, Writer};
+use crate::format::dataset::{DataType, Dataset};
 use crate::format::layout::product;
 use crate::items::Data;
 use crate::memory::reserve;
@@ -149,9 +149,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 ///                         there are none.
 /// @param [in] count       The number of elements on this rank.
 /// @param [in] components  The number of items of each element, at least 1.
-/// @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
-///                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
-///                         makes it smaller. The library chooses the chunks.
+/// @param [in] encode      Whether to compress, as `encode` of `scda_dataset_t`. The library chooses the chunks.
 /// @param [out] err        The error code.
 /// @return                 `f`, or NULL on error.
 /// Errors: those of `scda_fwrite_dataset`.
@@ -247,11 +245,7 @@ fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) ->
         n => vec![total, n],
     };
     let mut dataset = Dataset::new(name, data_type, shape);
-    dataset.layout = match encoding(encode)? {
-        Encode::None => Layout::Contiguous,
-        Encode::Always => Layout::Chunked { shape: None, text: false },
-        Encode::Auto => Layout::Auto { shape: None },
-    };
+    dataset.layout = layout(encode, &[])?;
     Ok(dataset)
 }
 

@@ -271,6 +271,11 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
         let text = &header[start..end];
         assert!(text.contains("ollective"), "{name}");
         assert!(text.contains("@return"), "{name}");
+        // Names tell local from collective.
+        let is_collective = !text.contains("Not collective");
+        let meet = ["scda_proc_", "scda_partition_", "scda_wait"].iter().any(|begin| name.starts_with(begin));
+        let of_no_file = name == "scda_ferror_string";
+        assert_eq!(is_collective, (name.starts_with("scda_f") && !of_no_file) || meet, "{name}");
     }
 }
 
