@@ -41,9 +41,15 @@ impl Drop for Limited {
 }
 
 /// Limits what an operation allocates on this thread and its helpers, while it reads at this offset of a file. 0: no limit.
+#[inline]
 pub fn limited(most: u64, at: u64) -> Option<Limited> {
-    let limit = || Arc::new(Limit { most, left: AtomicU64::new(most), at });
-    (most > 0).then(|| share(Some(Allowance { limit: limit(), taken: Arc::default() })))
+    if most == 0 { None } else { Some(limit(most, at)) }
+}
+
+#[cold]
+fn limit(most: u64, at: u64) -> Limited {
+    let limit = Arc::new(Limit { most, left: AtomicU64::new(most), at });
+    share(Some(Allowance { limit, taken: Arc::default() }))
 }
 
 /// The allowance of this thread, for its helpers.

@@ -1,31 +1,22 @@
 //! Writing a file, section by section.
 
 mod background;
-mod choice;
-mod dataset_stream;
 mod datasets;
 mod kinds;
-mod layouts;
 mod names;
-mod owners;
-mod pieces;
-mod piecewise;
-mod rows;
 mod sealing;
 mod sections;
 #[cfg(test)]
 mod simulation;
 mod state;
 mod streams;
-mod texts;
-mod trial;
 
 #[cfg(feature = "mpi")]
 pub(crate) use background::Pending;
 pub use background::{Closing, CommitRequest};
-pub use dataset_stream::BoxStream;
+pub use datasets::BoxStream;
 pub(crate) use datasets::Given;
-pub use piecewise::{DataStream, ElementStream};
+pub use kinds::{DataStream, ElementStream};
 
 use super::open;
 use super::params::{Encode, Params};

@@ -12,17 +12,17 @@ use crate::storage::lent::Lent;
 impl WriterState {
     #[inline(always)]
     pub(super) fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter { sections: &mut self.sections, compression: &mut self.compression }
+        SectionWriter::new(&mut self.sections, &mut self.compression)
     }
 
     pub(super) fn datasets(&mut self) -> DatasetWriter<'_> {
         let Self { sections, compression, datasets: cache, .. } = self;
-        DatasetWriter { sections, compression, cache }
+        DatasetWriter::new(sections, compression, cache)
     }
 
     pub(super) fn streams(&mut self) -> StreamWriter<'_> {
         let Self { sections, compression, stream: own, .. } = self;
-        StreamWriter { sections, compression, own }
+        StreamWriter::new(sections, compression, own)
     }
 
     /// Writes with this memory lent, if [`Params::lend`](crate::Params::lend) says so.

@@ -3,8 +3,8 @@
 //! The chunks of all streams are an array section, whose length is known only at the end: so its header is written
 //! last. Until then the ranks meet only where the program asks for it.
 
+use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};
-use super::piecewise::check_alone;
 use super::sections::{LONGEST_HEAD, Sections, head, too_large};
 use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
@@ -130,16 +130,26 @@ impl OwnStream {
 
 /// Writes sets of streams.
 pub(super) struct StreamWriter<'a> {
-    pub sections: &'a mut Sections,
-    pub compression: &'a mut Compression,
+    sections: &'a mut Sections,
+    compression: &'a mut Compression,
     /// The stream of this rank, from the beginning of a set to its end.
-    pub own: &'a mut Option<OwnStream>,
+    own: &'a mut Option<OwnStream>,
+}
+
+impl<'a> StreamWriter<'a> {
+    pub(super) fn new(
+        sections: &'a mut Sections,
+        compression: &'a mut Compression,
+        own: &'a mut Option<OwnStream>,
+    ) -> Self {
+        Self { sections, compression, own }
+    }
 }
 
 impl StreamWriter<'_> {
     /// To write the sections around the chunks.
     fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter { sections: self.sections, compression: self.compression }
+        SectionWriter::new(self.sections, self.compression)
     }
 
     /// Begins a set of streams, one of each rank.

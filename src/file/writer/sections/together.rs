@@ -7,7 +7,7 @@ use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
-use crate::file::writer::pieces::Passed;
+use crate::file::writer::datasets::Passed;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;

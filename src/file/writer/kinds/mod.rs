@@ -1,7 +1,14 @@
 //! The sections: arguments, compression, and which layout they get.
 
+mod choice;
+mod piecewise;
+mod trial;
+
+pub use piecewise::{DataStream, ElementStream};
+pub(super) use piecewise::{check_alone, read, read_again};
+
+use self::choice::Choice;
 use super::background::Encoding;
-use super::choice::Choice;
 use super::sections::{LocalElements, Sections, too_large};
 use crate::codec::chunk::ChunkEncoder;
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
@@ -27,8 +34,15 @@ pub(super) struct Compression {
 
 /// Writes sections: checks what the ranks pass, and compresses.
 pub(crate) struct SectionWriter<'a> {
-    pub(super) sections: &'a mut Sections,
-    pub(super) compression: &'a mut Compression,
+    sections: &'a mut Sections,
+    compression: &'a mut Compression,
+}
+
+impl<'a> SectionWriter<'a> {
+    #[inline(always)]
+    pub(super) fn new(sections: &'a mut Sections, compression: &'a mut Compression) -> Self {
+        Self { sections, compression }
+    }
 }
 
 impl SectionWriter<'_> {

@@ -1,6 +1,7 @@
 //! `Layout::Auto`: whether the chunks of a dataset are smaller than its plain data.
 
-use super::datasets::{DatasetWriter, EncodedChunks};
+use super::DatasetWriter;
+use super::chunked::EncodedChunks;
 use super::pieces::{Passed, Plan};
 use crate::error::Result;
 use crate::file::team::Failure;

@@ -3,7 +3,8 @@
 //! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
 //! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
 
-use super::datasets::{DatasetWriter, EncodedChunks};
+use super::DatasetWriter;
+use super::chunked::EncodedChunks;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::codec::texts::{is_all, put, put_count};
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
 //! Plain or compressed: the one decision, for blocks, arrays and varrays, in memory and as streams.
 
-use super::sections::too_large;
 use crate::codec::MIN_ENCODED_BYTES;
 use crate::file::params::Encode;
 use crate::file::team::Failure;
+use crate::file::writer::sections::too_large;
 use crate::format::COUNT_BYTES;
 use crate::format::header::SectionType;
 use crate::format::layout::{Layout, product};

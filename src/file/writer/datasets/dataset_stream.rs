@@ -1,16 +1,17 @@
 //! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
 
-use super::datasets::{DatasetWriter, Ready, is_text};
+use super::DatasetWriter;
 use super::layouts::{Layouts, Stored};
 use super::pieces::{Array, Passed, Plan};
-use super::piecewise::{DataStream, check_alone, read, read_again};
-use super::sections::{Tail, too_large};
+use super::ready::{Ready, is_text};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::ChunkCodec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::Encoded;
 use crate::file::params::Encode;
 use crate::file::team::Failure;
+use crate::file::writer::kinds::{DataStream, check_alone, read, read_again};
+use crate::file::writer::sections::{Tail, too_large};
 use crate::format::dataset::bools::{Bools, find_other};
 use crate::format::dataset::{DataType, Dataset, Layout as DataLayout, Region, metadata};
 use crate::format::header::{SectionType, UserString};

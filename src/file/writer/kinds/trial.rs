@@ -1,14 +1,14 @@
 //! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
 
+use super::SectionWriter;
 use super::choice::Choice;
-use super::kinds::SectionWriter;
 use super::piecewise::{ElementStream, for_each_batch, next_sizes, piece_bytes, read_again};
-use super::sections::too_large;
 use crate::error::Result;
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::Failure;
+use crate::file::writer::sections::too_large;
 use crate::format::layout::sum;
 use crate::parallel::Partition;
 

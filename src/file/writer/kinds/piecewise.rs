@@ -1,15 +1,15 @@
 //! Sections that come piece by piece, so that they need not fit memory.
 
+use super::SectionWriter;
 use super::choice::Choice;
-use super::dataset_stream::BoxStream;
-use super::kinds::SectionWriter;
-use super::sections::{LONGEST_HEAD, Tail, head, too_large};
 use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
+use crate::file::writer::datasets::BoxStream;
+use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::bools::Bools;
 use crate::format::header::{SectionType, UserString};
@@ -103,7 +103,7 @@ const PIECE_BYTES: usize = 4 << 20;
 const PIECE_ELEMENTS: usize = 1 << 16;
 
 /// Goes back to the first byte.
-pub(super) fn read_again(data: &mut dyn DataStream) -> Result<()> {
+pub(in crate::file::writer) fn read_again(data: &mut dyn DataStream) -> Result<()> {
     data.rewind().map_err(|e| match e.kind() {
         io::ErrorKind::Unsupported => Error::argument(
             "layout or encode: found Auto for a stream that cannot be read again, expected another choice",
@@ -112,12 +112,12 @@ pub(super) fn read_again(data: &mut dyn DataStream) -> Result<()> {
     })
 }
 
-pub(super) fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
+pub(in crate::file::writer) fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
     from.read_exact(buffer).map_err(|e| Error::io("reading the data to write", e))
 }
 
 impl SectionWriter<'_> {
-    pub(super) fn block_from(
+    pub(in crate::file::writer) fn block_from(
         &mut self,
         user: &[u8],
         size: u64,
@@ -142,7 +142,7 @@ impl SectionWriter<'_> {
         Ok(self.pass_on(layout, head, data)?)
     }
 
-    pub(super) fn array_from(
+    pub(in crate::file::writer) fn array_from(
         &mut self,
         user: &[u8],
         count: u64,
@@ -194,7 +194,7 @@ impl SectionWriter<'_> {
         self.sections.finish(layout, head, last)
     }
 
-    pub(super) fn varray_from(
+    pub(in crate::file::writer) fn varray_from(
         &mut self,
         user: &[u8],
         count: u64,
@@ -284,7 +284,7 @@ impl SectionWriter<'_> {
 }
 
 /// An error if there are several ranks.
-pub(super) fn check_alone(team: &Team) -> Result<()> {
+pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
     match team.is_alone() {
         true => Ok(()),
         false => {

@@ -1,0 +1,273 @@
+//! The chunks of datasets: compressed by their owners, and written.
+
+use super::DatasetWriter;
+use super::pieces::{Array, Chunk, Passed, Plan, Window};
+use super::ready::is_text;
+use crate::codec::ARRAY_CONVENTION;
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::interrupt::Interrupt;
+use crate::file::team::Failure;
+use crate::file::writer::sections::{Behind, Block, too_large};
+use crate::format::dataset::{DATASET_CONVENTION, Dataset};
+use crate::format::header::SectionType;
+use crate::format::layout::Layout;
+use crate::memory::{grow, reserve};
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use std::ops::Range;
+use std::time::Instant;
+
+/// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
+pub(super) const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
+
+/// Less than this is not worth a thread.
+const BYTES_PER_THREAD: u64 = 1 << 18;
+
+/// The chunks of this rank.
+pub(super) struct EncodedChunks {
+    pub encoded: Encoded,
+    /// Their bytes among those of all ranks.
+    pub bytes: Partition,
+}
+
+impl DatasetWriter<'_> {
+    /// Who has which parts of the chunks, on all ranks.
+    pub(super) fn plan<'a>(&mut self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>, Failure> {
+        let plan = self.own_plan(all);
+        Plan::agree_on(plan, &mut self.sections.team, true)
+    }
+
+    /// The same of one dataset, of which all ranks may know how many rows each has.
+    pub(super) fn plan_of<'a>(
+        &mut self,
+        dataset: &Dataset,
+        passed: Passed<'a>,
+        counts: Option<&[u64]>,
+    ) -> Result<Plan<'a>, Failure> {
+        let all = vec![(dataset, passed)];
+        match counts {
+            Some(counts) => Ok(self.own_plan(all)?.of_rows(&dataset.shape, counts)?),
+            None => self.plan(all),
+        }
+    }
+
+    /// Which parts of the chunks this rank has.
+    pub(super) fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
+        let array = |(dataset, passed): (&Dataset, _)| Ok(Array::new(dataset, dataset.grid()?, passed));
+        let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
+        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.threads as u64))
+    }
+
+    /// As [`Self::encode_datasets`], of the one dataset of the plan.
+    pub(super) fn encode_dataset(
+        &mut self,
+        dataset: &Dataset,
+        plan: &Plan<'_>,
+    ) -> Result<EncodedChunks, Failure> {
+        let mut encoded = self.encode_datasets(&[dataset], plan)?;
+        Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
+    }
+
+    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    pub(super) fn encode_datasets(
+        &mut self,
+        datasets: &[&Dataset],
+        plan: &Plan<'_>,
+    ) -> Result<Vec<EncodedChunks>, Failure> {
+        let codec = |dataset: &&Dataset| {
+            let params = &self.sections.params;
+            ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
+        };
+        let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
+        let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
+        let mut overlap = None;
+        for round in 0..plan.rounds() {
+            let window = plan.round(&mut self.sections.team, round)?;
+            if self.sections.team.has_deferred() || overlap.is_some() {
+                continue;
+            }
+            match self.encode_window(plan, &window, &codecs, &mut encoded) {
+                Ok(found) => overlap = found,
+                Err(error) => self.sections.team.defer(Err(error)),
+            }
+        }
+        // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
+        let mine = overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index)));
+        let mut bytes: Vec<Partition> =
+            encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
+        self.sections.must_agree();
+        self.sections.team.agree(mine)?.spread_all(&mut bytes)?;
+        Ok(encoded.into_iter().zip(bytes).map(|(encoded, bytes)| EncodedChunks { encoded, bytes }).collect())
+    }
+
+    /// Writes metadata and encoded chunks of a dataset: those of this rank, and the bytes of each before it was encoded.
+    pub(super) fn write_chunks(
+        &mut self,
+        dataset: &Dataset,
+        text: &str,
+        (chunks, chunk_bytes): (Partition, u64),
+        EncodedChunks { encoded, bytes }: &EncodedChunks,
+    ) -> Result<(), Failure> {
+        let name = dataset.name.as_bytes();
+        let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
+        let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
+        if !is_text(dataset) && self.sections.leave_together(block, layout)? {
+            let block = Block(block, DATASET_CONVENTION, text.as_bytes());
+            let counts = [(b'N', chunks.total)];
+            let varray = Behind(SectionType::Varray, layout, name, &counts);
+            self.sections.begin_together(&block, &varray, [chunks.total, bytes.total])?;
+            return self.sections.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
+        }
+        self.put_metadata(text)?;
+        if is_text(dataset) {
+            self.sections.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
+            self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, chunk_bytes)?;
+        } else {
+            self.sections.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
+        }
+        let layout = Layout::varray(self.sections.end(), chunks.total, bytes.total).ok_or_else(too_large)?;
+        self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
+    }
+
+    /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have, with the
+    /// number of the dataset.
+    pub(super) fn encode_window(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        codecs: &[ChunkCodec],
+        encoded: &mut [Encoded],
+    ) -> Result<Option<Overlap>> {
+        let mut start = window.chunks.start;
+        while start < window.chunks.end {
+            let first = plan.array_of(start);
+            let codec = codecs[first];
+            let alike = codecs[first..].iter().take_while(|other| **other == codec).count();
+            let end = plan.end_of(first + alike - 1).min(window.chunks.end);
+            let overlap = self.encode_alike(plan, window, start..end, codec, encoded)?;
+            if overlap.is_some() {
+                return Ok(overlap);
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+
+    /// Encodes chunks of a window in one way.
+    pub(super) fn encode_alike(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        chunks: Range<u64>,
+        codec: ChunkCodec,
+        encoded: &mut [Encoded],
+    ) -> Result<Option<Overlap>> {
+        let Range { start, end } = chunks;
+        let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
+        let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
+        let threads = self.sections.params.threads.clamp(1, most);
+        if self.compression.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
+            self.compression.chunk_encoders.clear();
+        }
+        while self.compression.chunk_encoders.len() < threads {
+            self.compression.chunk_encoders.push(ChunkEncoder::new(codec)?);
+        }
+        let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
+        let stop = &self.sections.params.interrupt;
+        let jobs =
+            self.compression.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
+                let chunks = cut(thread)..cut(thread + 1);
+                move || encode_chunks(encoder, plan, window, chunks, stop)
+            });
+        let began = Instant::now();
+        let all = on_threads(jobs.collect());
+        self.compression.spent.add(0, began);
+        for done in all {
+            let (more, overlap) = done?;
+            if overlap.is_some() {
+                return Ok(overlap);
+            }
+            for (number, more) in more {
+                self.compression.spent.add(more.bytes(), Instant::now());
+                encoded[number].append(more)?;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The number of a dataset, and an index of it that two parts have.
+type Overlap = (usize, Vec<u64>);
+/// The encoded chunks of datasets, each with its number, up to an overlap.
+type Pieces = (Vec<(usize, Encoded)>, Option<Overlap>);
+
+/// Encodes these chunks of a window, up to the first one that has an index twice: those of each dataset, with its number.
+fn encode_chunks(
+    encoder: &mut ChunkEncoder,
+    plan: &Plan<'_>,
+    window: &Window,
+    chunks: Range<u64>,
+    interrupt: &Interrupt,
+) -> Result<Pieces> {
+    let (mut all, _) = Pieces::default();
+    let (mut buffer, mut out) = (Vec::new(), Vec::new());
+    // A chunk of the compression convention has all its bytes.
+    let must_be_whole = encoder.codec().is_text();
+    for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
+        interrupt.check()?;
+        let number = plan.array_of(chunk);
+        let is_next = all.last().is_none_or(|(last, _)| *last != number);
+        if is_next || out.len() >= CHUNK_BYTES {
+            end_piece(&mut all, &mut out)?;
+        }
+        if is_next {
+            reserve(&mut all, 1)?;
+            all.push((number, Encoded::default()));
+        }
+        let array = &plan.arrays()[number];
+        let size = match plan.assemble(window, chunk, &mut buffer)? {
+            Chunk::Overlap(index) => return Ok((all, Some((number, index)))),
+            Chunk::Unknown => continue,
+            Chunk::Bytes(bytes) => encoder.encode(bytes, &mut out)?,
+            Chunk::Fill if must_be_whole => {
+                let bytes = to_usize(array.grid().chunk_bytes());
+                let mut filled = Vec::new();
+                grow(&mut filled, bytes)?;
+                array.put_fill(&mut filled);
+                encoder.encode(&filled, &mut out)?
+            }
+            Chunk::Fill => 0,
+        };
+        if let Some((_, encoded)) = all.last_mut() {
+            reserve(&mut encoded.sizes, 1)?;
+            encoded.sizes.push(size as u64);
+        }
+    }
+    end_piece(&mut all, &mut out)?;
+    Ok((all, None))
+}
+
+/// What was encoded goes to the last dataset.
+fn end_piece(all: &mut [(usize, Encoded)], out: &mut Vec<u8>) -> Result<()> {
+    if let Some((_, encoded)) = all.last_mut() {
+        reserve(&mut encoded.chunks, 1)?;
+        encoded.chunks.push(std::mem::take(out));
+    }
+    Ok(())
+}
+
+/// So many bytes of a dataset, which are whole items, are gathered at once.
+pub(super) fn piece_bytes(dataset: &Dataset) -> u64 {
+    let item_bytes = dataset.data_type.item_bytes();
+    (GATHERED_BYTES / item_bytes).max(1) * item_bytes
+}
+
+#[cold]
+pub(super) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
+    let name = &dataset.name;
+    Error::argument(format!(
+        "dataset \"{name}\": found index {index:?} in two regions, expected each in one at most"
+    ))
+}

@@ -1,0 +1,287 @@
+//! Datasets: a block of metadata, and the section of their data.
+//!
+//! The data of a contiguous dataset are an array section. Where each rank passes whole rows in the order of the ranks, as
+//! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
+//! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
+
+mod chunked;
+mod contiguous;
+mod dataset_stream;
+mod layouts;
+mod owners;
+mod pieces;
+mod ready;
+mod rows;
+mod texts;
+
+pub use dataset_stream::BoxStream;
+pub(super) use pieces::Passed;
+
+use self::layouts::{Layouts, Stored};
+use self::ready::{Ready, ready};
+use super::kinds::{Compression, SectionWriter};
+use super::sections::Sections;
+use crate::error::{Error, Result};
+use crate::file::params::Encode;
+use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::format::dataset::codecs::Codecs;
+use crate::format::dataset::metadata;
+use crate::format::dataset::{
+    DATASET_CONVENTION, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region, check_name,
+    group_user,
+};
+use crate::format::layout::{self};
+use crate::items::Data;
+use crate::parallel::Partition;
+use crate::parallel::partition::is_known;
+
+/// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
+const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
+
+/// Longer metadata are not remembered.
+const MOST_KNOWN_BYTES: usize = 1 << 14;
+
+/// The boxes of this rank, and their items.
+pub(crate) type Boxes<'a> = (&'a [Region], Data<'a>);
+
+/// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
+pub(crate) struct Given<'a> {
+    pub dataset: &'a Dataset,
+    pub boxes: Result<Boxes<'a>>,
+}
+
+impl<'a> Given<'a> {
+    fn boxes(&self) -> Result<Boxes<'a>> {
+        self.boxes.as_ref().copied().map_err(Error::again)
+    }
+}
+
+/// What the ranks know of the datasets that were written last.
+#[derive(Default)]
+pub(super) struct DatasetCache {
+    /// The last one, and its metadata.
+    metadata: Option<(Dataset, String)>,
+    /// How the ranks have rows, of arrays of different numbers of rows: the same ones on all ranks.
+    rows: Vec<Partition>,
+}
+
+/// Writes datasets.
+pub(crate) struct DatasetWriter<'a> {
+    sections: &'a mut Sections,
+    compression: &'a mut Compression,
+    cache: &'a mut DatasetCache,
+}
+
+impl<'a> DatasetWriter<'a> {
+    pub(super) fn new(
+        sections: &'a mut Sections,
+        compression: &'a mut Compression,
+        cache: &'a mut DatasetCache,
+    ) -> Self {
+        Self { sections, compression, cache }
+    }
+}
+
+impl DatasetWriter<'_> {
+    /// To write the sections of a dataset that are no more than that.
+    fn plain(&mut self) -> SectionWriter<'_> {
+        SectionWriter::new(self.sections, self.compression)
+    }
+
+    /// Writes a dataset.
+    pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
+        let text = self.begin_dataset(dataset)?;
+        self.write_dataset(dataset, text, boxes, None)
+    }
+
+    /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together.
+    pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
+        self.sections.team.note(Topic::Dataset, all.len() as u64);
+        let mut rest = all;
+        while let Some(first) = rest.first() {
+            let (now, later) = rest.split_at(self.together(rest));
+            rest = later;
+            if now.len() == 1 {
+                self.dataset(first.dataset, first.boxes())?;
+                self.sections.end_call()?;
+            } else {
+                self.chunked_datasets(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of these datasets, at least one, are compressed together. More than that would only take more memory, and a
+    /// thread that is alone gains nothing.
+    fn together(&self, all: &[Given<'_>]) -> usize {
+        if self.sections.team.is_alone() && self.sections.params.threads == 1 {
+            return 1;
+        }
+        let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
+        let count = all.iter().take_while(|Given { dataset, .. }| {
+            bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
+            bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
+        });
+        count.count().max(1)
+    }
+
+    /// Writes several datasets, all of which are chunked.
+    fn chunked_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
+        let (mut texts, mut data) = (Vec::new(), Vec::new());
+        for one in all {
+            texts.push(self.begin_dataset(one.dataset)?);
+            let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes));
+            data.push(self.sections.tolerate(items, Ready::NONE)?);
+        }
+        let mut passed = Vec::new();
+        for (Given { dataset, boxes }, data) in all.iter().zip(&data) {
+            // What is wrong with them was noted above.
+            let boxes =
+                boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
+            passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
+        }
+        let plan = self.plan(passed)?;
+        let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
+        let encoded = self.encode_datasets(&datasets, &plan)?;
+        for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
+            self.write_chunks(datasets[number], text, plan.chunks_of(number), &encoded)?;
+            self.sections.end_call()?;
+        }
+        Ok(())
+    }
+
+    /// Writes a dataset of which each rank has so many indices of the first dimension.
+    pub(crate) fn field(
+        &mut self,
+        dataset: &Dataset,
+        counts: &[u64],
+        data: Result<Data<'_>>,
+    ) -> Result<(), Failure> {
+        let text = self.begin_dataset(dataset)?;
+        let rows = self.sections.team.note_partition(Topic::Counts, counts)?;
+        let Some(&first) = dataset.shape.first() else {
+            return Err(
+                Error::argument("field: found a dataset without dimensions, expected at least one").into()
+            );
+        };
+        if rows.total != first {
+            return Err(Error::argument(format!(
+                "counts N_q: found the sum {}, expected the {first} indices of the first dimension",
+                rows.total
+            ))
+            .into());
+        }
+        let mut region = Region::all(&dataset.shape);
+        (region.start[0], region.count[0]) = (rows.offset, rows.count);
+        let regions = [region];
+        let boxes = data.map(|data| (&regions[..], data));
+        // Who knows the counts of all ranks knows what each of them passes.
+        let counts = (!is_known(counts)).then_some(counts);
+        self.write_dataset(dataset, text, boxes, Some((rows, counts)))
+    }
+
+    /// Writes a dataset of which this rank has so many indices of the first dimension, which is as long as all ranks say.
+    pub(crate) fn own_field(
+        &mut self,
+        dataset: &Dataset,
+        count: u64,
+        data: Result<Data<'_>>,
+    ) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::WriteField);
+        let rows = self.sections.team.partition_of(count)?;
+        let mut dataset = dataset.clone();
+        match dataset.shape.first_mut() {
+            Some(first) => *first = rows.total(),
+            None => {
+                let words = "field: found a dataset without dimensions, expected at least one";
+                return Err(Error::argument(words).into());
+            }
+        }
+        self.field(&dataset, &rows, data)
+    }
+
+    /// Writes the attributes of a group.
+    pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::WriteGroup);
+        let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
+        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.plain().inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
+        self.sections.end_section()?;
+        self.plain().block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
+    }
+
+    /// Notes and checks what must be the same on all ranks; returns the metadata.
+    fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
+        self.sections.team.note_call(Function::WriteDataset);
+        dataset.require_fixed()?;
+        let text = self.metadata(dataset)?;
+        self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        Ok(text)
+    }
+
+    /// The metadata of a dataset; those of the last one if this differs only in its name.
+    fn metadata(&mut self, dataset: &Dataset) -> Result<String> {
+        if let Some((known, text)) = &mut self.cache.metadata {
+            known.name.clone_from(&dataset.name);
+            if known == dataset {
+                check_name(&dataset.name)?;
+                return Ok(text.clone());
+            }
+        }
+        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.sections.params.level))?;
+        self.cache.metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
+        Ok(text)
+    }
+
+    /// Writes metadata and data. `rows` are those of this rank, and how many each has if that is known, if all ranks have rows in their order.
+    fn write_dataset(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        boxes: Result<Boxes<'_>>,
+        rows: Option<(Partition, Option<&[u64]>)>,
+    ) -> Result<(), Failure> {
+        let (regions, data) = self.sections.tolerate(boxes, (&[], Data::Packed(&[])))?;
+        let data = self.sections.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
+        self.write_ready(dataset, text, regions, &data, rows)
+    }
+
+    /// Writes metadata and data as they are in the file.
+    fn write_ready(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        regions: &[Region],
+        data: &Ready<'_>,
+        rows: Option<(Partition, Option<&[u64]>)>,
+    ) -> Result<(), Failure> {
+        let (rows, counts) = rows.unzip();
+        let counts = counts.flatten();
+        let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
+        match &dataset.layout {
+            DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
+            DataLayout::Chunked { .. } => {
+                let plan = self.plan_of(dataset, passed, counts)?;
+                let encoded = self.encode_dataset(dataset, &plan)?;
+                return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);
+            }
+            DataLayout::Auto { .. } => {}
+        }
+        let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
+        if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {
+            let Stored { dataset, text } = &layouts.chunked;
+            return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
+        }
+        let Stored { dataset, text } = layouts.contiguous;
+        let passed = self.sections.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
+        self.contiguous(&dataset, text, passed, rows)
+    }
+
+    /// Writes the block of metadata.
+    fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
+        self.plain().block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
+        self.sections.end_section()
+    }
+}

@@ -1,0 +1,165 @@
+//! Parts of chunks, and the datasets that they are of.
+
+use super::wire::relative;
+use super::{Array, Origin, Part, Passed};
+use crate::error::Result;
+use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
+use crate::memory::resize;
+use crate::numbers::to_usize;
+
+/// In chunks of up to so many parts each is compared with each, in others bits say which items are there.
+const FEW_PARTS: usize = 8;
+
+/// A chunk, as its parts make it.
+pub(in crate::file::writer::datasets) enum Chunk<'a> {
+    /// It has the fill value everywhere.
+    Fill,
+    /// Its bytes.
+    Bytes(&'a [u8]),
+    /// The first index that two parts have.
+    Overlap(Vec<u64>),
+    /// Its data were not sent, because another chunk has an overlap.
+    Unknown,
+}
+
+impl<'a> Array<'a> {
+    pub fn new(dataset: &Dataset, grid: ChunkGrid, passed: Passed<'a>) -> Self {
+        Self {
+            grid,
+            item_bytes: to_usize(dataset.data_type.item_bytes()),
+            fill: dataset.fill_item().into_owned(),
+            passed,
+            first: 0,
+        }
+    }
+
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+}
+
+impl Array<'_> {
+    /// The part of a chunk that a region of this rank has.
+    pub(super) fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
+        let region = self.passed.region(number);
+        let part = chunk.intersection(region)?;
+        let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
+        Some(Part {
+            items: part.count.iter().product(),
+            region: relative(part, chunk),
+            from: self.passed.items(number),
+            within: Some((&region.count, from_start)),
+        })
+    }
+
+    /// Puts the fill value everywhere.
+    pub fn put_fill(&self, bytes: &mut [u8]) {
+        if self.fill.iter().all(|&byte| byte == self.fill[0]) {
+            return bytes.fill(self.fill[0]);
+        }
+        for item in bytes.chunks_exact_mut(self.item_bytes) {
+            item.copy_from_slice(&self.fill);
+        }
+    }
+
+    /// Whether all items are the fill value.
+    pub(super) fn is_fill(&self, bytes: &[u8]) -> bool {
+        // Each item is the one before it.
+        bytes.starts_with(&self.fill) && bytes[self.item_bytes..] == bytes[..bytes.len() - self.item_bytes]
+    }
+}
+
+/// The first item of a chunk of this shape that two parts have: its number in C order.
+pub(super) fn first_overlap(shape: &[u64], parts: &[Part<'_>]) -> Result<Option<u64>> {
+    let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
+    if parts.len() <= FEW_PARTS {
+        let pairs =
+            parts.iter().enumerate().flat_map(|(i, part)| parts[..i].iter().map(move |other| (part, other)));
+        let common = pairs.filter_map(|(part, other)| part.region.intersection(&other.region));
+        return Ok(common.map(|common| number(&common.start)).min());
+    }
+    let mut bits = Bits::new(shape.iter().product())?;
+    let runs = parts.iter().flat_map(|part| part.runs((shape, &part.region.start)));
+    Ok(runs.filter_map(|run| bits.set(run.to, run.items)).min())
+}
+
+impl Origin<'_> {
+    /// Appends so many items, from one on. There is room for them.
+    #[inline]
+    pub(super) fn append(&self, item: u64, items: usize, item_bytes: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Bytes(bytes) => {
+                let start = to_usize(item) * item_bytes;
+                out.extend_from_slice(&bytes[start..start + items * item_bytes]);
+            }
+            Self::Items(own) => {
+                let end = out.len();
+                out.resize(end + items * item_bytes, 0);
+                own.gather(item, &mut out[end..]);
+            }
+        }
+    }
+
+    /// Copies items, from one on, as many as there is room for.
+    #[inline]
+    pub(super) fn copy(&self, item: u64, item_bytes: usize, to: &mut [u8]) {
+        match self {
+            Self::Bytes(bytes) => {
+                let start = to_usize(item) * item_bytes;
+                copy(&bytes[start..start + to.len()], to);
+            }
+            // That all of them fit was checked.
+            Self::Items(items) => _ = items.gather(item, to),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// The runs of its items, from where they are to an array where the box begins at an index.
+    pub(super) fn runs(&self, to: (&[u64], &[u64])) -> Runs {
+        let count = &self.region.count;
+        match &self.within {
+            Some((shape, start)) => Runs::new(count, (shape, start), to),
+            None => Runs::new(count, (count, &[0; MAX_DIMENSIONS][..count.len()]), to),
+        }
+    }
+}
+
+/// Which items are there.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(items: u64) -> Result<Self> {
+        let mut words = Vec::new();
+        resize(&mut words, items.div_ceil(64))?;
+        Ok(Self(words))
+    }
+
+    /// Notes items; returns the first of them that was noted before.
+    fn set(&mut self, start: u64, count: u64) -> Option<u64> {
+        let end = start + count;
+        let (mut at, mut found) = (start, None);
+        while at < end {
+            let (word, bit) = (to_usize(at / 64), at % 64);
+            let now = (64 - bit).min(end - at);
+            let mask = (u64::MAX >> (64 - now)) << bit;
+            let both = self.0[word] & mask;
+            if both != 0 && found.is_none() {
+                found = Some(at - bit + u64::from(both.trailing_zeros()));
+            }
+            self.0[word] |= mask;
+            at += now;
+        }
+        found
+    }
+}
+
+/// Copies few bytes as fast as many.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    match (from, to) {
+        (&[a, b, c, d], [x, y, z, w]) => (*x, *y, *z, *w) = (a, b, c, d),
+        (&[a, b, c, d, e, f, g, h], to) => to.copy_from_slice(&[a, b, c, d, e, f, g, h]),
+        (from, to) => to.copy_from_slice(from),
+    }
+}

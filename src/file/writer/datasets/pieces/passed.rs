@@ -1,0 +1,144 @@
+//! What a rank passes of a dataset.
+
+use super::Origin;
+use crate::error::{Error, Result};
+use crate::file::writer::datasets::ready::Ready;
+use crate::format::dataset::{Dataset, Region};
+use crate::format::layout::{product, sum};
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+use std::ops::Range;
+
+/// The data that this rank passes: boxes, and their items.
+pub(in crate::file::writer) struct Passed<'a> {
+    regions: &'a [Region],
+    /// Where the bytes of each begin if they follow one another, and where those of the last one end.
+    starts: Vec<u64>,
+    data: &'a Ready<'a>,
+}
+
+impl<'a> Passed<'a> {
+    /// Nothing.
+    pub const NONE: Self = Self { regions: &[], starts: Vec::new(), data: &Ready::NONE };
+
+    /// # Errors
+    /// `Argument` for regions outside of the array and data of another length; `Memory`.
+    pub fn new(dataset: &Dataset, regions: &'a [Region], data: &'a Ready<'a>) -> Result<Self> {
+        let item_bytes = dataset.data_type.item_bytes();
+        let mut starts = Vec::new();
+        reserve(&mut starts, regions.len() + 1)?;
+        let mut end = 0;
+        starts.push(end);
+        for (number, region) in regions.iter().enumerate() {
+            dataset.check_region(number, region)?;
+            let bytes = product(region.items()?, item_bytes);
+            end = bytes
+                .and_then(|bytes| sum(end, bytes))
+                .ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;
+            starts.push(end);
+        }
+        if let Ready::Packed(data) = data
+            && end != data.len() as u64
+        {
+            return Err(Error::argument(format!(
+                "data: found {} bytes, expected the {end} of the regions",
+                data.len()
+            )));
+        }
+        Ok(Self { regions, starts, data })
+    }
+
+    /// The bytes of all regions.
+    pub fn bytes(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The data of all regions, if they lie one after the other.
+    pub fn packed(&self) -> Option<&'a [u8]> {
+        match self.data {
+            Ready::Packed(data) => Some(data),
+            Ready::Boxes(_) => None,
+        }
+    }
+
+    /// Copies the data from a byte on, as many as there is room for: whole items.
+    pub fn gather(&self, start: u64, out: &mut [u8]) {
+        let boxes = match self.data {
+            Ready::Packed(data) => {
+                let start = to_usize(start);
+                return out.copy_from_slice(&data[start..start + out.len()]);
+            }
+            Ready::Boxes(boxes) => boxes,
+        };
+        let first = self.starts.partition_point(|&other| other <= start).saturating_sub(1);
+        let (mut at, mut rest) = (start, out);
+        for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
+            let now = to_usize(range[1].saturating_sub(at)).min(rest.len());
+            let (own, later) = rest.split_at_mut(now);
+            // That all of them fit was checked.
+            items.gather_bytes(at - range[0], own);
+            at += now as u64;
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// Hands out the data in order, each piece with whether it is the last one: all in one, if they lie one after the other, or in pieces
+    /// of so many bytes.
+    ///
+    /// # Errors
+    /// `Memory`; the first that `each` returns.
+    pub fn for_each_piece(&self, most: u64, mut each: impl FnMut(&[u8], bool) -> Result<()>) -> Result<()> {
+        if let Some(data) = self.packed() {
+            return each(data, true);
+        }
+        let (mut piece, mut done, all) = (Vec::new(), 0, self.bytes());
+        while done < all {
+            resize(&mut piece, most.min(all - done))?;
+            self.gather(done, &mut piece);
+            done += piece.len() as u64;
+            each(&piece, done == all)?;
+        }
+        Ok(())
+    }
+
+    /// A box.
+    pub(super) fn region(&self, number: usize) -> &'a Region {
+        &self.regions[number]
+    }
+
+    /// All boxes.
+    pub(super) fn regions(&self) -> &'a [Region] {
+        self.regions
+    }
+
+    /// The items of a region.
+    pub(super) fn items(&self, number: usize) -> Origin<'a> {
+        match self.data {
+            Ready::Packed(data) => Origin::Bytes(&data[to_usize(self.starts[number])..]),
+            Ready::Boxes(boxes) => {
+                boxes[number].packed().map_or(Origin::Items(&boxes[number]), Origin::Bytes)
+            }
+        }
+    }
+
+    /// The indices of the first dimension that the regions have, if these are all that the array has there, one region
+    /// after the other.
+    pub fn rows(&self, shape: &[u64]) -> Option<Range<u64>> {
+        let mut rows: Option<Range<u64>> = None;
+        let (&all, inner) = shape.split_first().unwrap_or((&1, &[]));
+        for region in self.regions.iter().filter(|region| !region.count.contains(&0)) {
+            let (&start, starts) = region.start.split_first().unwrap_or((&0, &[]));
+            let (&count, counts) = region.count.split_first().unwrap_or((&1, &[]));
+            let is_whole = starts.iter().all(|&start| start == 0) && counts == inner;
+            let follows = rows.as_ref().is_none_or(|rows| rows.end == start);
+            if !is_whole || !follows || start + count > all {
+                return None;
+            }
+            rows = Some(rows.map_or(start, |rows| rows.start)..start + count);
+        }
+        Some(rows.unwrap_or(0..0))
+    }
+}
