@@ -54,3 +54,28 @@ fn every_link_leads_somewhere() {
     }
     assert!(links > 30, "{links} links on {} pages", found.len());
 }
+
+/// Prose wraps; tables, code, headings, pictures and what cannot break do not.
+#[test]
+fn lines_of_prose_have_at_most_100_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.to_owned(), root.join("docs")];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let markdown =
+        files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
+    let (mut lines, mut long) = (0, Vec::new());
+    for page in markdown {
+        let mut in_code = false;
+        for (number, line) in std::fs::read_to_string(&page).unwrap().lines().enumerate() {
+            in_code ^= line.starts_with("```");
+            let wraps =
+                !in_code && !["|", "    ", "#", "![", "```"].iter().any(|start| line.starts_with(start));
+            lines += usize::from(wraps);
+            if wraps && line.chars().count() > 100 && line.trim().contains(' ') {
+                long.push(format!("{}:{}", page.display(), number + 1));
+            }
+        }
+    }
+    assert!(lines > 300, "{lines} lines");
+    assert!(long.is_empty(), "more than 100 columns: {}", long.join(", "));
+}
