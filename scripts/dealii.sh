@@ -20,3 +20,10 @@ rm -rf $folder/files
 mkdir $folder/files
 OMPI_MCA_mpi_yield_when_idle=1 step dealii 900 "$(in_pc mpiexec $folder)" -n 4 $folder/test/dealii $folder/files
 cat $folder/logs/dealii.log
+heading "The example: three steps on 4 ranks and three on 3 write the same file as six on 2"
+example() { OMPI_MCA_mpi_yield_when_idle=1 step "$1" 300 "$(in_pc mpiexec $folder)" -n "$2" $folder/test/dealii_restart "$3" "$folder/files/$4"; }
+example dealii-half 4 3 half.scda
+example dealii-rest 3 3 half.scda
+example dealii-whole 2 6 whole.scda
+cat $folder/logs/dealii-whole.log
+cmp $folder/files/half.scda $folder/files/whole.scda
