@@ -16,7 +16,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
                     each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
 --ghosts            only blocks with ghost cells as they lie in memory, beside packed data, a copy, and HDF5
---forest            only saving forests, beside p4est_save (Open MPI)
+--forest            only forests beside p4est_save, and meshes beside plain arrays (Open MPI)
 --background        only what writing in the background takes from the program, beside memcpy and the synchronous way
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
@@ -137,6 +137,8 @@ measure() {
     printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
     if [ -n "$forest" ]; then
       rows_of saving 10000 "ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | by the best times | in time of the processors | with sync"
+      echo
+      rows_of meshes 10 "ranks | what | MB | arrays written, ms | mesh, ms | arrays / mesh | by the best times | arrays read, ms | mesh, ms | arrays / mesh | by the best times"
     elif [ -n "$background" ]; then
       rows_of background 1 "ranks | MiB | way | memcpy, ms | call, ms | call and commit with sync, ms | call / memcpy | by the best times | loop with the thread, % more | without, % more"
     else
