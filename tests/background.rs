@@ -7,8 +7,8 @@ mod common;
 
 use common::Rng;
 use scda::{
-    CommitRequest, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region, Result,
-    Sink, Solo, Source, Writer, run_on_threads,
+    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region,
+    Result, Sink, Solo, Source, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -125,6 +125,80 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
             files.push(std::fs::read(&path).unwrap());
         }
         assert!(files.windows(2).all(|pair| pair[0] == pair[1]), "seal {seal}");
+    }
+}
+
+/// The compressed datasets of a call wait for their place behind those of the calls before, in every codec.
+fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64) -> Result<()> {
+    let (mut rng, mut parts) = (Rng(seed), Rng(seed + size as u64));
+    for number in 0..4 {
+        let mut all = Vec::new();
+        for which in 0..=number % 3 {
+            let mut dataset = Dataset::new(format!("field {number} {which}"), DataType::Float32, [90, 31]);
+            let (rows, how) = (1 + rng.below(40), rng.below(5) as usize);
+            dataset.layout = Layout::Chunked { shape: Some(vec![rows, 8]), text: how == 4 };
+            dataset.codec = Codec::NAMES.get(how).map_or(Codec::default(), |&(codec, _)| codec);
+            all.push(dataset);
+        }
+        let counts = parts.partition(90, size);
+        let before: u64 = counts[..rank].iter().sum();
+        let cells = before * 31..(before + counts[rank]) * 31;
+        // Some chunks have the fill value everywhere.
+        let value = |cell: u64| if cell < 500 { 0.0 } else { (cell as f32).sin() };
+        let data: Vec<u8> = cells.flat_map(|cell| value(cell).to_le_bytes()).collect();
+        let regions = [Region::new([before, 0], [counts[rank], 31])];
+        match &all[..] {
+            [one] if rng.below(2) == 0 => file.field(one, &counts, &*data)?,
+            [one] => file.dataset(one, &regions, &data)?,
+            several => {
+                let several: Vec<_> =
+                    several.iter().map(|one| (one, &regions[..], Data::Packed(&data))).collect();
+                file.datasets(&several)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn compressed_datasets_wait_for_their_place_and_are_the_same() {
+    let scratch = tempfile::tempdir().unwrap();
+    for seed in 0..16 {
+        println!("seed {seed}");
+        let path = |size: usize| scratch.path().join(format!("{size}.scda"));
+        let write = |size: usize, background| {
+            run_on_threads(size, |comm| {
+                let ranks = (scda::Communicator::rank(&comm), size);
+                let mut file = Writer::create(comm, &path(size), b"fields", &params(background)).unwrap();
+                compressed(&mut file, ranks, seed).unwrap();
+                assert_eq!(file.position().is_none(), background, "whether the datasets wait");
+                let begun = file.commit_begin().unwrap();
+                compressed(&mut file, ranks, seed + 100).unwrap();
+                file.wait(begun).unwrap();
+                assert_eq!(file.position().is_none(), background, "those behind the commit wait");
+                file.block(b"plain", 0, 3, Some(b"xyz"), Encode::None).unwrap();
+                assert!(file.position().is_some());
+                compressed(&mut file, ranks, seed + 200).unwrap();
+                // What was passed before an error is in the file, whether all ranks meet in it or one rank leaves.
+                let mut refused = Dataset::new("refused", DataType::Uint8, [2]);
+                refused.layout = Layout::Chunked { shape: None, text: false };
+                let twice = [Region::new([0], [2]), Region::new([1], [1])];
+                let is_last = ranks.0 + 1 == size;
+                let (regions, data) = if is_last { (&twice[..], &b"123"[..]) } else { (&[][..], &b""[..]) };
+                match seed % 4 {
+                    0 => assert!(file.dataset(&refused, regions, data).is_err()),
+                    1 if is_last => drop(file.abandon("deliberately")),
+                    1 => assert!(file.flush().is_err()),
+                    2 => file.close_begin().unwrap().wait().unwrap(),
+                    _ => file.close().unwrap(),
+                }
+            });
+            std::fs::read(path(size)).unwrap()
+        };
+        let first = write(1, false);
+        for size in [1, 1 + seed as usize % 8] {
+            assert!(write(size, true) == first, "{size} ranks");
+        }
     }
 }
 

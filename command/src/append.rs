@@ -140,7 +140,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
     let Some((mut output, _)) = output else { return Ok(()) };
-    let end = output.writer()?.position().unwrap_or(0);
+    let end = output.position()?;
     output.finish()?;
     args.how.tell_growth(&args.to, end, copied.bytes);
     Ok(())

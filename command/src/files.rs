@@ -375,10 +375,20 @@ impl Output {
 
     /// Writes the metadata of a dataset, so that contiguous data of so many bytes behind them are aligned.
     pub fn metadata(&mut self, mut text: String, data_bytes: u64) -> Result<()> {
+        let position = self.position()?;
+        metadata::align(&mut text, data_bytes, position);
         let writer = self.writer()?;
-        metadata::align(&mut text, data_bytes, writer.position().unwrap_or(0));
         let bytes = text.len() as u64;
         Ok(writer.block_from(DATASET_CONVENTION, bytes, &mut text.as_bytes(), Encode::None)?)
+    }
+
+    /// Where the next section begins.
+    pub fn position(&mut self) -> Result<u64> {
+        let writer = self.writer()?;
+        if writer.position().is_none() {
+            writer.flush()?;
+        }
+        Ok(writer.position().unwrap_or(0))
     }
 
     pub fn path(&self) -> &Path {

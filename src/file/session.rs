@@ -20,6 +20,10 @@ pub trait State {
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
+    /// An operation begins that needs to know where the file ends. Collective.
+    fn catch_up(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Limits the memory of an operation that begins: see [`Params::max_memory`](crate::Params::max_memory).
     fn limit_memory(&self) -> Option<Limited> {
         None
@@ -77,6 +81,14 @@ impl<S: State> Session<S> {
 
     /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
+        self.operate_ahead(|state| {
+            state.catch_up()?;
+            operation(state)
+        })
+    }
+
+    /// As [`Self::operate`], of an operation that need not know where the file ends, or catches up itself.
+    pub fn operate_ahead<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.state else {
             return Err(closed());
         };

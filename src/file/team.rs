@@ -603,6 +603,13 @@ impl Team {
         (0..).zip(&self.trace).map(turned).fold(self.calls, u64::wrapping_add)
     }
 
+    /// After an error that all ranks know: from now on they agree again, as if they had called the same until now. `false` on
+    /// all of them if one no longer knows where the others are.
+    pub fn begin_after_error(&mut self) -> bool {
+        (self.trace, self.calls) = ([0; Topic::COUNT], 0);
+        self.all_after_error(true)
+    }
+
     /// After an error that all ranks know: access to the collectives, for what comes before the file is closed. All ranks
     /// must reach them.
     pub fn agreed_after_error(&self) -> Agreed<'_> {

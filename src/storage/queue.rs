@@ -208,6 +208,52 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
+    /// Memory that may be [reserved](Self::reserve) in all, so that writing still finds room beside it. The same on all ranks.
+    pub fn most_reserved(&self) -> u64 {
+        self.thread.as_ref().map_or(0, |thread| thread.most / 2)
+    }
+
+    /// Waits until there is room for so many bytes beside those of all jobs, and takes it until [`Self::release`].
+    ///
+    /// # Errors
+    /// Those of the thread until now.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        thread.check()?;
+        let (most, waited) = (thread.most, &mut self.times.waiting);
+        thread.when(waited, |state| state.has_room(bytes, most).then(|| state.bytes += bytes));
+        Ok(())
+    }
+
+    /// So many bytes are no longer [reserved](Self::reserve).
+    pub fn release(&mut self, bytes: u64) {
+        if let Some(thread) = self.thread.as_ref().filter(|thread| thread.is_mine()) {
+            thread.shared.lock().bytes -= bytes;
+        }
+    }
+
+    /// Something that the thread does in its turn, in memory that was [reserved](Self::reserve): nothing of the file changes.
+    ///
+    /// # Errors
+    /// Those of the thread until now.
+    pub fn behind(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+        match &mut self.thread {
+            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work())), JOB_BYTES),
+            None => work(),
+        }
+    }
+
+    /// So many bytes were copied since then for the thread, elsewhere.
+    pub fn note_copied(&mut self, bytes: u64, began: Instant) {
+        self.times.copied_bytes += bytes;
+        self.times.copying += began.elapsed();
+    }
+
+    /// This piece as a part of the memory that is lent, if it is one and is not short.
+    pub fn lent(&self, piece: &[u8]) -> Option<Lent> {
+        part_of(self.lent, piece)
+    }
+
     /// Brings what is written until then to stable storage, if a thread does it: so that the sync that is waited for has
     /// less to do.
     ///
@@ -238,16 +284,13 @@ impl<F: ParallelFile + 'static> Queue<F> {
         let (mut at, mut rest, mut waited) = (offset, pieces, Duration::ZERO);
         let mut copied = bytes;
         while let Some((&first, others)) = rest.split_first() {
-            let lent = |piece: &[u8]| {
-                let lent = self.lent.filter(|_| piece.len() >= LEAST_LENT_BYTES);
-                lent.and_then(|lent| lent.part(piece))
-            };
-            if let Some(lent) = lent(first) {
+            if let Some(lent) = part_of(self.lent, first) {
                 thread.push(&mut self.here, Job::WriteLent(at, lent, write), JOB_BYTES)?;
                 (at, rest, copied) = (at + first.len() as u64, others, copied - first.len() as u64);
                 continue;
             }
-            let own = rest.iter().position(|&piece| lent(piece).is_some()).unwrap_or(rest.len());
+            let own =
+                rest.iter().position(|&piece| part_of(self.lent, piece).is_some()).unwrap_or(rest.len());
             let (now, later) = rest.split_at(own);
             let bytes = now.iter().map(|piece| piece.len()).sum::<usize>() as u64;
             waited += thread.copy(&mut self.here, at, now, bytes, write)?;
@@ -398,39 +441,37 @@ impl<F: ParallelFile + 'static> Background<F> {
 
     /// An empty buffer with room for so many bytes, when the memory suffices for it.
     fn buffer(&self, length: usize, waited: &mut Duration) -> Result<Vec<u8>> {
-        let (mut state, mut began) = (self.shared.lock(), None);
         // What is nearly a piece gets the memory of one, which serves again.
         let room = if length > self.piece / 2 { self.piece } else { length };
-        loop {
-            if room == self.piece
-                && let Some(buffer) = state.free.pop()
-            {
-                state.bytes -= cost(&buffer);
-                break_waiting(began, waited);
-                return Ok(buffer);
-            }
-            let needed = room as u64 + JOB_BYTES;
-            while state.bytes + needed > self.most
-                && let Some(buffer) = state.free.pop()
-            {
-                state.bytes -= cost(&buffer);
-            }
-            if state.bytes == 0 || state.bytes + needed <= self.most {
-                break;
-            }
-            began.get_or_insert_with(Instant::now);
-            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let free = self.when(waited, |state| {
+            let free = if room == self.piece { state.take_free() } else { None };
+            (free.is_some() || state.has_room(room as u64 + JOB_BYTES, self.most)).then_some(free)
+        });
+        if let Some(buffer) = free {
+            return Ok(buffer);
         }
-        drop(state);
-        break_waiting(began, waited);
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(room).map_err(|_| Error::memory(room))?;
         Ok(buffer)
     }
+
+    /// What `ready` returns, as soon as it returns something: now, or after a job. Adds how long that was waited for.
+    fn when<T>(&self, waited: &mut Duration, mut ready: impl FnMut(&mut State<F>) -> Option<T>) -> T {
+        let (mut state, mut began) = (self.shared.lock(), None);
+        loop {
+            if let Some(value) = ready(&mut state) {
+                *waited += began.map_or(Duration::ZERO, |began: Instant| began.elapsed());
+                return value;
+            }
+            began.get_or_insert_with(Instant::now);
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
-fn break_waiting(began: Option<Instant>, waited: &mut Duration) {
-    *waited += began.map_or(Duration::ZERO, |began| began.elapsed());
+/// A piece as a part of memory that is lent, if it is one and is not short.
+fn part_of(lent: Option<Lent>, piece: &[u8]) -> Option<Lent> {
+    lent.filter(|_| piece.len() >= LEAST_LENT_BYTES)?.part(piece)
 }
 
 /// The memory that a job with this buffer takes.
@@ -462,6 +503,19 @@ impl<F> State<F> {
     /// Whether the thread has nothing to do. It has the file then.
     fn is_idle(&self) -> bool {
         self.jobs.is_empty() && self.file.is_some()
+    }
+
+    /// A buffer that is free.
+    fn take_free(&mut self) -> Option<Vec<u8>> {
+        let buffer = self.free.pop()?;
+        self.bytes -= cost(&buffer);
+        Some(buffer)
+    }
+
+    /// Whether there is room for so many more bytes of at most so many, perhaps without the buffers that are free.
+    fn has_room(&mut self, more: u64, most: u64) -> bool {
+        while self.bytes + more > most && self.take_free().is_some() {}
+        self.bytes == 0 || self.bytes + more <= most
     }
 }
 

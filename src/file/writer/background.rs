@@ -5,6 +5,7 @@ use super::streams::OwnStream;
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
 use crate::file::params::Params;
+use crate::file::session::State as _;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function};
 use std::time::{Duration, Instant};
@@ -28,8 +29,13 @@ pub(super) struct Encoding {
 impl Encoding {
     /// So many bytes were made since then.
     pub fn add(&mut self, bytes: u64, began: Instant) {
+        self.add_time(bytes, began.elapsed());
+    }
+
+    /// So many bytes were made in this time.
+    pub fn add_time(&mut self, bytes: u64, time: Duration) {
         self.bytes += bytes;
-        self.time += began.elapsed();
+        self.time += time;
     }
 }
 
@@ -81,7 +87,7 @@ impl Writer {
     /// # Errors
     /// `Usage` for a file without seals; those of all calls until now.
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
-        self.session.operate(|state| {
+        self.session.operate_ahead(|state| {
             state.sections.team.note_call(Function::CommitBegin);
             state.check_sealed()?;
             state.commits.streams = state.streams().end_part()?;
@@ -109,7 +115,7 @@ impl Writer {
         if let Some(error) = self.session.closed_by() {
             return Err(error.again());
         }
-        self.session.operate(|state| {
+        self.session.operate_ahead(|state| {
             state.sections.team.note_call(Function::Wait);
             match request.0 <= state.commits.begun {
                 true => Ok(()),
@@ -130,7 +136,7 @@ impl Writer {
 
     /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called.
     pub(crate) fn begin_close(&mut self) -> Result<()> {
-        self.session.operate(|state| {
+        self.session.operate_ahead(|state| {
             state.sections.team.note_call(Function::CloseBegin);
             state.check_no_streams()?;
             state.sections.write_all()?;
@@ -198,7 +204,7 @@ impl WriterState {
         }
         self.commits.pending = Pending::Nothing;
         let request = format!("commit request {}", self.commits.begun);
-        self.commit().map_err(|failure| match failure {
+        self.catch_up().and_then(|()| self.commit()).map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
             Failure::Agreed(error) => Failure::Agreed(error.of_request(&request)),
         })?;

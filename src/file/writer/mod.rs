@@ -36,7 +36,7 @@ use crate::parallel::{Communicator, KnownPartition};
 use crate::storage::lent::Lent;
 use crate::texts::Texts;
 use background::Commits;
-use datasets::{DatasetCache, DatasetWriter};
+use datasets::{DatasetCache, DatasetWriter, Unplaced};
 use kinds::{Compression, SectionWriter};
 use sealing::Sealer;
 use sections::{Progress, Sections};
@@ -99,14 +99,13 @@ pub(crate) struct WriterState {
     sections: Sections,
     compression: Compression,
     datasets: DatasetCache,
+    unplaced: Unplaced,
     /// The stream of this rank, from the beginning of a set of streams to its end.
     stream: Option<OwnStream>,
     target: Target,
     commits: Commits,
     /// Whether arguments that are refused before anything is written leave the file open.
     tolerant: bool,
-    /// The number of changes of the file before the current call.
-    changes: u64,
 }
 
 impl Writer {
@@ -247,10 +246,12 @@ impl Writer {
         self.session.state().is_some_and(|state| state.sections.is_sealed())
     }
 
-    /// Where in the file the next section begins, in bytes. Not collective. `None` after an error.
+    /// Where in the file the next section begins, in bytes. Not collective. `None` after an error, and while compressed datasets wait
+    /// for their place: see [`Params::background_bytes`].
     #[must_use]
     pub fn position(&self) -> Option<u64> {
-        self.session.state().map(|state| state.sections.end())
+        let state = self.session.state().filter(|state| state.unplaced.is_empty());
+        state.map(|state| state.sections.end())
     }
 
     /// Begins to write sections: see [`Sections::new`].
@@ -266,11 +267,11 @@ impl Writer {
             sections: Sections::new(team, params, file, sealer, progress),
             compression: Compression::default(),
             datasets: DatasetCache::default(),
+            unplaced: Unplaced::default(),
             stream: None,
             target,
             commits: Commits::default(),
             tolerant: false,
-            changes: 0,
         })
     }
 
@@ -624,7 +625,11 @@ impl Writer {
         lent: Option<Lent>,
         dataset: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
     ) -> Result<()> {
-        self.call(|state| state.lending(lent, |state| dataset(&mut state.datasets())))
+        self.session.operate_ahead(|state| {
+            state.check_no_streams()?;
+            state.lending(lent, |state| dataset(&mut state.datasets()))?;
+            state.sections.end_call_if_any()
+        })
     }
 
     #[inline]

@@ -16,8 +16,8 @@ impl WriterState {
     }
 
     pub(super) fn datasets(&mut self) -> DatasetWriter<'_> {
-        let Self { sections, compression, datasets: cache, .. } = self;
-        DatasetWriter::new(sections, compression, cache)
+        let Self { sections, compression, datasets: cache, unplaced, .. } = self;
+        DatasetWriter::new(sections, compression, cache, unplaced)
     }
 
     pub(super) fn streams(&mut self) -> StreamWriter<'_> {
@@ -92,8 +92,13 @@ impl State for WriterState {
         if self.is_pending() {
             self.complete()?;
         }
-        self.changes = self.sections.changes();
+        self.sections.begin_call();
         Ok(())
+    }
+
+    #[inline]
+    fn catch_up(&mut self) -> Result<(), Failure> {
+        if self.unplaced.is_empty() { Ok(()) } else { self.datasets().place() }
     }
 
     fn survives(&self, failure: &Failure) -> bool {
@@ -101,7 +106,7 @@ impl State for WriterState {
         self.tolerant
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
-            && self.sections.is_as_before(self.changes)
+            && self.sections.is_as_before()
     }
 
     fn drop_alone(mut self) {
@@ -114,7 +119,9 @@ impl State for WriterState {
         self.sections.leak_shared();
     }
 
-    fn abandon(self, error: &Error) {
+    fn abandon(mut self, error: &Error) {
+        let another = if self.sections.params.atomic { None } else { self.place_after_error(error) };
+        let error = another.as_ref().unwrap_or(error);
         let Self { mut sections, mut target, .. } = self;
         // An incomplete atomic write is removed.
         if !sections.params.atomic {

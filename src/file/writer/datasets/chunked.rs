@@ -22,6 +22,8 @@ use std::time::Instant;
 /// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
 pub(super) const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
+/// What a chunk takes beside its bytes while it waits for the thread, and its encoded bytes for their place.
+pub(super) const BYTES_PER_CHUNK: u64 = 128;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
@@ -70,31 +72,43 @@ impl DatasetWriter<'_> {
         Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
     }
 
-    /// Encodes the chunks of this rank, and finds where their bytes lie.
-    pub(super) fn encode_datasets(
+    /// Does something with the chunks of this rank, round by round, up to an overlap: the error is that of this rank.
+    pub(super) fn for_each_window(
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
-    ) -> Result<Vec<EncodedChunks>, Failure> {
+        mut each: impl FnMut(&mut Self, &Window, &[ChunkCodec]) -> Result<Option<Overlap>>,
+    ) -> Result<Result<()>, Failure> {
         let codec = |dataset: &&Dataset| {
             let params = &self.sections.params;
             ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
         };
         let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
-        let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
         let mut overlap = None;
         for round in 0..plan.rounds() {
             let window = plan.round(&mut self.sections.team, round)?;
             if self.sections.team.has_deferred() || overlap.is_some() {
                 continue;
             }
-            match self.encode_window(plan, &window, &codecs, &mut encoded) {
+            match each(self, &window, &codecs) {
                 Ok(found) => overlap = found,
                 Err(error) => self.sections.team.defer(Err(error)),
             }
         }
         // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
-        let mine = overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index)));
+        Ok(overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index))))
+    }
+
+    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    pub(super) fn encode_datasets(
+        &mut self,
+        datasets: &[&Dataset],
+        plan: &Plan<'_>,
+    ) -> Result<Vec<EncodedChunks>, Failure> {
+        let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
+        let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
+            this.encode_window(plan, window, codecs, &mut encoded)
+        })?;
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
         self.sections.must_agree();
@@ -140,19 +154,9 @@ impl DatasetWriter<'_> {
         codecs: &[ChunkCodec],
         encoded: &mut [Encoded],
     ) -> Result<Option<Overlap>> {
-        let mut start = window.chunks.start;
-        while start < window.chunks.end {
-            let first = plan.array_of(start);
-            let codec = codecs[first];
-            let alike = codecs[first..].iter().take_while(|other| **other == codec).count();
-            let end = plan.end_of(first + alike - 1).min(window.chunks.end);
-            let overlap = self.encode_alike(plan, window, start..end, codec, encoded)?;
-            if overlap.is_some() {
-                return Ok(overlap);
-            }
-            start = end;
-        }
-        Ok(None)
+        plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
+            self.encode_alike(plan, window, chunks, codec, encoded)
+        })
     }
 
     /// Encodes chunks of a window in one way.
@@ -168,12 +172,7 @@ impl DatasetWriter<'_> {
         let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
         let threads = self.sections.params.threads.clamp(1, most);
-        if self.compression.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
-            self.compression.chunk_encoders.clear();
-        }
-        while self.compression.chunk_encoders.len() < threads {
-            self.compression.chunk_encoders.push(ChunkEncoder::new(codec)?);
-        }
+        prepare(&mut self.compression.chunk_encoders, codec, threads)?;
         let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
         let stop = &self.sections.params.interrupt;
         let jobs =
@@ -198,8 +197,19 @@ impl DatasetWriter<'_> {
     }
 }
 
+/// Makes encoders for so many threads.
+pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threads: usize) -> Result<()> {
+    if encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
+        encoders.clear();
+    }
+    while encoders.len() < threads {
+        encoders.push(ChunkEncoder::new(codec)?);
+    }
+    Ok(())
+}
+
 /// The number of a dataset, and an index of it that two parts have.
-type Overlap = (usize, Vec<u64>);
+pub(super) type Overlap = (usize, Vec<u64>);
 /// The encoded chunks of datasets, each with its number, up to an overlap.
 type Pieces = (Vec<(usize, Encoded)>, Option<Overlap>);
 
@@ -211,51 +221,76 @@ fn encode_chunks(
     chunks: Range<u64>,
     interrupt: &Interrupt,
 ) -> Result<Pieces> {
-    let (mut all, _) = Pieces::default();
-    let (mut buffer, mut out) = (Vec::new(), Vec::new());
+    let (mut pieces, mut buffer) = (ChunkPieces::default(), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         interrupt.check()?;
         let number = plan.array_of(chunk);
-        let is_next = all.last().is_none_or(|(last, _)| *last != number);
-        if is_next || out.len() >= CHUNK_BYTES {
-            end_piece(&mut all, &mut out)?;
-        }
-        if is_next {
-            reserve(&mut all, 1)?;
-            all.push((number, Encoded::default()));
-        }
+        pieces.begin(number)?;
         let array = &plan.arrays()[number];
-        let size = match plan.assemble(window, chunk, &mut buffer)? {
-            Chunk::Overlap(index) => return Ok((all, Some((number, index)))),
-            Chunk::Unknown => continue,
-            Chunk::Bytes(bytes) => encoder.encode(bytes, &mut out)?,
+        match plan.assemble(window, chunk, &mut buffer)? {
+            Chunk::Overlap(index) => return Ok((pieces.end()?, Some((number, index)))),
+            Chunk::Unknown => {}
+            Chunk::Bytes(bytes) => pieces.put(encoder, Some(bytes))?,
             Chunk::Fill if must_be_whole => {
                 let bytes = to_usize(array.grid().chunk_bytes());
                 let mut filled = Vec::new();
                 grow(&mut filled, bytes)?;
                 array.put_fill(&mut filled);
-                encoder.encode(&filled, &mut out)?
+                pieces.put(encoder, Some(&filled))?;
             }
-            Chunk::Fill => 0,
-        };
-        if let Some((_, encoded)) = all.last_mut() {
+            Chunk::Fill => pieces.put(encoder, None)?,
+        }
+    }
+    Ok((pieces.end()?, None))
+}
+
+/// Encoded chunks of datasets that follow one another, those of each with its number.
+#[derive(Default)]
+pub(super) struct ChunkPieces {
+    all: Vec<(usize, Encoded)>,
+    /// The bytes that belong to the last one.
+    out: Vec<u8>,
+}
+
+impl ChunkPieces {
+    /// What is put next is of the dataset of this number.
+    pub fn begin(&mut self, number: usize) -> Result<()> {
+        let is_next = self.all.last().is_none_or(|(last, _)| *last != number);
+        if is_next || self.out.len() >= CHUNK_BYTES {
+            self.end_piece()?;
+        }
+        if is_next {
+            reserve(&mut self.all, 1)?;
+            self.all.push((number, Encoded::default()));
+        }
+        Ok(())
+    }
+
+    /// Encodes a chunk; none: it is not stored.
+    pub fn put(&mut self, encoder: &mut ChunkEncoder, chunk: Option<&[u8]>) -> Result<()> {
+        let size = chunk.map_or(Ok(0), |chunk| encoder.encode(chunk, &mut self.out))?;
+        if let Some((_, encoded)) = self.all.last_mut() {
             reserve(&mut encoded.sizes, 1)?;
             encoded.sizes.push(size as u64);
         }
+        Ok(())
     }
-    end_piece(&mut all, &mut out)?;
-    Ok((all, None))
-}
 
-/// What was encoded goes to the last dataset.
-fn end_piece(all: &mut [(usize, Encoded)], out: &mut Vec<u8>) -> Result<()> {
-    if let Some((_, encoded)) = all.last_mut() {
-        reserve(&mut encoded.chunks, 1)?;
-        encoded.chunks.push(std::mem::take(out));
+    pub fn end(mut self) -> Result<Vec<(usize, Encoded)>> {
+        self.end_piece()?;
+        Ok(self.all)
     }
-    Ok(())
+
+    /// What was encoded goes to the last dataset.
+    fn end_piece(&mut self) -> Result<()> {
+        if let Some((_, encoded)) = self.all.last_mut() {
+            reserve(&mut encoded.chunks, 1)?;
+            encoded.chunks.push(std::mem::take(&mut self.out));
+        }
+        Ok(())
+    }
 }
 
 /// So many bytes of a dataset, which are whole items, are gathered at once.

@@ -58,6 +58,7 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
         check_alone(&self.sections.team)?;
+        self.place()?;
         let mut bools;
         let data: &mut dyn DataStream = match dataset.data_type {
             DataType::Bool => {

@@ -13,9 +13,11 @@ mod pieces;
 mod ready;
 mod rows;
 mod texts;
+mod unplaced;
 
 pub use dataset_stream::BoxStream;
 pub(super) use pieces::Passed;
+pub(super) use unplaced::Unplaced;
 
 use self::layouts::{Layouts, Stored};
 use self::ready::{Ready, ready};
@@ -70,6 +72,7 @@ pub(crate) struct DatasetWriter<'a> {
     sections: &'a mut Sections,
     compression: &'a mut Compression,
     cache: &'a mut DatasetCache,
+    unplaced: &'a mut Unplaced,
 }
 
 impl<'a> DatasetWriter<'a> {
@@ -77,8 +80,9 @@ impl<'a> DatasetWriter<'a> {
         sections: &'a mut Sections,
         compression: &'a mut Compression,
         cache: &'a mut DatasetCache,
+        unplaced: &'a mut Unplaced,
     ) -> Self {
-        Self { sections, compression, cache }
+        Self { sections, compression, cache, unplaced }
     }
 }
 
@@ -103,7 +107,7 @@ impl DatasetWriter<'_> {
             rest = later;
             if now.len() == 1 {
                 self.dataset(first.dataset, first.boxes())?;
-                self.sections.end_call()?;
+                self.sections.end_call_if_any()?;
             } else {
                 self.chunked_datasets(now)?;
             }
@@ -142,6 +146,9 @@ impl DatasetWriter<'_> {
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
+        if self.may_wait(&plan)? {
+            return self.keep_datasets(&datasets, texts, &plan);
+        }
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
             self.write_chunks(datasets[number], text, plan.chunks_of(number), &encoded)?;
@@ -203,6 +210,7 @@ impl DatasetWriter<'_> {
     /// Writes the attributes of a group.
     pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
         self.sections.team.note_call(Function::WriteGroup);
+        self.place()?;
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
         self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
         self.plain().inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
@@ -261,13 +269,19 @@ impl DatasetWriter<'_> {
         let counts = counts.flatten();
         let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
-            DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
+            DataLayout::Contiguous => {
+                self.place()?;
+                return self.contiguous(dataset, text, passed, rows);
+            }
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
+                if self.may_wait(&plan)? {
+                    return self.keep_datasets(&[dataset], vec![text], &plan);
+                }
                 let encoded = self.encode_dataset(dataset, &plan)?;
                 return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);
             }
-            DataLayout::Auto { .. } => {}
+            DataLayout::Auto { .. } => self.place()?,
         }
         let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
         if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {

@@ -87,6 +87,7 @@ impl DatasetWriter<'_> {
         mine: Result<&Texts>,
     ) -> Result<(), Failure> {
         self.sections.team.note_call(Function::WriteTexts);
+        self.place()?;
         self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         let row = check(dataset)?;
         let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));

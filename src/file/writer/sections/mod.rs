@@ -41,6 +41,8 @@ pub(super) struct Sections {
     buffer: SectionBuffer,
     route: Route,
     held: Held,
+    /// The number of changes of the file before the current call.
+    changes: u64,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
 }
@@ -62,6 +64,7 @@ impl Sections {
             buffer: SectionBuffer::new(&mut team, &params),
             route: Route::default(),
             held,
+            changes: 0,
             small_bytes: params.small_bytes(team.size()) as u64,
             progress,
             must_agree: false,
@@ -84,17 +87,17 @@ impl Sections {
         self.sealer.is_some()
     }
 
-    /// Whether nothing was done since the last call but to note arguments, of which the file had so many changes then. For a rank that is alone.
-    pub fn is_as_before(&self, changes: u64) -> bool {
+    /// Whether nothing was done since [`Self::begin_call`] but to note arguments. For a rank that is alone.
+    pub fn is_as_before(&self) -> bool {
         self.progress.is_between_calls()
-            && self.file.changes() == changes
+            && self.file.changes() == self.changes
             && (self.small_bytes == 0 || !self.buffer.is_of_messages())
     }
 
-    /// How often the file was changed.
+    /// A call begins.
     #[inline]
-    pub fn changes(&self) -> u64 {
-        self.file.changes()
+    pub fn begin_call(&mut self) {
+        self.changes = self.file.changes();
     }
 
     /// Whether a part of the file ends here after an error, whatever was written behind it.
@@ -178,6 +181,11 @@ impl Sections {
         Ok(())
     }
 
+    /// As [`Self::end_call`], if the call has added something.
+    pub fn end_call_if_any(&mut self) -> Result<(), Failure> {
+        if self.progress.is_between_calls() { Ok(()) } else { self.end_call() }
+    }
+
     /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
     pub fn end_section(&mut self) -> Result<(), Failure> {
         if self.sealer.is_some() {
@@ -241,6 +249,11 @@ impl Sections {
     /// Lends memory to the thread, if that is wanted, until nothing is lent.
     pub fn lend(&mut self, lent: Option<Lent>) {
         self.file.lend(lent.filter(|_| self.params.lend));
+    }
+
+    /// The file, for what does not write sections: memory, and work of the thread.
+    pub fn queue(&mut self) -> &mut Queue<SummedFile> {
+        &mut self.file
     }
 
     /// The file behind its sections, for bytes that are summed up elsewhere.

@@ -13,8 +13,10 @@ mod wire;
 pub(super) use parts::Chunk;
 pub(in crate::file::writer) use passed::Passed;
 
+use super::chunked::Overlap;
 use super::owners::{Bins, Owners};
 use super::rows::Rows;
+use crate::codec::chunk::ChunkCodec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::dataset::{ChunkGrid, Region};
@@ -241,6 +243,34 @@ impl<'a> Plan<'a> {
     /// The number behind the last chunk of a dataset.
     pub fn end_of(&self, array: usize) -> u64 {
         self.arrays[array].first + self.arrays[array].grid.chunks()
+    }
+
+    /// Hands out chunks that are encoded in one way, up to an overlap. The codecs are those of the datasets.
+    pub fn for_each_alike(
+        &self,
+        chunks: &Range<u64>,
+        codecs: &[ChunkCodec],
+        mut each: impl FnMut(Range<u64>, ChunkCodec) -> Result<Option<Overlap>>,
+    ) -> Result<Option<Overlap>> {
+        let mut start = chunks.start;
+        while start < chunks.end {
+            let first = self.array_of(start);
+            let codec = codecs[first];
+            let alike = codecs[first..].iter().take_while(|other| **other == codec).count();
+            let end = self.end_of(first + alike - 1).min(chunks.end);
+            let overlap = each(start..end, codec)?;
+            if overlap.is_some() {
+                return Ok(overlap);
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+
+    /// The most bytes of the chunks that a rank has, each with so many beside it: the same on all ranks.
+    pub fn most_bytes(&self, beside: u64) -> u64 {
+        let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max().unwrap_or(0);
+        self.owners.most().saturating_mul(chunk_bytes.saturating_add(beside))
     }
 
     /// The number of rounds, the same on all ranks.

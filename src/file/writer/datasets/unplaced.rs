@@ -1,0 +1,287 @@
+//! Compressed datasets without a place in the file yet: the thread compresses them while the program goes on.
+//!
+//! Where their data end is known when all ranks have exchanged the sizes, and only the calls may do so. So the call that writes
+//! such a dataset copies its chunks, and gives them to the thread; [`DatasetWriter::place`] exchanges the sizes of all datasets that
+//! wait, in the next call that needs to know where the file ends, and writes them as if they were passed there.
+
+use super::DatasetWriter;
+use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, Overlap, prepare};
+use super::pieces::{Chunk, Plan, Window};
+use super::ready::is_text;
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+use crate::error::{Error, Result, quote};
+use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::team::Failure;
+use crate::file::writer::WriterState;
+use crate::format::dataset::Dataset;
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use crate::storage::lent::Lent;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The datasets that wait for their place, in the order of the calls. The same ones on all ranks.
+#[derive(Default)]
+pub(in crate::file::writer) struct Unplaced {
+    waiting: Vec<Waiting>,
+    /// The memory that is reserved for them: the same number on all ranks.
+    reserved: u64,
+    encoders: Arc<Mutex<Vec<ChunkEncoder>>>,
+}
+
+struct Waiting {
+    dataset: Dataset,
+    text: String,
+    chunks: (Partition, u64),
+    made: Arc<Mutex<Made>>,
+}
+
+/// What the thread has made of a dataset.
+#[derive(Default)]
+struct Made {
+    encoded: Encoded,
+    time: Duration,
+}
+
+/// Chunks of datasets that follow one another, each with the number of its dataset.
+#[derive(Default)]
+struct Batch {
+    parts: Vec<(usize, Part)>,
+    copied: Vec<u8>,
+    bytes: usize,
+}
+
+enum Part {
+    /// So many of the bytes that were copied.
+    Copied(usize),
+    Lent(Lent),
+    /// A chunk that is not stored.
+    Fill,
+}
+
+impl Unplaced {
+    /// Whether no dataset waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+impl DatasetWriter<'_> {
+    /// Whether the thread compresses the chunks of this plan: there is one, and memory for them. Those that wait are placed if there is
+    /// none beside them, or if the call compresses. All ranks know.
+    pub(super) fn may_wait(&mut self, plan: &Plan<'_>) -> Result<bool, Failure> {
+        let most = self.sections.queue().most_reserved();
+        let bytes = plan.most_bytes(BYTES_PER_CHUNK);
+        if self.unplaced.reserved.saturating_add(bytes) > most {
+            self.place()?;
+        }
+        Ok(bytes <= most)
+    }
+
+    /// Copies the chunks of datasets for the thread. Each has its metadata.
+    pub(super) fn keep_datasets(
+        &mut self,
+        datasets: &[&Dataset],
+        texts: Vec<String>,
+        plan: &Plan<'_>,
+    ) -> Result<(), Failure> {
+        let bytes = plan.most_bytes(BYTES_PER_CHUNK);
+        let room = self.sections.queue().reserve(bytes);
+        self.sections.tolerate(room, ())?;
+        let mut waiting = Vec::new();
+        reserve(&mut waiting, datasets.len())?;
+        for ((number, dataset), text) in datasets.iter().enumerate().zip(texts) {
+            let (dataset, chunks) = ((*dataset).clone(), plan.chunks_of(number));
+            waiting.push(Waiting { dataset, text, chunks, made: Arc::default() });
+        }
+        let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
+            this.keep_window(plan, window, codecs, &waiting)
+        })?;
+        self.sections.team.agree(mine)?;
+        reserve(&mut self.unplaced.waiting, waiting.len())?;
+        self.unplaced.waiting.append(&mut waiting);
+        self.unplaced.reserved += bytes;
+        Ok(())
+    }
+
+    /// Gives the chunks of a window to the thread, up to an overlap.
+    fn keep_window(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        codecs: &[ChunkCodec],
+        waiting: &[Waiting],
+    ) -> Result<Option<Overlap>> {
+        plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
+            self.keep_alike(plan, window, chunks, codec, waiting)
+        })
+    }
+
+    fn keep_alike(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        chunks: Range<u64>,
+        codec: ChunkCodec,
+        waiting: &[Waiting],
+    ) -> Result<Option<Overlap>> {
+        let Range { start, end } = chunks;
+        let (mut batches, mut buffer) = (vec![Batch::default()], Vec::new());
+        for chunk in start..end {
+            let number = plan.array_of(chunk);
+            let array = &plan.arrays()[number];
+            let bytes = to_usize(array.grid().chunk_bytes());
+            let began = Instant::now();
+            let left = (end - chunk).saturating_mul(bytes as u64);
+            let batch = match batches.last_mut() {
+                Some(batch) if batch.bytes < CHUNK_BYTES => batch,
+                _ => {
+                    if batches.len() == self.sections.params.threads {
+                        self.give(std::mem::take(&mut batches), codec, waiting)?;
+                    }
+                    reserve(&mut batches, 1)?;
+                    batches.push_mut(Batch::default())
+                }
+            };
+            let part = match plan.assemble(window, chunk, &mut buffer)? {
+                Chunk::Overlap(index) => return Ok(Some((number, index))),
+                Chunk::Unknown => continue,
+                Chunk::Fill if is_text(&waiting[number].dataset) => {
+                    let room = batch.room(bytes, left)?;
+                    array.put_fill(room);
+                    Part::Copied(bytes)
+                }
+                Chunk::Fill => Part::Fill,
+                Chunk::Bytes(from) => match self.sections.queue().lent(from) {
+                    Some(lent) => Part::Lent(lent),
+                    None => {
+                        batch.copy(from, left)?;
+                        self.sections.queue().note_copied(bytes as u64, began);
+                        Part::Copied(bytes)
+                    }
+                },
+            };
+            reserve(&mut batch.parts, 1)?;
+            batch.parts.push((number, part));
+            batch.bytes += bytes;
+        }
+        self.give(batches, codec, waiting)?;
+        Ok(None)
+    }
+
+    /// Gives batches to the thread, which compresses each on a thread of its own.
+    fn give(&mut self, batches: Vec<Batch>, codec: ChunkCodec, waiting: &[Waiting]) -> Result<()> {
+        let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
+        let name = quote(waiting[first].dataset.name.as_bytes());
+        let encoders = Arc::clone(&self.unplaced.encoders);
+        let made: Vec<_> = waiting.iter().map(|one| Arc::clone(&one.made)).collect();
+        let compress = move || {
+            let began = Instant::now();
+            let mut encoders = lock(&encoders);
+            prepare(&mut encoders, codec, batches.len())?;
+            let jobs = encoders.iter_mut().zip(batches).map(|(encoder, batch)| move || batch.encode(encoder));
+            for pieces in on_threads(jobs.collect()) {
+                for (number, more) in pieces? {
+                    lock(&made[number]).encoded.append(more)?;
+                }
+            }
+            lock(&made[first]).time += began.elapsed();
+            Ok(())
+        };
+        self.sections.queue().behind(move || compress().map_err(|error: Error| error.in_section(&name)))
+    }
+
+    /// Gives the datasets that wait their place: exchanges the sizes of all, and writes them.
+    pub(in crate::file::writer) fn place(&mut self) -> Result<(), Failure> {
+        if self.unplaced.is_empty() { Ok(()) } else { self.place_all() }
+    }
+
+    #[cold]
+    fn place_all(&mut self) -> Result<(), Failure> {
+        let mine = self.sections.queue().settle();
+        let part =
+            |one: &Waiting| Partition { count: lock(&one.made).encoded.bytes(), ..Partition::default() };
+        let mut parts: Vec<Partition> = self.unplaced.waiting.iter().map(part).collect();
+        self.sections.must_agree();
+        let agreed = self.sections.team.agree(mine)?;
+        let waiting = std::mem::take(&mut self.unplaced.waiting);
+        agreed.spread_all(&mut parts)?;
+        for (Waiting { dataset, text, chunks, made }, bytes) in waiting.into_iter().zip(parts) {
+            let Made { encoded, time } = std::mem::take(&mut *lock(&made));
+            self.compression.spent.add_time(encoded.bytes(), time);
+            self.write_chunks(&dataset, &text, chunks, &EncodedChunks { encoded, bytes })?;
+            self.sections.end_call()?;
+        }
+        let reserved = std::mem::take(&mut self.unplaced.reserved);
+        self.sections.queue().release(reserved);
+        // A call that is refused has changed nothing.
+        self.sections.begin_call();
+        Ok(())
+    }
+}
+
+impl WriterState {
+    /// After an error that all ranks know: the datasets that wait were reported as written, and get their place all the same, unless
+    /// the error is one of storage or communication. Returns the error that this has, if it has one.
+    pub(in crate::file::writer) fn place_after_error(&mut self, error: &Error) -> Option<Error> {
+        if self.unplaced.is_empty() || error.kind().is_of_system() {
+            return None;
+        }
+        self.sections.team.begin_after_error().then_some(())?;
+        let failure = self.datasets().place().err()?;
+        Some(self.sections.team.settle(failure))
+    }
+}
+
+impl Batch {
+    /// Memory for a chunk of so many bytes, of so many that are to come.
+    fn grow(&mut self, bytes: usize, left: u64) -> Result<()> {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK_BYTES).max(bytes);
+        if self.copied.is_empty() {
+            reserve(&mut self.copied, most)
+        } else {
+            reserve(&mut self.copied, bytes)
+        }
+    }
+
+    fn copy(&mut self, chunk: &[u8], left: u64) -> Result<()> {
+        self.grow(chunk.len(), left)?;
+        self.copied.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    /// Room for a chunk of so many bytes.
+    fn room(&mut self, bytes: usize, left: u64) -> Result<&mut [u8]> {
+        self.grow(bytes, left)?;
+        let start = self.copied.len();
+        self.copied.resize(start + bytes, 0);
+        Ok(&mut self.copied[start..])
+    }
+
+    /// Encodes its chunks: those of each dataset, with its number.
+    fn encode(self, encoder: &mut ChunkEncoder) -> Result<Vec<(usize, Encoded)>> {
+        let mut pieces = ChunkPieces::default();
+        let mut rest = &*self.copied;
+        for (number, part) in &self.parts {
+            let bytes = match part {
+                Part::Copied(bytes) => {
+                    let (own, others) = rest.split_at(*bytes);
+                    rest = others;
+                    Some(own)
+                }
+                Part::Lent(lent) => Some(lent.bytes()),
+                Part::Fill => None,
+            };
+            pieces.begin(*number)?;
+            pieces.put(encoder, bytes)?;
+        }
+        pieces.end()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
