@@ -129,9 +129,9 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
 }
 
 /// The compressed datasets of a call wait for their place behind those of the calls before, in every codec.
-fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64) -> Result<()> {
+fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls: u64) -> Result<()> {
     let (mut rng, mut parts) = (Rng(seed), Rng(seed + size as u64));
-    for number in 0..4 {
+    for number in 0..calls {
         let mut all = Vec::new();
         for which in 0..=number % 3 {
             let mut dataset = Dataset::new(format!("field {number} {which}"), DataType::Float32, [90, 31]);
@@ -170,15 +170,15 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
             run_on_threads(size, |comm| {
                 let ranks = (scda::Communicator::rank(&comm), size);
                 let mut file = Writer::create(comm, &path(size), b"fields", &params(background)).unwrap();
-                compressed(&mut file, ranks, seed).unwrap();
+                compressed(&mut file, ranks, seed, 4).unwrap();
                 assert_eq!(file.position().is_none(), background, "whether the datasets wait");
                 let begun = file.commit_begin().unwrap();
-                compressed(&mut file, ranks, seed + 100).unwrap();
+                compressed(&mut file, ranks, seed + 100, 4).unwrap();
                 file.wait(begun).unwrap();
                 assert_eq!(file.position().is_none(), background, "those behind the commit wait");
                 file.block(b"plain", 0, 3, Some(b"xyz"), Encode::None).unwrap();
                 assert!(file.position().is_some());
-                compressed(&mut file, ranks, seed + 200).unwrap();
+                compressed(&mut file, ranks, seed + 200, 4).unwrap();
                 // What was passed before an error is in the file, whether all ranks meet in it or one rank leaves.
                 let mut refused = Dataset::new("refused", DataType::Uint8, [2]);
                 refused.layout = Layout::Chunked { shape: None, text: false };
@@ -273,11 +273,12 @@ fn whatever_the_schedule_the_files_are_the_same() {
                     .collect();
                 for action in 0..24 {
                     let (file, request) = &mut files[rng.below(3) as usize];
-                    match rng.below(5) {
+                    match rng.below(6) {
                         0 => *request = Some(file.commit_begin().unwrap()),
                         1 => drop(request.map(|request| file.test(request))),
                         2 => request.take().map_or(Ok(()), |request| file.wait(request)).unwrap(),
                         3 => file.block(b"b", 0, 40, Some(&[action as u8; 40]), Encode::None).unwrap(),
+                        4 => compressed(file, ranks, seed + action, 1).unwrap(),
                         _ => step(file, ranks, action).unwrap(),
                     }
                 }
@@ -313,6 +314,7 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
                 let mut file = Writer::create(comm, &path, b"steps", &params)?;
                 for number in 0..5 {
                     step(&mut file, ranks, number)?;
+                    compressed(&mut file, ranks, number, 2)?;
                     let request = file.commit_begin()?;
                     if number % 2 == 0 {
                         let waited = file.wait(request);

@@ -25,7 +25,8 @@ pub struct scda_info {
     pub failed_rank: c_int,
     /// Zero.
     pub reserved: c_int,
-    /// Where in the file the next section begins, in bytes; while data of a section are to be read, where that one
+    /// Where in the file the next section begins, in bytes; 0 while compressed data wait for their place, with
+    /// `params.background_bytes`; while data of a section are to be read, where that one
     /// begins.
     pub position: u64,
     /// Reading: how many bytes of the file are read: with `params.to_seal` those up to the end of its last seal, if it

@@ -711,6 +711,31 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
+        let (go, wait) = channel::<()>();
+        let mut queue = Queue::new(Double::written(move |_, _| wait.recv().unwrap()), LEAST_BYTES);
+        let half = queue.most_reserved();
+        queue.reserve(half).unwrap();
+        let piece = vec![1; 200 << 10];
+        queue.write_at(0, &[&piece]).unwrap();
+        let bytes = |queue: &Queue<_>| queue.thread.as_ref().unwrap().shared.lock().bytes;
+        assert!((half + (200 << 10)..=LEAST_BYTES).contains(&bytes(&queue)));
+        (0..2).for_each(|_| go.send(()).unwrap());
+        // There is no room for both until the first is written.
+        queue.write_at(0, &[&piece, &piece]).unwrap();
+        (0..2).for_each(|_| go.send(()).unwrap());
+        let (done, is_done) = channel();
+        queue.behind(move || done.send(()).map_err(|_| gone())).unwrap();
+        queue.settle().unwrap();
+        is_done.recv().unwrap();
+        queue.release(half);
+        assert!(bytes(&queue) < half);
+        queue.reserve(LEAST_BYTES).unwrap();
+        queue.behind(|| Err(Error::usage("deliberately"))).unwrap();
+        assert_eq!(queue.settle().unwrap_err().to_string(), "deliberately");
+    }
+
+    #[test]
     fn a_panic_of_the_thread_is_an_error_and_the_file_is_back() {
         let mut queue = Queue::new(Failing(7), LEAST_BYTES);
         queue.write_at(99, &[b"1"]).unwrap();

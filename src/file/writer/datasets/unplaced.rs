@@ -129,23 +129,21 @@ impl DatasetWriter<'_> {
         waiting: &[Waiting],
     ) -> Result<Option<Overlap>> {
         let Range { start, end } = chunks;
-        let (mut batches, mut buffer) = (vec![Batch::default()], Vec::new());
+        let (mut batches, mut buffer) = (Vec::<Batch>::new(), Vec::new());
         for chunk in start..end {
             let number = plan.array_of(chunk);
             let array = &plan.arrays()[number];
             let bytes = to_usize(array.grid().chunk_bytes());
             let began = Instant::now();
             let left = (end - chunk).saturating_mul(bytes as u64);
-            let batch = match batches.last_mut() {
-                Some(batch) if batch.bytes < CHUNK_BYTES => batch,
-                _ => {
-                    if batches.len() == self.sections.params.threads {
-                        self.give(std::mem::take(&mut batches), codec, waiting)?;
-                    }
-                    reserve(&mut batches, 1)?;
-                    batches.push_mut(Batch::default())
+            if batches.last().is_none_or(|batch| batch.bytes >= CHUNK_BYTES) {
+                if batches.len() == self.sections.params.threads {
+                    self.give(std::mem::take(&mut batches), codec, waiting)?;
                 }
-            };
+                reserve(&mut batches, 1)?;
+                batches.push(Batch::default());
+            }
+            let Some(batch) = batches.last_mut() else { continue };
             let part = match plan.assemble(window, chunk, &mut buffer)? {
                 Chunk::Overlap(index) => return Ok(Some((number, index))),
                 Chunk::Unknown => continue,
