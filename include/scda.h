@@ -1027,7 +1027,8 @@ struct scda_info {
    */
   int reserved;
   /**
-   * Where in the file the next section begins, in bytes; while data of a section are to be read, where that one
+   * Where in the file the next section begins, in bytes; 0 while compressed data wait for their place, with
+   * `params.background_bytes`; while data of a section are to be read, where that one
    * begins.
    */
   uint64_t position;
