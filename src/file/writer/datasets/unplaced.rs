@@ -73,6 +73,9 @@ impl DatasetWriter<'_> {
     /// Whether the thread compresses the chunks of this plan: there is one, and memory for them. Those that wait are placed if there is
     /// none beside them, or if the call compresses. All ranks know.
     pub(super) fn may_wait(&mut self, plan: &Plan<'_>) -> Result<bool, Failure> {
+        if !self.sections.queue().is_background() {
+            return Ok(false);
+        }
         let most = self.sections.queue().most_reserved();
         let bytes = plan.most_bytes(BYTES_PER_CHUNK);
         if self.unplaced.reserved.saturating_add(bytes) > most {
