@@ -42,8 +42,8 @@ impl Coordinates {
                 continue;
             }
             let Some(meaning) = Meaning::new(&found) else { continue };
-            let line = Line { dimension: 0, from: 0, to: found.shape[0], most: MOST, fixed: vec![0] };
-            let Points { indices, numbers, .. } = line.read(reader, &found, &meaning)?;
+            let line = Line { dimension: 0, from: 0, to: found.shape[0], fixed: vec![0] };
+            let Points { indices, numbers, .. } = line.read(reader, &found, &meaning)?.points(MOST);
             let ascends = numbers.is_sorted_by(|a, b| a < b) || numbers.is_sorted_by(|a, b| a > b);
             if numbers.len() < 2 || !ascends || numbers.iter().any(|number| !number.is_finite()) {
                 continue;

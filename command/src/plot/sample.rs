@@ -170,10 +170,16 @@ pub struct Line {
     pub dimension: usize,
     pub from: u64,
     pub to: u64,
-    /// About how many points can be seen.
-    pub most: usize,
     /// The index in each other dimension.
     pub fixed: Vec<u64>,
+}
+
+/// Items of a line.
+pub struct Items {
+    pub samples: Samples,
+    pub numbers: Vec<f64>,
+    /// Whether only some items were read, so that extremes may be missing.
+    are_sampled: bool,
 }
 
 /// Some points of a line, in order.
@@ -186,15 +192,13 @@ pub struct Points {
 }
 
 impl Line {
-    /// Reads it. Of more items than can be seen, the points are the least and the greatest of those that are drawn at one place; of very many
-    /// items, some are read.
-    pub fn read(&self, reader: &mut Reader, dataset: &Dataset, meaning: &Meaning) -> Result<Points> {
+    /// Reads it; of very many items, some.
+    pub fn read(&self, reader: &mut Reader, dataset: &Dataset, meaning: &Meaning) -> Result<Items> {
         let n = self.to - self.from;
         let are_sampled = n > MOST_OF_LINE;
         let samples = Samples::new(self.from, self.to, if are_sampled { 1 << 14 } else { to_usize(n) });
         // As a plane of one row.
         let other = usize::from(self.dimension == 0);
-        let mut found = Points { are_sampled, ..Points::default() };
         let (samples, numbers) = if self.fixed.len() < 2 {
             (samples, self.read_alone(reader, dataset, meaning, samples)?)
         } else {
@@ -208,28 +212,7 @@ impl Line {
             let ([_, samples], numbers) = plane.read(reader, dataset, meaning)?;
             (samples, numbers)
         };
-        found.are_sampled |= samples.count as u64 != n;
-        let per_place = numbers.len().div_ceil(self.most.max(1));
-        if per_place <= 4 {
-            found.indices = samples.indices().collect();
-            found.numbers = numbers;
-            return Ok(found);
-        }
-        for (place, some) in numbers.chunks(per_place).enumerate() {
-            let (mut least, mut most) = (None::<usize>, None::<usize>);
-            for (k, number) in some.iter().enumerate().filter(|(_, number)| number.is_finite()) {
-                least = least.filter(|&least| some[least] <= *number).or(Some(k));
-                most = most.filter(|&most| some[most] >= *number).or(Some(k));
-            }
-            let mut ends = [least.unwrap_or(0), most.unwrap_or(0)];
-            ends.sort_unstable();
-            let count = if ends[0] == ends[1] { 1 } else { 2 };
-            for &k in &ends[..count] {
-                found.indices.push(samples.index(place * per_place + k));
-                found.numbers.push(some[k]);
-            }
-        }
-        Ok(found)
+        Ok(Items { samples, numbers, are_sampled: are_sampled || samples.count as u64 != n })
     }
 
     /// Of a dataset with one dimension.
@@ -248,6 +231,35 @@ impl Line {
         slabs::read_all(reader, dataset, &regions, &mut data)?;
         meaning.append(&data, &mut numbers);
         Ok(numbers)
+    }
+}
+
+impl Items {
+    /// What is drawn of them: of more than about `most`, the least and the greatest of those that are drawn at one place.
+    pub fn points(&self, most: usize) -> Points {
+        let (samples, numbers) = (&self.samples, &self.numbers);
+        let mut found = Points { are_sampled: self.are_sampled, ..Points::default() };
+        let per_place = numbers.len().div_ceil(most.max(1));
+        if per_place <= 4 {
+            found.indices = samples.indices().collect();
+            found.numbers.clone_from(numbers);
+            return found;
+        }
+        for (place, some) in numbers.chunks(per_place).enumerate() {
+            let (mut least, mut most) = (None::<usize>, None::<usize>);
+            for (k, number) in some.iter().enumerate().filter(|(_, number)| number.is_finite()) {
+                least = least.filter(|&least| some[least] <= *number).or(Some(k));
+                most = most.filter(|&most| some[most] >= *number).or(Some(k));
+            }
+            let mut ends = [least.unwrap_or(0), most.unwrap_or(0)];
+            ends.sort_unstable();
+            let count = if ends[0] == ends[1] { 1 } else { 2 };
+            for &k in &ends[..count] {
+                found.indices.push(samples.index(place * per_place + k));
+                found.numbers.push(some[k]);
+            }
+        }
+        found
     }
 }
 

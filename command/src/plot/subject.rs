@@ -194,8 +194,8 @@ fn of_dataset(
             let (dataset, meaning) = self::dataset(reader, name, record)?;
             let (from, to) = ends(dimension);
             let most = args.size.0[0] * super::PIXELS;
-            let line = Line { dimension, from, to, most, fixed: region.start.clone() };
-            let points = line.read(reader, &dataset, &meaning)?;
+            let line = Line { dimension, from, to, fixed: region.start.clone() };
+            let points = line.read(reader, &dataset, &meaning)?.points(most);
             let ends = [real(from), real(to - 1).max(real(from) + 0.5)];
             let title = title(name, shown, &indices(&region.start, &[dimension]));
             Ok(Subject::Curve(Box::new(Curve { points, coordinates, ends, label, title })))

@@ -20,14 +20,21 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The page, its style, and its modules.
-const PAGES: [(&str, &str, &str); 8] = [
+const PAGES: [(&str, &str, &str); 15] = [
     ("", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("tree.js", SCRIPT, include_str!("page/tree.js")),
     ("axes.js", SCRIPT, include_str!("page/axes.js")),
-    ("images.js", SCRIPT, include_str!("page/images.js")),
+    ("controls.js", SCRIPT, include_str!("page/controls.js")),
+    ("image.js", SCRIPT, include_str!("page/image.js")),
+    ("lines.js", SCRIPT, include_str!("page/lines.js")),
+    ("mesh.js", SCRIPT, include_str!("page/mesh.js")),
+    ("now.js", SCRIPT, include_str!("page/now.js")),
+    ("panels.js", SCRIPT, include_str!("page/panels.js")),
+    ("picture.js", SCRIPT, include_str!("page/picture.js")),
     ("tables.js", SCRIPT, include_str!("page/tables.js")),
+    ("text.js", SCRIPT, include_str!("page/text.js")),
     ("kit.js", SCRIPT, include_str!("page/kit.js")),
 ];
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -135,10 +142,10 @@ fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answ
         return files(view).map(Some);
     }
     let number: usize = parameters.maybe("file")?.unwrap_or(0);
-    if path == "api/plane"
+    if path == "api/line"
         && let Some(other) = parameters.maybe::<usize>("minus")?
     {
-        let first = pictures::plane(&mut *view.file(number)?, parameters)?;
+        let first = pictures::read_line(&mut *view.file(number)?, parameters)?;
         let name = view.file(number)?.entry(parameters)?.name.clone();
         return pictures::difference(first, &mut *view.file(other)?, &name, parameters).map(Some);
     }
@@ -146,8 +153,8 @@ fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answ
     let open = &mut *open;
     Ok(Some(match path {
         "api/item" => item(open, parameters)?,
-        "api/plane" => pictures::plane(open, parameters)?.answer(),
-        "api/line" => pictures::line(open, parameters)?,
+        "api/plane" => pictures::plane(open, parameters)?,
+        "api/line" => pictures::read_line(open, parameters)?.answer(parameters)?,
         "api/records" => pictures::records(open, parameters)?,
         "api/table" => pictures::table(open, parameters)?,
         "api/bytes" => bytes(open, parameters)?,

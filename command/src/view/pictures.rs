@@ -7,7 +7,8 @@ use crate::datasets::{slabs, values};
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::coordinates::real;
-use crate::plot::sample::{Line, Plane, Samples};
+use crate::plot::meaning::Meaning;
+use crate::plot::sample::{Items, Line, Plane, Samples};
 use crate::plot::subject;
 use scda::{Dataset, Region};
 use serde_json::json;
@@ -43,32 +44,9 @@ fn range(parameters: &Parameters, dataset: &Dataset, keys: [&str; 3]) -> Result<
     }
 }
 
-/// Numbers of an image.
-pub struct Found {
-    samples: [Samples; 2],
-    shape: Vec<u64>,
-    numbers: Vec<f64>,
-}
-
-impl Found {
-    pub fn answer(&self) -> Answer {
-        let axes = self.samples.map(|s| json!({"from": s.from, "to": s.to, "count": s.count}));
-        Answer::binary(&json!({"rows": axes[0], "columns": axes[1]}), &[&bytes_of(&self.numbers)])
-    }
-}
-
 /// An image of two dimensions.
-pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Found> {
-    let name_record = open.dataset(parameters)?;
-    plane_of(open, parameters, name_record.2, &name_record.3)
-}
-
-fn plane_of(
-    open: &mut Open,
-    parameters: &Parameters,
-    dataset: Dataset,
-    meaning: &crate::plot::meaning::Meaning,
-) -> Result<Found> {
+pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let (_, _, dataset, meaning) = open.dataset(parameters)?;
     let (rows, y0, y1) = range(parameters, &dataset, ["rows", "y0", "y1"])?;
     let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
     if rows == columns {
@@ -77,11 +55,42 @@ fn plane_of(
     let most = [parameters.get::<usize>("height")?.min(MOST), parameters.get::<usize>("width")?.min(MOST)];
     let samples = [Samples::new(y0, y1, most[0]), Samples::new(x0, x1, most[1])];
     let plane = Plane { dimensions: [rows, columns], samples, fixed: fixed(parameters, &dataset)? };
-    let (samples, numbers) = plane.read(&mut open.reader, &dataset, meaning)?;
-    Ok(Found { samples, shape: dataset.shape, numbers })
+    let (samples, numbers) = plane.read(&mut open.reader, &dataset, &meaning)?;
+    let axes = samples.map(|s| json!({"from": s.from, "to": s.to, "count": s.count}));
+    Ok(Answer::binary(&json!({"rows": axes[0], "columns": axes[1]}), &[&bytes_of(&numbers)]))
 }
 
-/// An image minus that of the dataset of the same name in another file.
+/// The items of a line, before those that are seen are chosen.
+pub struct Found {
+    shape: Vec<u64>,
+    items: Items,
+}
+
+impl Found {
+    /// Points of the line.
+    pub fn answer(&self, parameters: &Parameters) -> Result<Answer> {
+        let most = parameters.get::<usize>("width")?.clamp(1, MOST);
+        let points = self.items.points(most);
+        let indices: Vec<_> = points.indices.iter().map(|&index| real(index)).collect();
+        let head = json!({"count": indices.len(), "sampled": points.are_sampled});
+        Ok(Answer::binary(&head, &[&bytes_of(&indices), &bytes_of(&points.numbers)]))
+    }
+}
+
+/// A line.
+pub fn read_line(open: &mut Open, parameters: &Parameters) -> Result<Found> {
+    let (_, _, dataset, meaning) = open.dataset(parameters)?;
+    line_of(open, parameters, dataset, &meaning)
+}
+
+fn line_of(open: &mut Open, parameters: &Parameters, dataset: Dataset, meaning: &Meaning) -> Result<Found> {
+    let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
+    let line = Line { dimension, from, to, fixed: fixed(parameters, &dataset)? };
+    let items = line.read(&mut open.reader, &dataset, meaning)?;
+    Ok(Found { shape: dataset.shape, items })
+}
+
+/// The line of the dataset of the same name in another file, minus this one.
 pub fn difference(first: Found, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
     let (dataset, meaning) = subject::dataset(&mut other.reader, name, parameters.get("record")?)?;
     if dataset.shape != first.shape {
@@ -91,24 +100,14 @@ pub fn difference(first: Found, other: &mut Open, name: &str, parameters: &Param
             visible(name)
         ));
     }
-    let second = plane_of(other, parameters, dataset, &meaning)?;
-    if second.samples != first.samples {
+    let mut second = line_of(other, parameters, dataset, &meaning)?;
+    if second.items.samples != first.items.samples {
         return trouble(format!("{}: no difference: its chunks differ much", visible(name)));
     }
-    let numbers = first.numbers.iter().zip(&second.numbers).map(|(a, b)| a - b).collect();
-    Ok(Found { numbers, ..first }.answer())
-}
-
-/// Points of a line.
-pub fn line(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
-    let (_, _, dataset, meaning) = open.dataset(parameters)?;
-    let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
-    let most = parameters.get::<usize>("width")?.clamp(1, MOST);
-    let line = Line { dimension, from, to, most, fixed: fixed(parameters, &dataset)? };
-    let points = line.read(&mut open.reader, &dataset, &meaning)?;
-    let indices: Vec<_> = points.indices.iter().map(|&index| real(index)).collect();
-    let head = json!({"count": indices.len(), "sampled": points.are_sampled});
-    Ok(Answer::binary(&head, &[&bytes_of(&indices), &bytes_of(&points.numbers)]))
+    for (number, other) in second.items.numbers.iter_mut().zip(&first.items.numbers) {
+        *number -= other;
+    }
+    second.answer(parameters)
 }
 
 /// An item of each record as a line.

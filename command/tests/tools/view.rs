@@ -150,10 +150,10 @@ fn answers_have_the_numbers_of_the_file() {
     assert_eq!(serving.numbers(&format!("{plane}&width=9&height=9&x0=1&x1=3&y0=2&y1=3")).1, [4.5, 5.0]);
     let turned = "api/plane?file=0&item=0&record=0&rows=1&columns=0&fixed=0,0&width=9&height=9&y1=2";
     assert_eq!(serving.numbers(turned).1, [0.0, 2.0, 4.0, 0.5, 2.5, 4.5]);
-    let difference = serving.numbers(&format!("{plane}&width=9&height=9&minus=1")).1;
-    assert_eq!(&difference[..4], [-0.5, 0.0, -1.5, 0.0]);
     let (head, line) = serving.numbers("api/line?file=0&item=0&record=0&columns=1&fixed=1,0&width=100");
     assert_eq!((head["count"].as_u64(), &line[..]), (Some(4), &[0.0, 1.0, 2.0, 3.0, 2.0, 2.5, 3.0, 3.5][..]));
+    let difference = "api/line?file=0&item=0&record=0&columns=1&fixed=0,0&width=100&minus=1";
+    assert_eq!(serving.numbers(difference).1[4..], [0.5, 0.0, 1.5, 0.0], "the other minus this");
     assert_eq!(serving.numbers("api/records?file=0&item=2&record=0&fixed=").1, [0.0, 1.0, 3.0, 2.0]);
     let table =
         serving.json("api/table?file=0&item=0&record=0&fixed=0,0&rows=0&y0=1&y1=3&columns=1&x0=0&x1=2");
@@ -170,7 +170,7 @@ fn answers_have_the_numbers_of_the_file() {
         "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,4&width=9&height=9",
         "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&x0=3&x1=2",
         "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&x1=99999999999999999999",
-        "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&minus=5",
+        "api/line?item=0&record=0&columns=1&fixed=0,0&width=9&minus=5",
         "api/line?item=2&record=0&columns=0&fixed=&width=9",
         "api/table?item=1&record=0&fixed=",
         "api/mesh?item=0&record=0",

@@ -242,6 +242,53 @@ def rest(page):
     assert not errors, errors
 
 
+def beside(driver, scda, paths, folder):
+    """Two files: the same dataset of both with one scale, and their difference."""
+    with serving(scda, *paths) as address:
+        page = Page(driver, address)
+        page.show("climate/temperature", "image", 1)
+        page.until("return scda.shown.panels.pictures.length === 3 && scda.shown.panels.pictures.every(({ data }) => data && data.image)", "three pictures")
+        driver.save_screenshot(str(folder / "beside.png"))
+        # The difference is that of the latitudes; missing numbers stay missing.
+        found = page.js("return [[3, 7], [44, 90], [89, 179], [60, 55]].map(([y, x]) => { const v = scda.shown.panels.pictures[2].data.values[y * 180 + x]; return v === v ? v : null; })")
+        assert all(abs(value - (89 - 2 * row) / 16) < 1e-5 for value, row in zip(found, (3, 44, 89))) and found[3] is None, found
+        scales = page.js("return scda.shown.panels.pictures.map(({ scale: { from, to } }) => [from, to])")
+        values = page.js("return scda.shown.panels.pictures.map(({ data }) => { const v = data.values.filter((v) => v === v); return [v.reduce((a, b) => Math.min(a, b)), v.reduce((a, b) => Math.max(a, b))]; })")
+        assert scales[0] == scales[1] == [min(values[0][0], values[1][0]), max(values[0][1], values[1][1])], (scales, values)
+        assert scales[2][0] == -scales[2][1] and abs(scales[2][1] - 89 / 16) < 1e-5, scales
+        words = page.pointer(0.5, 0.5)
+        assert all(name in words for name in ("sample.scda ", "other.scda ", "other.scda − sample.scda ")), words
+        # All move together; the scale of the difference stays.
+        page.key("+", "+")
+        page.until("return scda.state.box && scda.shown.panels.pictures.every(({ data, view }) => data.nx < 180 && view.box.join() === scda.state.box.join())", "nearer")
+        assert page.js("return scda.shown.panels.pictures[2].scale.to") == scales[2][1]
+        # The other file has one record less.
+        page.key("]", "]")
+        page.until("return scda.state.r === 3 && scda.shown.panels.pictures.length === 1 && scda.shown.picture.data", "a record that only one file has")
+        page.key("[")
+        page.until("return scda.shown.panels.pictures.length === 3", "both again")
+        page.js("const s = document.querySelector('select[aria-label=beside]'); s.value = '-1'; s.dispatchEvent(new Event('change'))")
+        page.until("return scda.shown.panels.pictures.length === 1 && location.hash.includes('with=-1')", "nothing beside it")
+        page.show("flow/density", "image")
+        assert page.js("return [scda.shown.panels.pictures.length, document.querySelector('select[aria-label=beside]')]") == [1, None], "another shape"
+        page.show("signal", "line")
+        found = page.js("const { curves, differences } = scda.shown; return [curves.length, differences.map(({ indices, numbers }) => [Array.from(indices), Array.from(numbers)])]")
+        assert found[0] == 2 and len(found[1]) == 1 and len(found[1][0][0]) > 1000, found[0]
+        assert all(abs(number - k / 10000) < 1e-12 for k, number in zip(*found[1][0]))
+        driver.save_screenshot(str(folder / "beside-lines.png"))
+        # Meshes of different cells: at each pixel.
+        page.show("dam/fields/height", "mesh", 1)
+        page.until("return scda.shown.panels.pictures.length === 3 && scda.shown.panels.pictures.every(({ data }) => data && data.image)", "three meshes")
+        driver.save_screenshot(str(folder / "beside-meshes.png"))
+        cells, wrong = page.js(
+            """const [a, b, apart] = scda.shown.panels.pictures.map(({ data }) => data);
+            const both = a.values.map((value, k) => b.values[k] - value);
+            return [both.filter((value) => value === value && value !== 0).length, both.filter((value, k) => !Object.is(value, apart.values[k])).length]""")
+        assert cells > 1000 and wrong == 0, (cells, wrong)
+        errors = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+        assert not errors, errors
+
+
 def a_million_cells(driver, scda, folder):
     """A uniform forest of 1024 by 1024 cells: how long a picture takes."""
     file, level = files.File(folder, "million"), 10
@@ -303,6 +350,7 @@ def main():
                 begin = time.monotonic()
                 test(page)
                 print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")
+        beside(driver, scda, [path, files.other(folder, scda)], folder)
         a_million_cells(driver, scda, folder)
     except BaseException:
         driver.save_screenshot(str(folder / "failed.png"))

@@ -70,6 +70,30 @@ def forest(file, group, dimension, finest, least, steps=1):
     return cells
 
 
+def temperature(lat, lon, record):
+    values = []
+    for y in lat:
+        for x in lon:
+            value = 14 + 14 * math.cos(math.radians(2 * y)) + 4 * math.sin(math.radians(3 * x + 30 * record))
+            values.append(float("nan") if 100 < x < 130 and -40 < y < -15 else value)
+    return values
+
+
+def other(folder, scda):
+    """A file with datasets of the same names, to be shown beside the sample."""
+    file = File(folder, "other")
+    lat, lon = [89 - 2 * k for k in range(90)], [2 * k + 1 for k in range(180)]
+    file.dataset("climate/lat", "float64", [90], lat, ["lat"], units="degrees_north")
+    file.dataset("climate/lon", "float64", [180], lon, ["lon"], units="degrees_east")
+    for record in range(3):
+        values = [value + y / 16 for value, y in zip(temperature(lat, lon, record), [y for y in lat for _ in lon])]
+        file.dataset("climate/temperature", "float32", [90, 180], values, ["lat", "lon"], units="degC", long_name="air temperature")
+    file.dataset("flow/density", "float64", [2, 2, 2], range(8))
+    file.dataset("signal", "float64", [5000], [math.sin(k / 80) * math.exp(-k / 2500) + k / 10000 for k in range(5000)], ["sample"], units="V")
+    forest(file, "dam", 2, 6, 2, 3)
+    return file.make(scda)
+
+
 def sample(folder, scda):
     """Some of all kinds."""
     file = File(folder, "sample")
@@ -81,12 +105,7 @@ def sample(folder, scda):
     file.dataset("climate/lat", "float64", [ny], lat, ["lat"], units="degrees_north")
     file.dataset("climate/lon", "float64", [nx], lon, ["lon"], units="degrees_east")
     for record in range(4):
-        values = []
-        for y in lat:
-            for x in lon:
-                value = 14 + 14 * math.cos(math.radians(2 * y)) + 4 * math.sin(math.radians(3 * x + 30 * record))
-                values.append(float("nan") if 100 < x < 130 and -40 < y < -15 else value)
-        file.dataset("climate/temperature", "float32", [ny, nx], values, ["lat", "lon"], units="degC", long_name="air temperature")
+        file.dataset("climate/temperature", "float32", [ny, nx], temperature(lat, lon, record), ["lat", "lon"], units="degC", long_name="air temperature")
     cube = [(z + 1) * math.exp(-((x - 16) ** 2 + (y - 12) ** 2) / 60) for z in range(8) for y in range(24) for x in range(32)]
     file.dataset("flow/density", "float64", [8, 24, 32], cube, ["z", "y", "x"], [4, 12, 16], units="kg m-3")
     file.dataset("flow/x", "float64", [32], [0.5 * k for k in range(32)], ["x"], units="m")

@@ -5,28 +5,26 @@ import { bar, frame, place, placed, scaleOf } from "./axes.js";
 const NONE = [0xc4, 0xc4, 0xc4];
 
 // What is drawn: `values`, `nx` by `ny`, the first row above; `box`, where that is: [left, right, bottom, top] in the units of the axes;
-// of a mesh `cells`, to draw edges, and `shades`.
+// of a mesh `cells`, to draw edges, and `shades`; `auto`: numbers that its scale has to have.
 export class Picture {
-  constructor(stage, below, pointer) {
-    this.canvas = el("canvas");
-    this.stage = stage;
-    this.below = below;
-    this.pointer = pointer;
+  constructor(stage, below, pointer, title) {
+    Object.assign(this, { stage, below, pointer, title, canvas: el("canvas"), data: null, profile: null });
     stage.replaceChildren(this.canvas);
-    this.data = null;
-    this.profile = null;
+    // Those whose profiles are drawn with this one's; what stands for the values of an index; what else a new profile does.
+    Object.assign(this, { peers: [this], words: (k) => `value ${this.data.values[k]}`, profiled: () => {} });
     this.listen();
   }
 
   // The frame of the picture, of this aspect (width by height in pixels), if it has one.
   area(aspect) {
     const { width, height } = this.canvas.getBoundingClientRect();
-    let [w, h] = [Math.max(60, width - 76 - 120), Math.max(60, height - 16 - 48)];
+    const top = this.title ? 28 : 12;
+    let [w, h] = [Math.max(60, width - 76 - 120), Math.max(60, height - top - 52)];
     if (aspect) [w, h] = w / h > aspect ? [h * aspect, h] : [w, w / aspect];
-    return [76, 12, Math.round(w), Math.round(h)];
+    return [76, top, Math.round(w), Math.round(h)];
   }
 
-  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, log, limits, text(x, y, value, cell)
+  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, text(point, words, k)
   draw(view) {
     this.view = view;
     const { context, ratio } = fitted(this.canvas);
@@ -34,7 +32,7 @@ export class Picture {
     this.at = area;
     const [x, y, w, h] = area;
     const data = this.data;
-    const auto = data ? data.auto ?? data.values : [];
+    const auto = view.auto ?? [];
     let scale = scaleOf(auto, view.log, view.limits);
     if (scale && view.middle && !view.log && view.limits.every((end) => end === null)) {
       const end = Math.max(Math.abs(scale.from), Math.abs(scale.to));
@@ -58,6 +56,10 @@ export class Picture {
     }
     frame(context, area, view.xTicks(w / 80), view.xName, view.yTicks(h / 40), view.yName, false);
     bar(context, area, view.colours, scale, view.label);
+    if (this.title) {
+      context.textAlign = "left";
+      context.fillText(this.title, x, 14, w + 110);
+    }
     if (this.profile) this.drawProfile(context);
     if (trouble) this.pointer.textContent = trouble;
   }
@@ -132,7 +134,10 @@ export class Picture {
       if (!point) return;
       canvas.setPointerCapture(event.pointerId);
       drag = { point, x: event.clientX, y: event.clientY, box: [...this.view.box], line: event.shiftKey };
-      if (event.shiftKey) this.profile = [point, point];
+      if (event.shiftKey) {
+        this.profile = [point, point];
+        this.profiled();
+      }
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!this.data) return;
@@ -164,7 +169,7 @@ export class Picture {
   tell(event) {
     const point = this.point(event);
     const k = point && this.data ? this.index(point) : -1;
-    this.pointer.textContent = k < 0 ? "" : this.view.text(point, this.data.values[k], this.data.cells ? this.data.cells[k] : 0, k);
+    this.pointer.textContent = k < 0 ? "" : this.view.text(point, this.words(k), k);
   }
 
   // The values along a line, which was drawn with shift.
@@ -183,29 +188,44 @@ export class Picture {
       context.stroke();
     }
     const count = Math.max(2, Math.min(2000, Math.round(Math.hypot(z[0] - a[0], z[1] - a[1]) * 2)));
-    const values = [];
-    for (let k = 0; k <= count; ++k) {
+    const along = ({ data }) => Float64Array.from({ length: count + 1 }, (_, k) => {
       const part = k / count;
-      const at = this.index([from[0] + part * (to[0] - from[0]), from[1] + part * (to[1] - from[1])]);
-      values.push(at < 0 ? NaN : this.data.values[at]);
-    }
-    this.profileValues = values;
+      const at = data ? this.index([from[0] + part * (to[0] - from[0]), from[1] + part * (to[1] - from[1])]) : -1;
+      return at < 0 ? NaN : data.values[at];
+    });
+    const all = this.peers.map(along);
+    this.profileValues = all[this.peers.indexOf(this)];
     if (!this.below.firstChild) this.below.replaceChildren(el("canvas"));
     const drawn = fitted(this.below.firstChild);
     const area = [76, 8, drawn.width - 76 - 120, drawn.height - 8 - 40];
-    const up = scaleOf(values, this.view.log) ?? scaleOf(values, false);
+    const joined = all.flatMap((values) => Array.from(values));
+    const up = scaleOf(joined, this.view.log) ?? scaleOf(joined, false);
     frame(drawn.context, area, [{ at: 0, text: "begin" }, { at: 1, text: "end" }], "profile along the line", placed(up, 3), "", true);
-    curve(drawn.context, area, values.map((value, k) => [k / count, place(up, value)]));
+    all.forEach((values, n) => curve(drawn.context, area, Array.from(values, (value, k) => [k / count, place(up, value)]), colourOf(n)));
+    if (all.length > 1) legend(drawn.context, area, this.peers.map(({ title }) => title));
   }
 }
 
+const CURVES = ["#c2571a", "#2a8f4f", "#8a4fb8"];
+export const colourOf = (n) => (n ? CURVES[(n - 1) % CURVES.length] : style("--mark"));
+
+// Which curve is which.
+export function legend(context, [x, y, w], names) {
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  names.forEach((name, n) => {
+    context.fillStyle = colourOf(n);
+    context.fillText(name, x + w - 8, y + 12 + 16 * n, w - 16);
+  });
+}
+
 // A line through places from 0 to 1, with gaps.
-export function curve(context, [x, y, w, h], points) {
+export function curve(context, [x, y, w, h], points, colour = colourOf(0)) {
   context.save();
   context.beginPath();
   context.rect(x, y - 1, w, h + 2);
   context.clip();
-  context.strokeStyle = style("--mark");
+  context.strokeStyle = colour;
   context.lineWidth = 1.4;
   context.beginPath();
   let isDown = false;
