@@ -153,7 +153,7 @@ export function bar(context, [x, y, w, h], colours, scale, name) {
   context.fillStyle = style("--ink");
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const { at, text } of placed(scale, Math.max(2, h / 50))) {
+  for (const { at, text } of placed(scale, Math.max(4, h / 50))) {
     if (at < -1e-9 || at > 1 + 1e-9) continue;
     const py = y + h - at * h;
     context.beginPath();

@@ -54,7 +54,7 @@ export class Picture {
       context.drawImage(this.painted(data, scale, view, ratio), px(left), py(top), px(right) - px(left), py(bottom) - py(top));
       context.restore();
     }
-    frame(context, area, view.xTicks(w / 80), view.xName, view.yTicks(h / 40), view.yName, false);
+    frame(context, area, view.xTicks(w / 80), view.xName, view.yTicks(Math.max(4, h / 40)), view.yName, false);
     bar(context, area, view.colours, scale, view.label);
     if (this.title) {
       context.textAlign = "left";
