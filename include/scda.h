@@ -25,6 +25,8 @@
  * a failed call does nothing, returns NULL (or -1, if it returns an int), and keeps `*err`, so a program may check once behind
  * several calls. If `*err` is no error code, NULL is `SCDA_ERR_ARG`.
  *
+ * Values that a call returns go to different variables.
+ *
  * `err` receives the error code, unless it is NULL. It needs a value only where `f` is NULL.
  *
  * Structs that begin with their `size` grow from version to version, by members at their end. A program that was compiled with

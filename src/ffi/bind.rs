@@ -43,8 +43,8 @@ pub unsafe extern "C" fn scda_fopen_f(
     userstr: *mut c_char,
     len: *mut usize,
     params: *const scda_params_t,
-    rank: *mut c_int,
-    size: *mut c_int,
+    rank: Option<&mut MaybeUninit<c_int>>,
+    size: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
@@ -60,10 +60,8 @@ pub unsafe extern "C" fn scda_fopen_f(
         // SAFETY: C passes the arguments that `scda_fopen` documents.
         let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
         let (ranks, this) = context.ranks();
-        // SAFETY: C passes a `rank` that is NULL or may be written. MPI gives both numbers as int.
-        unsafe { put(rank, c_int::try_from(this).unwrap_or(c_int::MAX)) };
-        // SAFETY: C passes a `size` that is NULL or may be written.
-        unsafe { put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
+        put(rank, c_int::try_from(this).unwrap_or(c_int::MAX));
+        put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX));
         hand_out(context)
     };
     guard(err, null_mut(), body)
@@ -114,7 +112,7 @@ pub unsafe extern "C" fn scda_refuse(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_current_dataset(
     f: *mut scda_fcontext_t,
-    found: *mut c_int,
+    found: Option<&mut MaybeUninit<c_int>>,
     d: *mut scda_dataset_t,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
@@ -123,8 +121,7 @@ pub unsafe extern "C" fn scda_current_dataset(
         // SAFETY: C passes a `d` that is NULL or was initialised.
         unsafe { versioned::size(d) }?;
         let dataset = reader.current_dataset();
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(dataset.is_some())) };
+        put(found, c_int::from(dataset.is_some()));
         if let Some(dataset) = dataset {
             // SAFETY: not NULL, so C passes a `d` of which as much may be written as it says.
             unsafe { versioned::write(d, without_pointers(dataset)) }?;

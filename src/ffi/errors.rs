@@ -1,6 +1,5 @@
 //! Error codes, and what they say.
 
-use super::memory::put;
 use super::{Outcome, guard, last_error};
 use crate::error::{Error, ErrorKind, Result};
 use std::ffi::{c_char, c_int};
@@ -74,14 +73,12 @@ fn text(code: c_int) -> Result<&'static str> {
 ///                      empty.
 /// Spec: A.6.1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *mut c_int) -> c_int {
+pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: Option<&mut c_int>) -> c_int {
     let body = || {
-        if str.is_null() || len.is_null() {
+        let Some(len) = len.filter(|_| !str.is_null()) else {
             return Err(Error::argument("str or len: found NULL"));
-        }
-        // SAFETY: not NULL, so C passes a `len` that may be read.
-        let room = unsafe { len.read_unaligned() };
-        let room = usize::try_from(room).map_err(|_| Error::argument(format!("len: found {room}")))?;
+        };
+        let room = usize::try_from(*len).map_err(|_| Error::argument(format!("len: found {len}")))?;
         let found = text(err);
         let shown = *found.as_ref().unwrap_or(&"");
         let n = shown.len().min(room.saturating_sub(1));
@@ -91,8 +88,7 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
             // SAFETY: C passes room for `room` bytes, and n is less.
             unsafe { str.wrapping_add(n).write(0) };
         }
-        // SAFETY: not NULL; a text is short.
-        unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
+        *len = c_int::try_from(n).unwrap_or(0);
         found.map(|_| (0, Outcome::Success))
     };
     guard(None, -1, body)

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
 use crate::format::USER_STRING_BYTES;
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 /// `count` values at `pointer`. NULL is an error unless `count` is 0.
@@ -93,17 +94,13 @@ pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize
         unsafe { userstr.wrapping_add(user.len()).write(0) };
     }
     // SAFETY: the caller's `len` is NULL or may be written.
-    unsafe { put(len, user.len()) };
+    put(unsafe { len.cast::<MaybeUninit<usize>>().as_mut() }, user.len());
 }
 
-/// Writes through a pointer unless it is NULL.
-///
-/// # Safety
-/// `pointer` is NULL or may be written.
-pub unsafe fn put<T>(pointer: *mut T, value: T) {
-    if !pointer.is_null() {
-        // SAFETY: not NULL, so the caller lets it be written.
-        unsafe { pointer.write_unaligned(value) };
+/// Hands out a value, unless it is not wanted: C passes NULL then.
+pub fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
+    if let Some(out) = out {
+        out.write(value);
     }
 }
 

@@ -9,7 +9,7 @@
 //! dereferenced.
 //!
 //! The C caller guarantees what `include/scda.h` says of each argument. Comments on `unsafe` code name that
-//! guarantee as what "C passes".
+//! guarantee as what "C passes". A single value that goes out needs none: `Option<&mut MaybeUninit<T>>`, `None` for NULL.
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links

@@ -37,31 +37,28 @@ use std::mem::MaybeUninit;
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_section_header(
     f: *mut scda_fcontext_t,
-    r#type: *mut c_char,
-    N: *mut u64,
-    E: *mut u64,
+    r#type: Option<&mut MaybeUninit<c_char>>,
+    N: Option<&mut MaybeUninit<u64>>,
+    E: Option<&mut MaybeUninit<u64>>,
     userstr: *mut c_char,
     len: *mut usize,
-    decode: *mut c_int,
+    decode: Option<&mut c_int>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: not NULL, so C passes a `decode` that may be read.
-        let wanted = !decode.is_null() && unsafe { decode.read_unaligned() } != 0;
+        let wanted = decode.as_ref().is_some_and(|decode| **decode != 0);
         let Some(section) = reader.next_header(wanted)? else {
             return Ok(Outcome::EndOfFile);
         };
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);
-        // SAFETY: C passes a `type` that is NULL or may be written.
-        unsafe { put(r#type, letter) };
-        // SAFETY: C passes an `N` that is NULL or may be written.
-        unsafe { put(N, section.count) };
-        // SAFETY: C passes an `E` that is NULL or may be written.
-        unsafe { put(E, section.size) };
+        put(r#type, letter);
+        put(N, section.count);
+        put(E, section.size);
         // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be written.
         unsafe { put_user_string(&section.user, userstr, len) };
-        // SAFETY: C passes a `decode` that is NULL or may be written.
-        unsafe { put(decode, c_int::from(section.decoded)) };
+        if let Some(decode) = decode {
+            *decode = c_int::from(section.decoded);
+        }
         Ok(Outcome::Success)
     };
     on_reader(f, err, body)

@@ -36,15 +36,14 @@ unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dat
 /// Gives a dataset to C, if one was found.
 ///
 /// # Safety
-/// `found` and `d` are NULL or may be written.
+/// `d` is NULL or may be written.
 unsafe fn give(
     given: &mut Given,
     dataset: Option<&Dataset>,
-    found: *mut c_int,
+    found: Option<&mut MaybeUninit<c_int>>,
     d: *mut scda_dataset_t,
 ) -> Result<()> {
-    // SAFETY: the caller's `found` is NULL or may be written.
-    unsafe { put(found, c_int::from(dataset.is_some())) };
+    put(found, c_int::from(dataset.is_some()));
     if let Some(dataset) = dataset {
         let c = given.dataset(dataset);
         if !d.is_null() {
@@ -56,13 +55,9 @@ unsafe fn give(
 }
 
 /// Gives attributes to C.
-///
-/// # Safety
-/// `attributes` are NULL or may be written.
-unsafe fn give_attributes(given: &mut Given, text: &str, attributes: *mut *const c_char) {
+fn give_attributes(given: &mut Given, text: &str, attributes: Option<&mut MaybeUninit<*const c_char>>) {
     let text = given.attributes(text);
-    // SAFETY: the caller's `attributes` are NULL or may be written.
-    unsafe { put(attributes, text) };
+    put(attributes, text);
 }
 
 /// Tells whether the section whose header was just read begins a dataset. If it does, this reads the
@@ -87,7 +82,7 @@ unsafe fn give_attributes(given: &mut Given, text: &str, attributes: *mut *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_dataset_header(
     f: *mut scda_fcontext_t,
-    found: *mut c_int,
+    found: Option<&mut MaybeUninit<c_int>>,
     d: *mut scda_dataset_t,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -97,7 +92,7 @@ pub unsafe extern "C" fn scda_fread_dataset_header(
         let d = unsafe { receiver(reader, d) };
         reader.read(|state| Ok(state.sections().require_header()?))?;
         let dataset = reader.dataset()?;
-        // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
+        // SAFETY: C passes a `d` that is NULL or may be written.
         unsafe { give(given, dataset.as_ref(), found, d) }
     };
     with(f, err, body)
@@ -126,7 +121,7 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     f: *mut scda_fcontext_t,
     name: *const c_char,
     record: i64,
-    found: *mut c_int,
+    found: Option<&mut MaybeUninit<c_int>>,
     d: *mut scda_dataset_t,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -137,7 +132,7 @@ pub unsafe extern "C" fn scda_ffind_dataset(
         // SAFETY: C passes a `d` that is NULL or was initialised.
         let d = unsafe { receiver(reader, d) };
         let dataset = reader.find_dataset(name, record)?;
-        // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
+        // SAFETY: C passes a `d` that is NULL or may be written.
         unsafe { give(given, dataset.as_ref(), found, d) }
     };
     with(f, err, body)
@@ -295,20 +290,18 @@ pub unsafe extern "C" fn scda_fread_datasets(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_group(
     f: *mut scda_fcontext_t,
-    found: *mut c_int,
+    found: Option<&mut MaybeUninit<c_int>>,
     path: *mut c_char,
-    attributes: *mut *const c_char,
+    attributes: Option<&mut MaybeUninit<*const c_char>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         reader.read(|state| Ok(state.sections().require_header()?))?;
         let group = reader.group()?;
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(group.is_some())) };
+        put(found, c_int::from(group.is_some()));
         if let Some(group) = group {
-            // SAFETY: C passes `attributes` that are NULL or may be written.
-            unsafe { give_attributes(given, &group.attributes, attributes) };
+            give_attributes(given, &group.attributes, attributes);
             // SAFETY: C passes a `path` that is NULL or has room for 64 bytes; a path is shorter than a user string.
             unsafe { put_user_string(group.path.as_bytes(), path, null_mut()) };
         }
@@ -334,8 +327,8 @@ pub unsafe extern "C" fn scda_fread_group(
 pub unsafe extern "C" fn scda_ffind_group(
     f: *mut scda_fcontext_t,
     path: *const c_char,
-    found: *mut c_int,
-    attributes: *mut *const c_char,
+    found: Option<&mut MaybeUninit<c_int>>,
+    attributes: Option<&mut MaybeUninit<*const c_char>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
@@ -343,11 +336,9 @@ pub unsafe extern "C" fn scda_ffind_group(
         // SAFETY: C passes a `path` that is NULL or a C string.
         let path = reader.require(unsafe { name(path, "path of a group") })?;
         let text = reader.find_group(path)?;
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(text.is_some())) };
+        put(found, c_int::from(text.is_some()));
         if let Some(text) = text {
-            // SAFETY: C passes `attributes` that are NULL or may be written.
-            unsafe { give_attributes(given, &text, attributes) };
+            give_attributes(given, &text, attributes);
         }
         Ok(())
     };

@@ -24,13 +24,12 @@ use std::mem::MaybeUninit;
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fsections(
     f: *mut scda_fcontext_t,
-    N: *mut u64,
+    N: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sections = reader.sections()?;
-        // SAFETY: C passes an `N` that is NULL or may be written.
-        unsafe { put(N, sections) };
+        put(N, sections);
         Ok(())
     };
     on_reader(f, err, body)
@@ -82,19 +81,17 @@ pub unsafe extern "C" fn scda_ffind(
     userstr: *const c_char,
     len: *const usize,
     record: i64,
-    found: *mut c_int,
-    section: *mut u64,
+    found: Option<&mut MaybeUninit<c_int>>,
+    section: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes a user string.
         let user = unsafe { reader.user_string(userstr, len) }?;
         let number = reader.find(user, record)?;
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(number.is_some())) };
+        put(found, c_int::from(number.is_some()));
         if let Some(number) = number {
-            // SAFETY: C passes a `section` that is NULL or may be written.
-            unsafe { put(section, number) };
+            put(section, number);
         }
         Ok(())
     };
@@ -116,13 +113,12 @@ pub unsafe extern "C" fn scda_ffind(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_frefresh(
     f: *mut scda_fcontext_t,
-    changed: *mut c_int,
+    changed: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let more = reader.refresh()?;
-        // SAFETY: C passes a `changed` that is NULL or may be written.
-        unsafe { put(changed, c_int::from(more)) };
+        put(changed, c_int::from(more));
         Ok(())
     };
     on_reader(f, err, body)

@@ -124,9 +124,9 @@ pub unsafe extern "C" fn scda_ffind_streams(
     userstr: *const c_char,
     len: *const usize,
     record: i64,
-    found: *mut c_int,
-    tasks: *mut u64,
-    chunk_bytes: *mut u64,
+    found: Option<&mut MaybeUninit<c_int>>,
+    tasks: Option<&mut MaybeUninit<u64>>,
+    chunk_bytes: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
@@ -134,13 +134,10 @@ pub unsafe extern "C" fn scda_ffind_streams(
         // SAFETY: C passes a user string.
         let user = unsafe { reader.user_string(userstr, len) }?;
         let streams = reader.find_streams(user, record)?;
-        // SAFETY: C passes a `found` that is NULL or may be written.
-        unsafe { put(found, c_int::from(streams.is_some())) };
+        put(found, c_int::from(streams.is_some()));
         if let Some(streams) = &streams {
-            // SAFETY: C passes `tasks` that are NULL or may be written.
-            unsafe { put(tasks, streams.tasks()) };
-            // SAFETY: C passes `chunk_bytes` that are NULL or may be written.
-            unsafe { put(chunk_bytes, streams.chunk_bytes()) };
+            put(tasks, streams.tasks());
+            put(chunk_bytes, streams.chunk_bytes());
         }
         given.keep_streams(streams);
         Ok(())

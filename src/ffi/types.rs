@@ -9,6 +9,7 @@ use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
 use std::ffi::{CString, c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
@@ -46,16 +47,16 @@ pub type scda_member_t = scda_member;
 ///                          not wanted.
 /// @return                  A C string that is valid forever, or NULL for what is no type.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_type_name(r#type: c_int, item_bytes: *mut u64) -> *const c_char {
+pub unsafe extern "C" fn scda_type_name(
+    r#type: c_int,
+    item_bytes: Option<&mut MaybeUninit<u64>>,
+) -> *const c_char {
     let body = || {
         let bytes = match r#type {
             SCDA_TYPE_DATETIME64 | SCDA_TYPE_TIMEDELTA64 => 8,
             other => DataType::from_code(other).map_or(0, DataType::item_bytes),
         };
-        if !item_bytes.is_null() {
-            // SAFETY: not NULL, so C passes an `item_bytes` that may be written.
-            unsafe { put(item_bytes, bytes) };
-        }
+        put(item_bytes, bytes);
         let name = DataType::c_name(r#type);
         Ok((name.map_or(null(), |name| name.as_ptr()), Outcome::Success))
     };

@@ -181,15 +181,14 @@ pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_ferror_class(
     errcode: sc_scda_ferror,
-    errclass: *mut sc_scda_ferror,
+    errclass: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> c_int {
     let body = || {
-        if errclass.is_null() || !errcode.is_valid() {
+        if errclass.is_none() || !errcode.is_valid() {
             return Ok((ARGUMENT, Outcome::Success));
         }
         let mpiret = if errcode.scdaret == MPI { system::class(errcode.mpiret) } else { 0 };
-        // SAFETY: not NULL, so C passes an `errclass` that may be written.
-        unsafe { put(errclass, sc_scda_ferror { mpiret, ..errcode }) };
+        put(errclass, sc_scda_ferror { mpiret, ..errcode });
         Ok((SUCCESS, Outcome::Success))
     };
     guard(None, ARGUMENT, body)
@@ -205,10 +204,10 @@ const ERROR_STRING_BYTES: usize = 256;
 pub unsafe extern "C" fn sc_scda_ferror_string(
     errcode: sc_scda_ferror,
     str: *mut c_char,
-    len: *mut c_int,
+    len: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = || {
-        if str.is_null() || len.is_null() || !errcode.is_valid() {
+        if str.is_null() || len.is_none() || !errcode.is_valid() {
             return Ok((ARGUMENT, Outcome::Success));
         }
         let text = match errcode.scdaret {
@@ -221,8 +220,7 @@ pub unsafe extern "C" fn sc_scda_ferror_string(
         unsafe { str.cast::<u8>().copy_from(text.as_ptr(), n) };
         // SAFETY: C passes room for `MPI_MAX_ERROR_STRING` bytes, and n is less.
         unsafe { str.wrapping_add(n).write(0) };
-        // SAFETY: not NULL, so C passes a `len` that may be written.
-        unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
+        put(len, c_int::try_from(n).unwrap_or(0));
         Ok((SUCCESS, Outcome::Success))
     };
     guard(None, ARGUMENT, body)
@@ -249,9 +247,9 @@ mod tests {
     fn other_pairs_are_refused() {
         for (mpiret, scdaret) in [(1, 0), (1, 15000), (0, MPI), (-1, MPI), (0, 15006), (0, 7), (0, -1)] {
             let pair = sc_scda_ferror { mpiret, scdaret };
-            let mut class = pair;
+            let mut class = MaybeUninit::new(pair);
             // SAFETY: the class is a variable.
-            assert_eq!(unsafe { sc_scda_ferror_class(pair, &raw mut class) }, ARGUMENT);
+            assert_eq!(unsafe { sc_scda_ferror_class(pair, Some(&mut class)) }, ARGUMENT);
         }
     }
 }

@@ -166,12 +166,12 @@ pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
             let info = sys::info_null().as_int();
             let defaults = Layout { info, fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
             // SAFETY: C passes `params` that are NULL or may be written; with this MPI, they have this layout.
-            unsafe { put(params.cast::<Layout<c_int>>(), defaults) };
+            put(unsafe { params.cast::<MaybeUninit<Layout<c_int>>>().as_mut() }, defaults);
             return Ok(((), Outcome::Success));
         }
         let defaults = Layout { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
         // SAFETY: C passes `params` that are NULL or may be written.
-        unsafe { put(params, defaults) };
+        put(unsafe { params.cast::<MaybeUninit<sc_scda_params>>().as_mut() }, defaults);
         Ok(((), Outcome::Success))
     };
     guard(None, (), body)

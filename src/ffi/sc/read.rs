@@ -37,24 +37,23 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
     fc: *mut scda_fcontext_t,
     userstr: *mut c_char,
     len: *mut usize,
-    r#type: *mut c_char,
-    elem_count: *mut usize,
-    elem_size: *mut usize,
-    decode: *mut c_int,
+    r#type: Option<&mut MaybeUninit<c_char>>,
+    elem_count: Option<&mut MaybeUninit<usize>>,
+    elem_size: Option<&mut MaybeUninit<usize>>,
+    decode: Option<&mut c_int>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let are_null = [
             userstr.is_null(),
             len.is_null(),
-            r#type.is_null(),
-            elem_count.is_null(),
-            elem_size.is_null(),
-            decode.is_null(),
+            r#type.is_none(),
+            elem_count.is_none(),
+            elem_size.is_none(),
+            decode.is_none(),
         ];
         let wanted = not_null("user_string, len, type, elem_count, elem_size or decode", &are_null);
-        // SAFETY: not NULL, so C passes a `decode` that may be read.
-        let wanted = wanted.map(|()| u64::from(unsafe { decode.read_unaligned() } != 0));
+        let wanted = wanted.map(|()| u64::from(decode.as_ref().is_some_and(|decode| **decode != 0)));
         let wanted = reader.of_first_rank(wanted)? != 0;
         let Some(section) = reader.next_section(wanted).map_err(range_is_format)? else {
             let end = Error::new(ErrorKind::EndOfFile, "found the end of the file, expected a section");
@@ -68,16 +67,14 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
         let count = reader.require(count)?;
         let size = reader.require(size)?;
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);
-        // SAFETY: not NULL, so C passes a `type` that may be written.
-        unsafe { put(r#type, letter) };
-        // SAFETY: not NULL, so C passes an `elem_count` that may be written.
-        unsafe { put(elem_count, count) };
-        // SAFETY: not NULL, so C passes an `elem_size` that may be written.
-        unsafe { put(elem_size, size) };
+        put(r#type, letter);
+        put(elem_count, count);
+        put(elem_size, size);
         // SAFETY: not NULL, so C passes a `userstr` with room for 59 bytes, and a `len` that may be written.
         unsafe { put_user_string(&section.user, userstr, len) };
-        // SAFETY: not NULL, so C passes a `decode` that may be written.
-        unsafe { put(decode, c_int::from(section.decoded)) };
+        if let Some(decode) = decode {
+            *decode = c_int::from(section.decoded);
+        }
         Ok(())
     };
     on_reader(fc, errcode, body)
