@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 /// Show or set attributes of a dataset, a group or the file
 ///
-/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some: it writes a new file with the other
-/// sections as they are, which replaces FILE when it is complete. So this takes the time and the space of a copy. A sealed
-/// file stays sealed.
+/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. Those of a group, or of the file, are
+/// appended to a sealed file: the last ones count. Otherwise a new file with the other sections as they are replaces FILE when
+/// it is complete, which takes the time and the space of a copy. A sealed file stays sealed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string.
@@ -236,6 +236,16 @@ pub fn run(args: &Args) -> Result<()> {
         from.at(owner.block.offset)?;
     }
     let attributes = args.changed(attributes)?;
+    let how = How::default();
+    let params = how.params_like(&from.reader, &args.resources);
+    let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
+    if args.is_group() && from.reader.is_sealed() {
+        let mut output = NewFile::append(&args.file, params, &[])?;
+        // From now on, nobody else writes the file.
+        held.check()?;
+        output.writer()?.group(path, &attributes)?;
+        return output.finish();
+    }
     let mut pick = Pick::new(&[], &[]);
     if let Some(owner) = &owner {
         let mut other = input.open()?;
@@ -244,14 +254,11 @@ pub fn run(args: &Args) -> Result<()> {
         let metadata = read_metadata(&mut other, &owner.block)?;
         pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
     }
-    let how = How::default();
-    let params = how.params_like(&from.reader, &args.resources);
     let (user, style) = (*from.reader.user(), params.line_break);
     let inputs = std::slice::from_ref(&input);
     let mut output = NewFile::create(&args.file, true, &user, params, inputs)?;
     sections(&input, &mut from, &mut output, &how, &mut pick, style)?;
     if owner.is_none() {
-        let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
         output.writer()?.group(path, &attributes)?;
     }
     held.check()?;

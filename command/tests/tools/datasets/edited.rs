@@ -79,7 +79,10 @@ fn attributes_are_shown_and_set() {
             show("b.scda flow/density"),
             "units = \"K\"\ntime = 2.50\nflags = [1,{\"a\":null}]\nempty = \"\"\n"
         );
+        // Those of a group are appended to what is sealed; whatever was there stays.
+        let sealed = place.read("b.scda");
         show("b.scda / --remove title");
+        assert_eq!(place.read("b.scda").starts_with(&sealed), seal);
         show("b.scda flow/ scheme=\"mhd\"");
         show("b.scda new/ x=1");
         show("b.scda rho --record 1 second=true");
@@ -90,6 +93,11 @@ fn attributes_are_shown_and_set() {
         assert_eq!(show("b.scda rho --record 0") + &show("b.scda rho --record -1"), "second = true\n");
         place.scda("check --strict b.scda").good();
         assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        // It is the same file, not a copy in its place: another link to it shows them, too.
+        place.shell("cp b.scda d.scda && ln d.scda e.scda").good();
+        show("d.scda / page=2");
+        assert_eq!(show("e.scda /") == show("d.scda /"), seal);
+        place.shell("rm d.scda e.scda").good();
         let mode = std::os::unix::fs::MetadataExt::mode(&place.path("b.scda").metadata().unwrap());
         assert_eq!(mode & 0o777, 0o640);
         // Nothing else has changed.
