@@ -9,100 +9,22 @@
 //! so all ranks are at the same point of the program when they call one. The collective functions of a
 //! [`ParallelFile`](crate::storage::ParallelFile) (`truncate`, `sync`, `close`) do not ask for it: that they follow an agreement is a convention.
 
+mod agreed;
+#[cfg(test)]
+mod tests;
+mod topics;
+
+pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
+pub use topics::{Function, Topic};
+
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::numbers::to_usize;
 use crate::parallel::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
 use crate::parallel::partition::{is_known, known_hash};
-use crate::parallel::{Communicator, FEW, KnownPartition, Nodes, Partition, Solo};
+use crate::parallel::{Communicator, FEW, KnownPartition, Partition, Solo};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// What must be the same on all ranks. The order decides which disagreement is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
-    Function,
-    Parameters,
-    FileName,
-    UserString,
-    Dataset,
-    Counts,
-    Size,
-    ProcSizes,
-    Root,
-    Encode,
-    ReadAhead,
-}
-
-impl Topic {
-    const NAMES: [&'static str; 11] = [
-        "the function that is called",
-        "a parameter of opening",
-        "the file name",
-        "the user string",
-        "the dataset or group",
-        "the counts of elements N_q",
-        "the size E",
-        "the sizes S_q",
-        "the root",
-        "encode or decode",
-        "where in the file they read: it changed, or they see different ones",
-    ];
-    const COUNT: usize = Self::NAMES.len();
-}
-
-/// The functions, of which all ranks must call the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    Create,
-    Append,
-    WriteInline,
-    WriteBlock,
-    WriteArray,
-    WriteVarray,
-    WriteDataset,
-    WriteField,
-    WriteTexts,
-    WriteGroup,
-    BeginStreams,
-    EndStreams,
-    Flush,
-    Commit,
-    CommitBegin,
-    CloseBegin,
-    Wait,
-    Open,
-    ReadHeader,
-    ReadInline,
-    ReadBlock,
-    ReadArray,
-    ReadVarraySizes,
-    ReadVarray,
-    ReadBlockRange,
-    ReadArrayRange,
-    ReadVarraySizesRange,
-    ReadVarrayRange,
-    Dataset,
-    Group,
-    ReadDataset,
-    ReadDatasets,
-    ReadTexts,
-    Streams,
-    ReadStreamsSizes,
-    ReadStreams,
-    ProcSizes,
-    ProcCounts,
-    Agree,
-    Seek,
-    Sections,
-    SeekSection,
-    Find,
-    FindAll,
-    Skip,
-    CheckCanonical,
-    Refresh,
-    Close,
-}
 
 /// Why an operation failed: before or after the ranks agreed on it.
 pub enum Failure {
@@ -130,9 +52,6 @@ const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
 /// The most numbers that are reduced with them. All are always sent: a rank that has an error meets the others
 /// wherever they are.
 const MOST_WORDS: usize = 8;
-
-/// The most numbers of which [`Agreed::spread_all`] finds the sums at once.
-const MOST_SPREAD: usize = 64;
 
 /// The ranks of one file.
 pub struct Team {
@@ -162,94 +81,6 @@ struct Journal {
     agreed: u64,
     /// What was completed since: a hash of all that was called until then, and where it ends in the file.
     marks: Vec<(u64, u64)>,
-}
-
-/// All ranks are at the same point of the program, without an error or with the same one: what an agreement returns, and the
-/// only way to the collectives. Nothing that can fail on one rank alone may stand between the two.
-pub struct Agreed<'a>(&'a Team);
-
-/// The ranks of this rank's node and the leaders of all nodes. Their collectives take the agreement of all ranks that they follow.
-pub struct NodeTeam(Nodes);
-
-impl NodeTeam {
-    /// The collectives of this node, which all its ranks must reach.
-    pub fn comm(&self, _: &Agreed<'_>) -> &dyn Communicator {
-        self.0.node()
-    }
-
-    /// As [`Nodes::gather`].
-    pub fn gather(&mut self, _: &Agreed<'_>, bytes: &[u8], lost: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        self.0.gather(bytes, lost, all)
-    }
-
-    /// As [`Nodes::broadcast_to_leaders`].
-    pub fn broadcast_to_leaders(&self, _: &Agreed<'_>, bytes: &mut [u8]) -> Result<()> {
-        self.0.broadcast_to_leaders(bytes)
-    }
-
-    /// Whether this rank leads its node.
-    pub fn is_leader(&self) -> bool {
-        self.0.is_leader()
-    }
-}
-
-impl Agreed<'_> {
-    /// The collectives, which all ranks must reach.
-    pub fn comm(&self) -> &dyn Communicator {
-        &*self.0.comm
-    }
-
-    /// The nodes of the ranks, as [`Communicator::nodes`] finds them. Collective.
-    pub fn nodes(&self) -> Result<Option<NodeTeam>> {
-        Ok(self.comm().nodes()?.map(NodeTeam))
-    }
-
-    /// Where this rank's bytes lie among those of all ranks.
-    ///
-    /// If this fails on one rank alone, that rank goes on to its next agreement. The caller must agree once more before it
-    /// returns.
-    pub fn spread(&self, mine: u64) -> Result<Partition> {
-        let mut part = [Partition { count: mine, ..Partition::default() }];
-        self.spread_all(&mut part)?;
-        Ok(part[0])
-    }
-
-    /// As [`Self::spread`], for the count of each of these partitions. Their number is the same on all ranks.
-    pub fn spread_all(&self, parts: &mut [Partition]) -> Result<()> {
-        if self.0.is_alone() {
-            parts.iter_mut().for_each(|part| (part.offset, part.total) = (0, part.count));
-            return Ok(());
-        }
-        // On the stack: a rank without memory would leave the others waiting.
-        let mut words = [[0; 2 * MOST_SPREAD + 1]; 2];
-        let mut result = Ok(());
-        for parts in parts.chunks_mut(MOST_SPREAD) {
-            let [below, all] = words.each_mut().map(|words| &mut words[..=2 * parts.len()]);
-            // Halves, so that the sums of any number of ranks cannot wrap.
-            for (pair, part) in below.as_chunks_mut().0.iter_mut().zip(&*parts) {
-                *pair = halves(part.count);
-            }
-            all.copy_from_slice(below);
-            all[2 * parts.len()] = 1;
-            // All, even if one fails: the other ranks go on to the next.
-            let first = self.comm().exscan_sum(&mut below[..2 * parts.len()]);
-            let second = self.comm().allreduce_sum(all);
-            result = result.and(first).and(second);
-            for ((part, below), all) in parts.iter_mut().zip(below.as_chunks().0).zip(all.as_chunks().0) {
-                match (join(*below), join(*all)) {
-                    (Some(offset), Some(total)) => (part.offset, part.total) = (offset, total),
-                    _ => result = result.and(Err(sum_of_sizes())),
-                }
-            }
-        }
-        result
-    }
-}
-
-/// Sizes that cannot be added up.
-#[cold]
-pub fn sum_of_sizes() -> Error {
-    Error::range("the sum of all sizes exceeds 63 bits")
 }
 
 impl Team {
@@ -672,12 +503,6 @@ fn no_rank(root: usize, size: usize) -> Error {
     Error::argument(format!("root: found {root}, expected a rank below {size}"))
 }
 
-/// The sum of numbers from the sums of their halves, if it fits 63 bits.
-fn join([high, low]: [u64; 2]) -> Option<u64> {
-    let sum = (u128::from(high) << 32) + u128::from(low);
-    u64::try_from(sum).ok().filter(|&sum| sum <= crate::format::layout::MAX_OFFSET)
-}
-
 /// The high and the low 32 bits.
 fn halves(value: u64) -> [u64; 2] {
     [value >> 32, value & u64::from(u32::MAX)]
@@ -688,115 +513,5 @@ pub fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
     match result {
         Ok(value) => (value, Ok(())),
         Err(error) => (T::default(), Err(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parallel::run_on_threads;
-
-    fn team(comm: impl Communicator + 'static) -> Team {
-        Team::new(Box::new(comm), "f.scda")
-    }
-
-    fn error(result: Result<Agreed<'_>, Failure>) -> Error {
-        match result {
-            Err(Failure::Agreed(error)) => error,
-            _ => panic!("expected an agreed error"),
-        }
-    }
-
-    #[test]
-    fn the_error_of_the_lowest_rank_is_everybodys() {
-        let texts = run_on_threads(4, |comm| {
-            let mut team = team(comm);
-            let mine = match team.rank() {
-                0 | 2 => Ok(()),
-                rank => Err(Error::argument(format!("bad {rank}")).at(7)),
-            };
-            let error = error(team.agree(mine));
-            (error.kind(), error.offset(), error.rank(), error.to_string())
-        });
-        for text in texts {
-            let words = "f.scda: byte 7: rank 1: bad 1".to_owned();
-            assert_eq!(text, (ErrorKind::Argument, Some(7), Some(1), words));
-        }
-    }
-
-    #[test]
-    fn a_disagreement_is_named() {
-        let texts = run_on_threads(3, |comm| {
-            let mut team = team(comm);
-            team.note_call(Function::Flush);
-            team.note_bytes(Topic::UserString, if team.rank() == 1 { b"abc" } else { b"abd" });
-            error(team.agree(Ok(()))).to_string()
-        });
-        assert!(texts.iter().all(|t| t == "f.scda: the ranks disagree on the user string"), "{texts:?}");
-    }
-
-    #[test]
-    fn a_deferred_error_comes_up_at_the_next_agreement_and_no_later() {
-        run_on_threads(2, |comm| {
-            let mut team = team(comm);
-            if team.rank() == 1 {
-                team.defer(Err(Error::usage("late")));
-            }
-            assert_eq!(error(team.agree(Ok(()))).kind(), ErrorKind::Usage);
-            assert!(team.agree(Ok(())).is_ok());
-        });
-    }
-
-    #[test]
-    fn what_one_rank_has_all_get() {
-        run_on_threads(3, |comm| {
-            let mut team = team(comm);
-            let own = [u64::MAX, 5 + team.rank() as u64];
-            assert_eq!(team.share(0, Ok(own)).ok(), Some([u64::MAX, 5]));
-            assert_eq!(team.share(1, Ok(own)).ok(), Some([u64::MAX, 6]));
-            let mut least = [3 - team.rank() as u64, 7];
-            assert!(team.agree_with(Ok(()), &mut least).is_ok());
-            assert_eq!(least, [1, 7]);
-            let mine = if team.rank() == 2 { Err(Error::usage("no")) } else { Ok([0]) };
-            assert!(
-                matches!(team.share(0, mine), Err(Failure::Agreed(error)) if error.kind() == ErrorKind::Usage)
-            );
-        });
-    }
-
-    #[test]
-    fn many_counts_are_compared_and_added_up_in_every_call() {
-        let size = FEW + 4;
-        let texts = run_on_threads(size, |comm| {
-            let mut team = team(comm);
-            let (rank, mut counts) = (team.rank(), (0..size as u64).collect::<Vec<_>>());
-            for _ in 0..2 {
-                let part = team.note_partition(Topic::Counts, &counts).unwrap();
-                assert_eq!(part, Partition::new(&counts, rank, size).unwrap());
-                assert!(team.agree(Ok(())).is_ok());
-                counts.reverse();
-            }
-            if rank == 13 {
-                // For most ranks the same partition.
-                counts.swap(2, 3);
-            }
-            team.note_partition(Topic::Counts, &counts).unwrap();
-            error(team.agree(Ok(()))).to_string()
-        });
-        let expected = "f.scda: the ranks disagree on the counts of elements N_q";
-        assert!(texts.iter().all(|text| text == expected), "{texts:?}");
-    }
-
-    #[test]
-    fn sums_beyond_63_bits_do_not_wrap() {
-        run_on_threads(4, |comm| {
-            let team = team(comm);
-            let agreed = Agreed(&team);
-            assert!(agreed.spread(u64::MAX / 2).is_err());
-            assert!(agreed.spread(1 << 62).is_err());
-            let rank = team.rank() as u64;
-            let part = agreed.spread(1 << 33).ok().unwrap();
-            assert_eq!(part, Partition { offset: rank << 33, count: 1 << 33, total: 4 << 33 });
-        });
     }
 }

@@ -4,12 +4,16 @@
 //! is scattered, a part at a time, between this memory and a buffer in which the items lie in C order.
 
 mod convert;
+mod places;
+#[cfg(test)]
+mod tests;
 
+use self::convert::Conversion;
+use self::places::{Places, in_memory};
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, MAX_DIMENSIONS, items, too_many};
+use crate::format::dataset::DataType;
 use crate::numbers::to_usize;
-use convert::Conversion;
 use std::marker::PhantomData;
 use std::slice;
 
@@ -84,6 +88,9 @@ impl<'a, T: AsMut<[u8]> + ?Sized> From<&'a mut T> for DataMut<'a> {
     }
 }
 
+/// So many bytes of items that are converted are swapped at once.
+const SWAPPED_BYTES: usize = 4096;
+
 /// Which items lie in the memory.
 #[derive(Clone, Copy, Debug)]
 enum Room {
@@ -140,164 +147,6 @@ unsafe impl Send for MemoryMut<'_> {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
 unsafe impl Send for ItemsMut<'_> {}
-
-/// Where the items of a box are, counted from the first one.
-#[derive(Clone, Debug)]
-struct Places {
-    /// Of the items in memory.
-    count: Vec<u64>,
-    item_bytes: usize,
-    /// Dimensions in which more than one index is left after joining those that one stride can describe: number of indices, and the
-    /// bytes from one to the next. The last one varies fastest.
-    steps: Vec<(usize, isize)>,
-}
-
-/// So many bytes of items that are converted are swapped at once.
-const SWAPPED_BYTES: usize = 4096;
-
-/// Items that follow one another in C order and lie at one stride: where the first is, and how many.
-struct Row {
-    place: isize,
-    items: usize,
-}
-
-/// The numbers of indices in memory of the items of a box.
-fn in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result<&'a [u64]> {
-    let Some(shape) = shape else { return Ok(count) };
-    if shape.len() > MAX_DIMENSIONS || items(shape) != items(count) {
-        let words = format!("shape in memory: found {shape:?}, expected as many items as a box of {count:?}");
-        return Err(Error::argument(words));
-    }
-    Ok(shape)
-}
-
-impl Places {
-    fn new(count: &[u64], strides: Option<&[i64]>, item_bytes: u64) -> Result<Self> {
-        let all = items(count).ok_or_else(|| too_many("box", count))?;
-        if let Some(strides) = strides.filter(|strides| strides.len() != count.len()) {
-            let words = format!("strides: found {}, expected {}", strides.len(), count.len());
-            return Err(Error::argument(words));
-        }
-        let far =
-            || Error::range(format!("strides: found {strides:?}, with which the box exceeds the memory"));
-        let mut steps: Vec<(usize, isize)> = Vec::new();
-        let (mut packed, mut extent) = (item_bytes.cast_signed(), item_bytes.cast_signed());
-        for dimension in (0..count.len()).rev().filter(|_| all > 0) {
-            let n = i64::try_from(count[dimension]).map_err(|_| far())?;
-            let stride = strides.map_or(packed, |strides| strides[dimension]);
-            let length = (n - 1).checked_mul(stride).and_then(i64::checked_abs).ok_or_else(far)?;
-            extent = extent.checked_add(length).ok_or_else(far)?;
-            packed = packed.checked_mul(n).ok_or_else(far)?;
-            let step = isize::try_from(stride).map_err(|_| far())?;
-            let n = usize::try_from(n).map_err(|_| far())?;
-            match steps.last_mut() {
-                _ if n == 1 => {}
-                Some((inner, inner_step)) if inner_step.checked_mul((*inner).cast_signed()) == Some(step) => {
-                    *inner *= n
-                }
-                _ => steps.push((n, step)),
-            }
-        }
-        isize::try_from(extent).map_err(|_| far())?;
-        steps.reverse();
-        Ok(Self { count: count.to_vec(), item_bytes: to_usize(item_bytes), steps })
-    }
-
-    /// The number of items.
-    fn items(&self) -> u64 {
-        self.count.iter().product()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.items() * self.item_bytes as u64
-    }
-
-    /// Whether the items lie one after the other.
-    fn is_packed(&self) -> bool {
-        match &*self.steps {
-            [] => true,
-            [(_, step)] => *step == self.item_bytes.cast_signed(),
-            _ => false,
-        }
-    }
-
-    /// The first and the last byte that belong to items, counted from the first item; the last one is not included.
-    fn extent(&self) -> (isize, isize) {
-        let (mut least, mut most) = (0, 0);
-        for &(n, step) in &self.steps {
-            let length = (n.cast_signed() - 1) * step;
-            if length < 0 { least += length } else { most += length }
-        }
-        (least, most + self.item_bytes.cast_signed())
-    }
-
-    /// An error unless all items lie in memory of so many bytes, in which the first one is at an offset.
-    fn check(&self, first: usize, room: usize) -> Result<()> {
-        if self.items() == 0 {
-            return Ok(());
-        }
-        let (least, most) = self.extent();
-        let fits = first.checked_add_signed(least).is_some()
-            && first.checked_add_signed(most).is_some_and(|end| end <= room);
-        if fits {
-            return Ok(());
-        }
-        Err(Error::argument(format!(
-            "box: found items from byte {} to byte {}, expected them in memory of {room} bytes",
-            first as i128 + least as i128,
-            first as i128 + most as i128
-        )))
-    }
-
-    /// An error for a stride of less than an item, as 0: not all items could be read there.
-    fn check_distinct(&self) -> Result<()> {
-        if self.steps.iter().all(|&(_, step)| step.unsigned_abs() >= self.item_bytes) || self.items() < 2 {
-            return Ok(());
-        }
-        let words = format!(
-            "strides: found one of less than the {} bytes of an item, expected a place of its own for each item that is read",
-            self.item_bytes
-        );
-        Err(Error::argument(words))
-    }
-
-    /// Hands out items from one on, in C order, as rows of one stride: with each the number of items before it.
-    #[inline]
-    fn rows(&self, number: u64, items: usize, mut each: impl FnMut(Row, usize)) {
-        let Some((&(inner, step), outer)) = self.steps.split_last() else {
-            return each(Row { place: 0, items }, 0);
-        };
-        let number = to_usize(number);
-        let (mut column, mut rest) = (number % inner, number / inner);
-        let mut index = [0; MAX_DIMENSIONS];
-        let mut place = 0;
-        for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {
-            (*index, rest) = (rest % n, rest / n);
-            place += index.cast_signed() * step;
-        }
-        let mut done = 0;
-        while done < items {
-            let now = (inner - column).min(items - done);
-            each(Row { place: place + column.cast_signed() * step, items: now }, done);
-            done += now;
-            column = 0;
-            for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {
-                *index += 1;
-                place += step;
-                if *index < n {
-                    break;
-                }
-                *index = 0;
-                place -= n.cast_signed() * step;
-            }
-        }
-    }
-
-    /// The bytes from one item of a row to the next.
-    fn step(&self) -> isize {
-        self.steps.last().map_or(self.item_bytes.cast_signed(), |&(_, step)| step)
-    }
-}
 
 impl<'a> Memory<'a> {
     /// The items lie in C order, and are all of `data`.
@@ -635,110 +484,5 @@ unsafe fn copy_each<T: Copy>(from: (*const u8, isize), to: (*mut u8, isize), ite
         let item = unsafe { from.cast::<T>().read_unaligned() };
         // SAFETY: as the caller promises.
         unsafe { to.cast::<T>().write_unaligned(item) };
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // test data
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// The places of items, in C order, one by one.
-    fn naive(count: &[u64], strides: &[i64]) -> Vec<i64> {
-        let all: u64 = count.iter().product();
-        let place = |n: u64| {
-            let (mut rest, mut place) = (n, 0);
-            for (&n, &stride) in count.iter().zip(strides).rev() {
-                place += (rest % n) as i64 * stride;
-                rest /= n;
-            }
-            place
-        };
-        (0..all).map(place).collect()
-    }
-
-    /// A box in memory: counts, strides in items, which may be negative, and the bytes of an item.
-    fn boxes() -> impl Strategy<Value = (Vec<u64>, Vec<i64>, usize)> {
-        let dimensions = prop::collection::vec((0_u64..5, 0_i64..4, any::<bool>()), 0..5);
-        (dimensions, prop::sample::select(vec![1_usize, 2, 3, 4, 8, 16, 24])).prop_map(
-            |(dimensions, item)| {
-                let (mut strides, mut packed) = (Vec::new(), item as i64);
-                for &(n, gap, is_back) in dimensions.iter().rev() {
-                    strides.push(if is_back { -packed } else { packed });
-                    packed *= n.max(1) as i64 + gap;
-                }
-                strides.reverse();
-                (dimensions.iter().map(|d| d.0).collect(), strides, item)
-            },
-        )
-    }
-
-    proptest! {
-        #[test]
-        fn any_items_are_gathered_and_scattered((count, strides, item) in boxes(), start in 0_u64..9) {
-            let places = naive(&count, &strides);
-            let least = places.iter().copied().min().unwrap_or(0);
-            let most = places.iter().copied().max().unwrap_or(0) + item as i64;
-            let bytes: Vec<u8> = (0..most - least).map(|n| (n * 7 + n / 251) as u8).collect();
-            let first = -least as usize;
-            let memory = Memory::strided(&bytes, first, &strides);
-            // As one dimension of all of them, or of a dataset of as many dimensions.
-            let data_type = DataType::Raw(item as u32);
-            let items = if start % 2 == 0 {
-                memory.items(&count, data_type).unwrap()
-            } else {
-                memory.shaped(&count).items(&[places.len() as u64], data_type).unwrap()
-            };
-            prop_assert_eq!(items.bytes(), (places.len() * item) as u64);
-            let start = start.min(places.len() as u64);
-            let expected: Vec<u8> = places[start as usize..].iter()
-                .flat_map(|place| { let at = (first as i64 + place) as usize; bytes[at..at + item].to_vec() })
-                .collect();
-            let mut found = vec![0; expected.len()];
-            prop_assert_eq!(items.gather(start, &mut found), None);
-            prop_assert_eq!(&found, &expected);
-            if let Some(packed) = items.packed() {
-                prop_assert_eq!(&packed[start as usize * item..], &expected[..]);
-            }
-            // Back, and nothing else is touched.
-            let mut back = vec![0xEE; bytes.len()];
-            MemoryMut::strided(&mut back, first, &strides).items(&count, DataType::Raw(item as u32)).unwrap().scatter(start, &found, false);
-            let mut should = vec![0xEE; bytes.len()];
-            for place in &places[start as usize..] {
-                let at = (first as i64 + place) as usize;
-                should[at..at + item].copy_from_slice(&bytes[at..at + item]);
-            }
-            prop_assert_eq!(back, should);
-        }
-    }
-
-    #[test]
-    fn memory_that_a_box_does_not_fit_is_refused() {
-        let bytes = [0; 64];
-        let text = |memory: Memory<'_>, count: &[u64]| {
-            memory.items(count, DataType::Raw(8)).unwrap_err().to_string()
-        };
-        assert_eq!(text(Memory::packed(&bytes), &[9]), "data: found 64 bytes, expected 72");
-        assert_eq!(
-            text(Memory::strided(&bytes, 0, &[16]), &[5]),
-            "box: found items from byte 0 to byte 72, expected them in memory of 64 bytes"
-        );
-        assert_eq!(
-            text(Memory::strided(&bytes, 8, &[-8]), &[3]),
-            "box: found items from byte -8 to byte 16, expected them in memory of 64 bytes"
-        );
-        assert_eq!(text(Memory::strided(&bytes, 0, &[8, 8]), &[3]), "strides: found 2, expected 1");
-        assert_eq!(
-            text(Memory::strided(&bytes, 0, &[8, 8]).shaped(&[2, 2]), &[3]),
-            "shape in memory: found [2, 2], expected as many items as a box of [3]"
-        );
-        assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[3]).contains("exceeds the memory"));
-        assert!(text(Memory::strided(&bytes, 0, &[i64::MIN, 8]), &[2, 2]).contains("exceeds the memory"));
-        assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[2]).contains("exceeds the memory"));
-        Memory::strided(&bytes, 60, &[i64::MAX, 4]).items(&[0, 7], DataType::Raw(8)).unwrap();
-        let mut bytes = [0; 64];
-        let error = MemoryMut::strided(&mut bytes, 0, &[4]).items(&[3], DataType::Raw(8)).unwrap_err();
-        assert!(error.to_string().starts_with("strides: found one of less than the 8 bytes"), "{error}");
     }
 }

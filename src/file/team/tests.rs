@@ -1,0 +1,106 @@
+use super::*;
+use crate::parallel::run_on_threads;
+
+fn team(comm: impl Communicator + 'static) -> Team {
+    Team::new(Box::new(comm), "f.scda")
+}
+
+fn error(result: Result<Agreed<'_>, Failure>) -> Error {
+    match result {
+        Err(Failure::Agreed(error)) => error,
+        _ => panic!("expected an agreed error"),
+    }
+}
+
+#[test]
+fn the_error_of_the_lowest_rank_is_everybodys() {
+    let texts = run_on_threads(4, |comm| {
+        let mut team = team(comm);
+        let mine = match team.rank() {
+            0 | 2 => Ok(()),
+            rank => Err(Error::argument(format!("bad {rank}")).at(7)),
+        };
+        let error = error(team.agree(mine));
+        (error.kind(), error.offset(), error.rank(), error.to_string())
+    });
+    for text in texts {
+        let words = "f.scda: byte 7: rank 1: bad 1".to_owned();
+        assert_eq!(text, (ErrorKind::Argument, Some(7), Some(1), words));
+    }
+}
+
+#[test]
+fn a_disagreement_is_named() {
+    let texts = run_on_threads(3, |comm| {
+        let mut team = team(comm);
+        team.note_call(Function::Flush);
+        team.note_bytes(Topic::UserString, if team.rank() == 1 { b"abc" } else { b"abd" });
+        error(team.agree(Ok(()))).to_string()
+    });
+    assert!(texts.iter().all(|t| t == "f.scda: the ranks disagree on the user string"), "{texts:?}");
+}
+
+#[test]
+fn a_deferred_error_comes_up_at_the_next_agreement_and_no_later() {
+    run_on_threads(2, |comm| {
+        let mut team = team(comm);
+        if team.rank() == 1 {
+            team.defer(Err(Error::usage("late")));
+        }
+        assert_eq!(error(team.agree(Ok(()))).kind(), ErrorKind::Usage);
+        assert!(team.agree(Ok(())).is_ok());
+    });
+}
+
+#[test]
+fn what_one_rank_has_all_get() {
+    run_on_threads(3, |comm| {
+        let mut team = team(comm);
+        let own = [u64::MAX, 5 + team.rank() as u64];
+        assert_eq!(team.share(0, Ok(own)).ok(), Some([u64::MAX, 5]));
+        assert_eq!(team.share(1, Ok(own)).ok(), Some([u64::MAX, 6]));
+        let mut least = [3 - team.rank() as u64, 7];
+        assert!(team.agree_with(Ok(()), &mut least).is_ok());
+        assert_eq!(least, [1, 7]);
+        let mine = if team.rank() == 2 { Err(Error::usage("no")) } else { Ok([0]) };
+        assert!(
+            matches!(team.share(0, mine), Err(Failure::Agreed(error)) if error.kind() == ErrorKind::Usage)
+        );
+    });
+}
+
+#[test]
+fn many_counts_are_compared_and_added_up_in_every_call() {
+    let size = FEW + 4;
+    let texts = run_on_threads(size, |comm| {
+        let mut team = team(comm);
+        let (rank, mut counts) = (team.rank(), (0..size as u64).collect::<Vec<_>>());
+        for _ in 0..2 {
+            let part = team.note_partition(Topic::Counts, &counts).unwrap();
+            assert_eq!(part, Partition::new(&counts, rank, size).unwrap());
+            assert!(team.agree(Ok(())).is_ok());
+            counts.reverse();
+        }
+        if rank == 13 {
+            // For most ranks the same partition.
+            counts.swap(2, 3);
+        }
+        team.note_partition(Topic::Counts, &counts).unwrap();
+        error(team.agree(Ok(()))).to_string()
+    });
+    let expected = "f.scda: the ranks disagree on the counts of elements N_q";
+    assert!(texts.iter().all(|text| text == expected), "{texts:?}");
+}
+
+#[test]
+fn sums_beyond_63_bits_do_not_wrap() {
+    run_on_threads(4, |comm| {
+        let team = team(comm);
+        let agreed = Agreed(&team);
+        assert!(agreed.spread(u64::MAX / 2).is_err());
+        assert!(agreed.spread(1 << 62).is_err());
+        let rank = team.rank() as u64;
+        let part = agreed.spread(1 << 33).ok().unwrap();
+        assert_eq!(part, Partition { offset: rank << 33, count: 1 << 33, total: 4 << 33 });
+    });
+}

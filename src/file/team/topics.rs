@@ -1,0 +1,87 @@
+//! What must be the same on all ranks.
+
+/// What must be the same on all ranks. The order decides which disagreement is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    Function,
+    Parameters,
+    FileName,
+    UserString,
+    Dataset,
+    Counts,
+    Size,
+    ProcSizes,
+    Root,
+    Encode,
+    ReadAhead,
+}
+
+impl Topic {
+    pub(super) const NAMES: [&'static str; 11] = [
+        "the function that is called",
+        "a parameter of opening",
+        "the file name",
+        "the user string",
+        "the dataset or group",
+        "the counts of elements N_q",
+        "the size E",
+        "the sizes S_q",
+        "the root",
+        "encode or decode",
+        "where in the file they read: it changed, or they see different ones",
+    ];
+    pub(super) const COUNT: usize = Self::NAMES.len();
+}
+
+/// The functions, of which all ranks must call the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    Create,
+    Append,
+    WriteInline,
+    WriteBlock,
+    WriteArray,
+    WriteVarray,
+    WriteDataset,
+    WriteField,
+    WriteTexts,
+    WriteGroup,
+    BeginStreams,
+    EndStreams,
+    Flush,
+    Commit,
+    CommitBegin,
+    CloseBegin,
+    Wait,
+    Open,
+    ReadHeader,
+    ReadInline,
+    ReadBlock,
+    ReadArray,
+    ReadVarraySizes,
+    ReadVarray,
+    ReadBlockRange,
+    ReadArrayRange,
+    ReadVarraySizesRange,
+    ReadVarrayRange,
+    Dataset,
+    Group,
+    ReadDataset,
+    ReadDatasets,
+    ReadTexts,
+    Streams,
+    ReadStreamsSizes,
+    ReadStreams,
+    ProcSizes,
+    ProcCounts,
+    Agree,
+    Seek,
+    Sections,
+    SeekSection,
+    Find,
+    FindAll,
+    Skip,
+    CheckCanonical,
+    Refresh,
+    Close,
+}
