@@ -21,7 +21,7 @@ impl Reader {
 
     /// Goes to a section, whose header is read next; or to the end of the file.
     ///
-    /// `offset` is a [`Section::offset`] or a [`Self::position`]. At another one the headers that follow
+    /// `offset` is a [`Section::offset`](crate::Section::offset) or a [`Self::position`]. At another one the headers that follow
     /// are likely, though not certain, to be errors.
     ///
     /// # Errors

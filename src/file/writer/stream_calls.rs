@@ -6,7 +6,7 @@ use crate::error::Result;
 impl Writer {
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
     /// [`Self::end_streams`]. The file has them in chunks of `chunk_bytes` bytes, 1 to 2^30; 0: a stripe
-    /// ([`Params::stripe_bytes`]), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
+    /// ([`Params::stripe_bytes`](crate::Params::stripe_bytes)), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
     /// two ranks write the same one.
     ///
     /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.

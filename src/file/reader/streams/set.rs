@@ -66,7 +66,7 @@ impl Streams {
         &self.user
     }
 
-    /// The number of its first part: 0, but for what [`Reader::stream_part`] finds.
+    /// The number of its first part: 0, but for what [`Reader::stream_part`](crate::Reader::stream_part) finds.
     #[must_use]
     pub fn part(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.part)
