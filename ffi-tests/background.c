@@ -48,7 +48,7 @@ int MPI_Comm_free (MPI_Comm *c) {
 
 static char name[2][4200];
 
-/* A step: a small block, a large array, and a compressed one. */
+/* A step: a small block, a large array, a compressed one, and a compressed dataset, which waits for its place. */
 static scda_fcontext_t *write_step (scda_fcontext_t *f, group_t g, int step, int *err) {
   enum { E = 1000 };
   uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq), state = (uint64_t) step + 1;
@@ -59,6 +59,7 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, group_t g, int step, int
   f = scda_fwrite_block (f, "parameters", 10, "block", NULL, step % g.size, SCDA_ENCODE_NONE, err);
   f = scda_fwrite_array (f, data, Nq, E, 0, "plain", NULL, SCDA_ENCODE_NONE, err);
   f = scda_fwrite_array (f, data, Nq, E, 0, "encoded", NULL, SCDA_ENCODE_ALWAYS, err);
+  f = scda_fwrite_field_parts (f, "chunks", SCDA_TYPE_UINT8, data, Nq, E, SCDA_ENCODE_ALWAYS, err);
   memset (data, 0, own * E); /* nothing of it is used any more */
   free (data), free (Nq);
   return f;
