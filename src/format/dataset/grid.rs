@@ -57,6 +57,23 @@ impl ChunkGrid {
         Ok(Self { shape: shape.to_vec(), chunk: chunk.to_vec(), counts, chunks, chunk_bytes })
     }
 
+    /// An array cut into strips: parts that follow one another in C order, of at most about so many bytes.
+    ///
+    /// # Errors
+    /// `Range` where the bytes of the array exceed 63 bits.
+    pub fn of_strips(shape: &[u64], item_bytes: u64, most: u64) -> Result<Self> {
+        let mut strip = vec![1; shape.len()];
+        let mut bytes = item_bytes;
+        for (strip, &n) in strip.iter_mut().zip(shape).rev() {
+            *strip = (most / bytes).clamp(1, n.max(1));
+            bytes *= *strip;
+            if *strip < n {
+                break;
+            }
+        }
+        Self::new(shape, &strip, item_bytes)
+    }
+
     /// The shape of a chunk.
     pub fn chunk_shape(&self) -> &[u64] {
         &self.chunk

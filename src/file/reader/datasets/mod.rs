@@ -380,7 +380,22 @@ impl DatasetReader<'_> {
 
     /// Reads what this rank wants of each dataset.
     fn read_parts(&mut self, parts: &mut [Selection<'_>], rooms: &mut [Room<'_>]) -> Result<()> {
-        parts.iter_mut().zip(rooms).try_for_each(|(part, room)| self.read_part(part, room))
+        let mut done = 0;
+        while done < parts.len() {
+            let (parts, rooms) = (&mut parts[done..], &mut rooms[done..]);
+            let scattered = parts.iter().zip(&*rooms).take_while(|(part, room)| part.is_scattered(room));
+            match scattered.count() {
+                0 => {
+                    self.read_part(&mut parts[0], &mut rooms[0])?;
+                    done += 1;
+                }
+                count => {
+                    self.read_in_turns(&parts[..count], &mut rooms[..count])?;
+                    done += count;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads what this rank wants of a dataset.

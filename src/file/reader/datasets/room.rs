@@ -25,6 +25,8 @@ pub(super) struct Apart<'a> {
     item_bytes: u64,
     /// Whether its numbers have another byte order there.
     is_swapped: bool,
+    /// What was read and goes to them.
+    piece: Vec<u8>,
 }
 
 impl<'a> Room<'a> {
@@ -56,7 +58,7 @@ impl<'a> Room<'a> {
         for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {
             boxes.push((start, memory.items(&region.count, data_type)?));
         }
-        Ok(Self::Boxes(Apart { boxes, item_bytes: data_type.item_bytes(), is_swapped }))
+        Ok(Self::Boxes(Apart { boxes, item_bytes: data_type.item_bytes(), is_swapped, piece: Vec::new() }))
     }
 
     /// The bytes of all regions.
@@ -66,6 +68,14 @@ impl<'a> Room<'a> {
             Self::Boxes(Apart { boxes, .. }) => {
                 boxes.last().map_or(0, |(start, items)| start + items.bytes())
             }
+        }
+    }
+
+    /// Whether the bytes of some region do not follow one another.
+    pub fn is_apart(&self) -> bool {
+        match self {
+            Self::Packed(_) => false,
+            Self::Boxes(Apart { boxes, .. }) => !boxes.iter().all(|(_, items)| items.are_packed()),
         }
     }
 
@@ -85,7 +95,7 @@ impl<'a> Room<'a> {
     pub fn put(&mut self, to: u64, bytes: &[u8]) {
         match self {
             Self::Packed(data) => data[to_usize(to)..to_usize(to) + bytes.len()].copy_from_slice(bytes),
-            Self::Boxes(Apart { boxes, item_bytes, is_swapped }) => {
+            Self::Boxes(Apart { boxes, item_bytes, is_swapped, .. }) => {
                 if let Some((start, items)) = at(boxes, to) {
                     items.scatter((to - start) / *item_bytes, bytes, *is_swapped);
                 }
@@ -101,15 +111,17 @@ impl<'a> Room<'a> {
         if let Some(memory) = self.slice(run) {
             return next(0, memory);
         }
-        let Self::Boxes(Apart { item_bytes, .. }) = self else { return Ok(()) };
-        let _temporary = memory::temporary();
+        let Self::Boxes(Apart { item_bytes, piece, .. }) = self else { return Ok(()) };
         let most = (PIECE_BYTES / *item_bytes).max(1) * *item_bytes;
-        let (mut piece, mut done) = (Vec::new(), 0);
+        let (mut piece, mut done) = (std::mem::take(piece), 0);
         while done < run.items {
             resize(&mut piece, most.min(run.items - done))?;
             next(done, &mut piece)?;
             self.put(run.to + done, &piece);
             done += piece.len() as u64;
+        }
+        if let Self::Boxes(apart) = self {
+            apart.piece = piece;
         }
         Ok(())
     }

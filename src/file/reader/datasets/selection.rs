@@ -6,8 +6,8 @@ use crate::codec::chunk::swap_items;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::sections::{Current, exceeds_63_bits};
 use crate::format::dataset::bools::{find_other_item, has_bools};
-use crate::format::dataset::stored::Stored;
-use crate::format::dataset::{Dataset, Region, Run, Runs, does_not_fit};
+use crate::format::dataset::stored::{Elements, Stored};
+use crate::format::dataset::{ChunkGrid, Dataset, Region, Run, Runs, does_not_fit};
 use crate::format::layout::sum;
 use crate::items::DataMut;
 use crate::memory::reserve;
@@ -84,6 +84,28 @@ impl<'a> Selection<'a> {
     /// The regions, and where each is in memory.
     pub fn places(&self) -> impl Iterator<Item = (&'a Region, u64)> {
         self.regions.iter().zip(self.starts.clone())
+    }
+
+    /// Whether rows that are plain in the file go to memory where they do not follow one another.
+    pub fn is_scattered(&self, room: &Room<'_>) -> bool {
+        self.stored.elements == Elements::Rows && !self.current.decoded && room.is_apart()
+    }
+
+    /// The regions in strips of at most about so many bytes, each with its place in memory.
+    pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (Region, u64)>> {
+        let item_bytes = self.stored.dataset.data_type.item_bytes();
+        let grid =
+            |place: (&'a Region, u64)| Ok((ChunkGrid::of_strips(&place.0.count, item_bytes, most)?, place));
+        let grids: Result<Vec<_>> = self.places().map(grid).collect();
+        Ok(grids?.into_iter().flat_map(move |(grid, (region, mut to))| {
+            (0..grid.chunks()).map(move |number| {
+                let mut strip = grid.region_of(number);
+                let (place, items) = (to, strip.count.iter().product::<u64>());
+                to += items * item_bytes;
+                strip.start.iter_mut().zip(&region.start).for_each(|(start, first)| *start += first);
+                (strip, place)
+            })
+        }))
     }
 
     /// The runs of bytes that a region has of a chunk: from the chunk to memory.

@@ -1,17 +1,17 @@
 //! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
 
 use super::DatasetWriter;
-use super::chunked::{overlapping, piece_bytes};
+use super::chunked::overlapping;
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use crate::error::Result;
 use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, split};
-use crate::file::writer::sections::{Behind, Block, LocalElements, too_large};
+use crate::file::writer::sections::{Behind, Block, LocalElements, Pair, too_large};
 use crate::format::dataset::metadata;
 use crate::format::dataset::{ChunkGrid, DATASET_CONVENTION, Dataset};
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
-use crate::memory::{reserve, resize};
+use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 
@@ -21,31 +21,123 @@ const MOST_KNOWN: usize = 16;
 /// A contiguous dataset is brought to those who write it in strips of about so many bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
 
+/// A contiguous dataset, and where it goes.
+struct Contiguous<'a> {
+    dataset: &'a Dataset,
+    text: String,
+    passed: Passed<'a>,
+    /// The rows of this rank, if the ranks have rows in their order.
+    own: Option<Partition>,
+    block: Layout,
+    layout: Layout,
+    counts: [(u8, u64); 2],
+    /// Whether it is written [together](Sections::leave_together) with its metadata, and with others.
+    goes_together: bool,
+}
+
+impl Contiguous<'_> {
+    /// Those of this rank.
+    fn bytes(&self) -> Partition {
+        let (row_bytes, own) = (self.counts[1].1, self.own.unwrap_or_default());
+        // The products are bounded by the layout's.
+        let (offset, count) = (own.offset * row_bytes, own.count * row_bytes);
+        Partition { offset, count, total: self.layout.data_bytes }
+    }
+
+    fn pair(&self) -> Pair<'_> {
+        let counts = &self.counts;
+        Pair {
+            block: Block(self.block, DATASET_CONVENTION, self.text.as_bytes()),
+            array: Behind(SectionType::Array, self.layout, self.dataset.name.as_bytes(), counts),
+            values: [counts[0].1, counts[1].1],
+            bytes: self.bytes(),
+            passed: &self.passed,
+            item_bytes: self.dataset.data_type.item_bytes(),
+        }
+    }
+}
+
 impl DatasetWriter<'_> {
-    pub(super) fn contiguous(
+    /// Writes contiguous datasets: those whose rows the ranks have in their order, as many as follow one another, together.
+    pub(super) fn contiguous_datasets<'a>(
+        &mut self,
+        all: impl Iterator<Item = ((&'a Dataset, Passed<'a>), String)>,
+    ) -> Result<(), Failure> {
+        let mut waiting: Vec<Contiguous<'_>> = Vec::new();
+        for ((dataset, passed), text) in all {
+            let start = waiting.last().map_or(self.sections.end(), |last| last.layout.end);
+            let one = self.contiguous(dataset, text, passed, None, start)?;
+            if one.goes_together {
+                waiting.push(one);
+                continue;
+            }
+            self.write_waiting(&mut waiting)?;
+            self.write_waiting(&mut vec![one])?;
+        }
+        self.write_waiting(&mut waiting)
+    }
+
+    fn write_waiting(&mut self, waiting: &mut Vec<Contiguous<'_>>) -> Result<(), Failure> {
+        if !waiting.is_empty() {
+            self.write_contiguous(std::mem::take(waiting))?;
+            self.sections.end_call()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn one_contiguous(
         &mut self,
         dataset: &Dataset,
-        mut text: String,
+        text: String,
         passed: Passed<'_>,
         own: Option<Partition>,
     ) -> Result<(), Failure> {
+        let one = self.contiguous(dataset, text, passed, own, self.sections.end())?;
+        self.write_contiguous(vec![one])
+    }
+
+    /// How a contiguous dataset that begins at an offset of the file is written.
+    fn contiguous<'a>(
+        &mut self,
+        dataset: &'a Dataset,
+        mut text: String,
+        passed: Passed<'a>,
+        own: Option<Partition>,
+        start: u64,
+    ) -> Result<Contiguous<'a>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
-        let name = dataset.name.as_bytes();
         let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
-        if let Some(own) = own {
-            metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
-            return self.write_rows(dataset, &text, own, row_bytes, &passed);
+        metadata::align(&mut text, dataset.data_bytes()?, start);
+        let block = Layout::block(start, text.len() as u64).ok_or_else(too_large)?;
+        let layout = Layout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
+        let goes_together = own.is_some() && self.sections.leave_together(block, layout)?;
+        let counts = [(b'N', rows), (b'E', row_bytes)];
+        Ok(Contiguous { dataset, text, passed, own, block, layout, counts, goes_together })
+    }
+
+    /// Writes contiguous datasets, several only if they go together.
+    fn write_contiguous(&mut self, all: Vec<Contiguous<'_>>) -> Result<(), Failure> {
+        if let [Contiguous { goes_together: true, .. }, ..] = &*all {
+            let pairs: Vec<Pair<'_>> = all.iter().map(Contiguous::pair).collect();
+            return self.sections.write_behind_blocks(&pairs);
         }
+        all.into_iter().try_for_each(|one| match one.own {
+            Some(rows) => self.write_rows(&one, rows),
+            None => self.write_in_strips(one),
+        })
+    }
+
+    /// Brings the parts of a contiguous dataset to those who write its strips.
+    fn write_in_strips(&mut self, one: Contiguous<'_>) -> Result<(), Failure> {
+        let Contiguous { dataset, text, passed, layout, counts, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
-        let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
+        let grid = ChunkGrid::of_strips(&dataset.shape, item_bytes, STRIP_BYTES);
         let plan =
             grid.and_then(|grid| Plan::new(&self.sections.team, vec![Array::new(dataset, grid, passed)], 1));
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
-        metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
         self.put_metadata(&text)?;
-        self.sections.describe(SectionType::Array, name, rows, row_bytes)?;
-        let layout = Layout::array(self.sections.end(), rows, row_bytes).ok_or_else(too_large)?;
-        self.write_strips(dataset, &plan, layout, &[(b'N', rows), (b'E', row_bytes)])
+        self.sections.describe(SectionType::Array, dataset.name.as_bytes(), counts[0].1, counts[1].1)?;
+        self.write_strips(dataset, &plan, layout, &counts)
     }
 
     /// The indices of the first dimension that this rank has, if each rank passes whole rows, and all of them in the order
@@ -88,45 +180,17 @@ impl DatasetWriter<'_> {
         Ok(Some(found))
     }
 
-    /// Writes metadata and the rows of this rank: straight from its memory if they are packed, else gathered.
-    fn write_rows(
-        &mut self,
-        dataset: &Dataset,
-        text: &str,
-        rows: Partition,
-        row_bytes: u64,
-        passed: &Passed<'_>,
-    ) -> Result<(), Failure> {
-        let name = dataset.name.as_bytes();
-        let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
-        let layout = Layout::array(block.end, rows.total, row_bytes).ok_or_else(too_large)?;
-        // The products are bounded by the layout's.
-        let bytes = Partition {
-            offset: rows.offset * row_bytes,
-            count: rows.count * row_bytes,
-            total: layout.data_bytes,
-        };
-        let counts = [(b'N', rows.total), (b'E', row_bytes)];
-        if !self.sections.leave_together(block, layout)? {
-            let mut gathered = Vec::new();
-            let data = match passed.packed() {
-                Some(data) => Ok(data),
-                None => resize(&mut gathered, passed.bytes()).map(|()| {
-                    passed.gather(0, &mut gathered);
-                    &*gathered
-                }),
-            };
-            let data = self.sections.tolerate(data, &[])?;
-            self.put_metadata(text)?;
-            self.sections.describe(SectionType::Array, name, rows.total, row_bytes)?;
-            let local = LocalElements { elements: rows, bytes, entries: None };
-            let data = Source::Contiguous(data);
-            return self.sections.write_elements(SectionType::Array, name, layout, &counts, &local, data);
-        }
-        let block = Block(block, DATASET_CONVENTION, text.as_bytes());
-        let array = Behind(SectionType::Array, layout, name, &counts);
-        self.sections.begin_together(&block, &array, [rows.total, row_bytes])?;
-        self.sections.write_behind_block(&block, &array, bytes, (passed, piece_bytes(dataset)))
+    /// Writes metadata and the rows of this rank, which are gathered unless they are packed.
+    fn write_rows(&mut self, one: &Contiguous<'_>, elements: Partition) -> Result<(), Failure> {
+        let Contiguous { dataset, text, passed, layout, counts, .. } = one;
+        let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
+        let data = passed.piece(0, u64::MAX, &mut gathered);
+        let data = self.sections.tolerate(data, &[])?;
+        self.put_metadata(text)?;
+        self.sections.describe(SectionType::Array, name, counts[0].1, counts[1].1)?;
+        let local = LocalElements { elements, bytes: one.bytes(), entries: None };
+        let data = Source::Contiguous(data);
+        self.sections.write_elements(SectionType::Array, name, *layout, counts, &local, data)
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
@@ -207,18 +271,4 @@ fn put_strip(
         }
     }
     Ok(None)
-}
-
-/// The shape of strips: parts of the array that follow one another in C order, of about so many bytes.
-fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
-    let mut strip = vec![1; shape.len()];
-    let mut bytes = item_bytes;
-    for (strip, &n) in strip.iter_mut().zip(shape).rev() {
-        *strip = (STRIP_BYTES / bytes).clamp(1, n.max(1));
-        bytes *= *strip;
-        if *strip < n {
-            break;
-        }
-    }
-    strip
 }

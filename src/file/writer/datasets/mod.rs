@@ -40,6 +40,9 @@ use crate::parallel::partition::is_known;
 /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
 const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
 
+/// The most contiguous datasets that are written together.
+const MOST_IN_TURNS: usize = 8;
+
 /// Longer metadata are not remembered.
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
@@ -98,7 +101,8 @@ impl DatasetWriter<'_> {
         self.write_dataset(dataset, text, boxes, None)
     }
 
-    /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together.
+    /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together, and the rows of
+    /// several contiguous ones written together.
     pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
         self.sections.team.note(Topic::Dataset, all.len() as u64);
         let mut rest = all;
@@ -109,17 +113,19 @@ impl DatasetWriter<'_> {
                 self.dataset(first.dataset, first.boxes())?;
                 self.sections.end_call_if_any()?;
             } else {
-                self.chunked_datasets(now)?;
+                self.several_datasets(now)?;
             }
         }
         Ok(())
     }
 
-    /// How many of these datasets, at least one, are compressed together. More than that would only take more memory, and a
-    /// thread that is alone gains nothing.
+    /// How many of these datasets, at least one, are written together.
     fn together(&self, all: &[Given<'_>]) -> usize {
-        if self.sections.team.is_alone() && self.sections.params.threads == 1 {
-            return 1;
+        let contiguous = all.iter().take(MOST_IN_TURNS);
+        let contiguous = contiguous.take_while(|one| one.dataset.layout == DataLayout::Contiguous).count();
+        // More would only take more memory, and a thread that is alone gains nothing.
+        if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.threads == 1 {
+            return contiguous.max(1);
         }
         let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
         let count = all.iter().take_while(|Given { dataset, .. }| {
@@ -129,8 +135,8 @@ impl DatasetWriter<'_> {
         count.count().max(1)
     }
 
-    /// Writes several datasets, all of which are chunked.
-    fn chunked_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
+    /// Writes several datasets, all of which are chunked, or all contiguous.
+    fn several_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
         let (mut texts, mut data) = (Vec::new(), Vec::new());
         for one in all {
             texts.push(self.begin_dataset(one.dataset)?);
@@ -143,6 +149,10 @@ impl DatasetWriter<'_> {
             let boxes =
                 boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
             passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
+        }
+        if all[0].dataset.layout == DataLayout::Contiguous {
+            self.place()?;
+            return self.contiguous_datasets(passed.into_iter().zip(texts));
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
@@ -271,7 +281,7 @@ impl DatasetWriter<'_> {
         match &dataset.layout {
             DataLayout::Contiguous => {
                 self.place()?;
-                return self.contiguous(dataset, text, passed, rows);
+                return self.one_contiguous(dataset, text, passed, rows);
             }
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
@@ -290,7 +300,7 @@ impl DatasetWriter<'_> {
         }
         let Stored { dataset, text } = layouts.contiguous;
         let passed = self.sections.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
-        self.contiguous(&dataset, text, passed, rows)
+        self.one_contiguous(&dataset, text, passed, rows)
     }
 
     /// Writes the block of metadata.

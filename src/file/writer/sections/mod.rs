@@ -9,7 +9,7 @@ mod together;
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
 pub(super) use tail::Tail;
-pub(super) use together::{Behind, Block};
+pub(super) use together::{Behind, Block, Pair};
 
 use super::sealing::Sealer;
 use crate::error::{Error, Result};

@@ -13,6 +13,7 @@ use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
+use crate::items::strip_bytes;
 use crate::memory::reserve;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
@@ -22,6 +23,16 @@ pub(in crate::file::writer) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [
 
 /// The section behind it: its type, layout, user string, and counts, each with its letter.
 pub(in crate::file::writer) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
+
+/// A block, the array behind it with the values by which it is described, and what this rank has of the array.
+pub(in crate::file::writer) struct Pair<'a> {
+    pub block: Block<'a>,
+    pub array: Behind<'a>,
+    pub values: [u64; 2],
+    pub bytes: Partition,
+    pub passed: &'a Passed<'a>,
+    pub item_bytes: u64,
+}
 
 impl Sections {
     /// Whether a block and the section behind it are written together. All ranks know.
@@ -42,6 +53,15 @@ impl Sections {
     ) -> Result<(), Failure> {
         // What is buffered comes before.
         self.write_all()?;
+        self.note_together(block, behind, values)
+    }
+
+    fn note_together(
+        &mut self,
+        block: &Block<'_>,
+        behind: &Behind<'_>,
+        values: [u64; 2],
+    ) -> Result<(), Failure> {
         self.describe(SectionType::Block, block.1, 0, block.0.data_bytes)?;
         self.progress.extend(block.0.end);
         self.end_section()?;
@@ -68,35 +88,57 @@ impl Sections {
         Ok((front, held))
     }
 
-    /// Writes a block and the array behind it, of which this rank has what it passes: straight from its memory, or gathered in pieces of so
-    /// many bytes.
-    pub(in crate::file::writer) fn write_behind_block(
-        &mut self,
-        block: &Block<'_>,
-        array: &Behind<'_>,
-        bytes: Partition,
-        (passed, piece_bytes): (&Passed<'_>, u64),
-    ) -> Result<(), Failure> {
-        let (style, layout) = (self.params.line_break, array.1);
-        let front = if bytes.is_first() { self.front(block, array) } else { Ok((Vec::new(), 0)) };
-        let ((front, held), mut mine) = split(front);
-        let (held, mut front) = front.split_at(held);
-        let mut at = layout.data + bytes.offset - front.len() as u64;
-        if mine.is_ok() && !self.team.has_deferred() && bytes.count > 0 {
-            let is_last = bytes.is_last();
-            mine = passed.for_each_piece(piece_bytes, |piece, is_end| {
+    /// Writes blocks and the array behind each, which follow one another in the file, as one: after an error none stays.
+    pub(in crate::file::writer) fn write_behind_blocks(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
+        let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
+        self.write_all()?;
+        for (number, Pair { block, array, values, .. }) in all.iter().enumerate() {
+            if number > 0 {
+                self.progress.extend(block.0.start);
+                self.end_section()?;
+            }
+            self.note_together(block, array, *values)?;
+        }
+        let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
+        let (held, mine) = split(put);
+        self.end_large(Layout { start: first.block.0.start, ..last.array.1 }, mine, &held)
+    }
+
+    /// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
+    /// lie between each other's comes into the processor's cache once. Returns the header that is held back.
+    fn put_in_turns(&mut self, all: &[Pair<'_>]) -> Result<Vec<u8>> {
+        let style = self.params.line_break;
+        let (mut held, mut buffer) = (Vec::new(), Vec::new());
+        let mut done = vec![0; all.len()];
+        while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
+            for (number, (pair, done)) in all.iter().zip(&mut done).enumerate() {
+                let Pair { block, array: array @ Behind(_, layout, ..), bytes, passed, .. } = pair;
+                if *done == bytes.count {
+                    continue;
+                }
+                let (mut front, mut head) = (Vec::new(), 0);
+                if *done == 0 && bytes.is_first() {
+                    (front, head) = self.front(block, array)?;
+                }
+                if number == 0 {
+                    held.extend_from_slice(&front[..head]);
+                } else {
+                    head = 0;
+                }
+                let front = &front[head..];
+                let most = (strip_bytes(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
+                let piece = passed.piece(*done, most, &mut buffer)?;
+                let at = layout.data + bytes.offset + *done - front.len() as u64;
+                *done += piece.len() as u64;
                 let mut padding = [0; MAX_DATA_PADDING];
-                let padding = match is_last && is_end {
+                let padding = match bytes.is_last() && *done == bytes.count {
                     true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
                     false => &[],
                 };
                 self.file.write_at(at, &[front, piece, padding])?;
-                at += (front.len() + piece.len()) as u64;
-                front = &[];
-                Ok(())
-            });
+            }
         }
-        self.end_large(Layout { start: block.0.start, ..layout }, mine, held)
+        Ok(held)
     }
 
     /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks.

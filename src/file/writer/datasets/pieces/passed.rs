@@ -85,23 +85,17 @@ impl<'a> Passed<'a> {
         }
     }
 
-    /// Hands out the data in order, each piece with whether it is the last one: all in one, if they lie one after the other, or in pieces
-    /// of so many bytes.
+    /// The data from a byte on: all, if they lie one after the other, or so many bytes, which are gathered in `buffer`.
     ///
     /// # Errors
-    /// `Memory`; the first that `each` returns.
-    pub fn for_each_piece(&self, most: u64, mut each: impl FnMut(&[u8], bool) -> Result<()>) -> Result<()> {
+    /// `Memory`.
+    pub fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         if let Some(data) = self.packed() {
-            return each(data, true);
+            return Ok(&data[to_usize(start)..]);
         }
-        let (mut piece, mut done, all) = (Vec::new(), 0, self.bytes());
-        while done < all {
-            resize(&mut piece, most.min(all - done))?;
-            self.gather(done, &mut piece);
-            done += piece.len() as u64;
-            each(&piece, done == all)?;
-        }
-        Ok(())
+        resize(buffer, most.min(self.bytes() - start))?;
+        self.gather(start, buffer);
+        Ok(buffer)
     }
 
     /// A box.
