@@ -6,7 +6,7 @@ use crate::case::{Case, Random, items};
 use crate::{chunked, with};
 use scda::{
     Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, Params, Reader,
-    Region, Solo, Writer, run_on_threads,
+    Region, Request, Solo, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -223,5 +223,78 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
         assert!(error.kind() == ErrorKind::Argument && error.to_string().contains(text), "{error}");
         file = Reader::open(Solo, &path, &Params::default()).unwrap();
         file.find_dataset("flags", 0).unwrap().unwrap();
+    }
+}
+
+/// Rows of a number of interleaved variables on each rank; of one variable the ranks have the rows of others.
+#[test]
+fn interleaved_variables_of_one_call_are_those_of_a_call_each() {
+    const VARIABLES: usize = 11;
+    let folder = tempfile::tempdir().unwrap();
+    let (one, each) = (folder.path().join("one"), folder.path().join("each"));
+    let params = with(|params| params.aggregation_bytes = 4096);
+    let shape = [61, 4, 3];
+    let value = |variable: usize, item: usize| ((variable * 1000 + item) as f64).to_ne_bytes();
+    let mut all: Vec<Dataset> =
+        (0..VARIABLES).map(|n| Dataset::new(format!("v{n}"), DataType::Float64, shape)).collect();
+    all.iter_mut().for_each(|dataset| dataset.layout = Layout::Contiguous);
+    all[9].layout = Layout::Chunked { shape: Some(vec![7, 4, 3]), text: false };
+    for ranks in 1..5 {
+        run_on_threads(ranks, |comm| {
+            let mut counts = uniform_partition(61, ranks);
+            let rank = comm.rank();
+            if ranks > 2 {
+                counts[1] += std::mem::take(&mut counts[2]);
+            }
+            let rows = |rank: usize| {
+                let start: u64 = counts[..rank].iter().sum();
+                [Region::new([start, 0, 0], [counts[rank], 4, 3])]
+            };
+            let regions: Vec<_> =
+                (0..VARIABLES).map(|n| rows(if n == 2 { ranks - 1 - rank } else { rank })).collect();
+            // One item after the other, each of all variables; a rank has room for all.
+            let mut memory = vec![0; 61 * 12 * VARIABLES * 8];
+            for (item, bytes) in memory.chunks_exact_mut(8).enumerate() {
+                bytes.copy_from_slice(&value(item % VARIABLES, item / VARIABLES));
+            }
+            let step = VARIABLES as i64 * 8;
+            let strides = [12 * step, 3 * step, step];
+            let first = |n: usize| (regions[n][0].start[0] as usize * 12 * VARIABLES + n) * 8;
+            let boxes: Vec<[Memory<'_>; 1]> =
+                (0..VARIABLES).map(|n| [Memory::strided(&memory, first(n), &strides)]).collect();
+            let given: Vec<_> =
+                (0..VARIABLES).map(|n| (&all[n], &regions[n][..], Data::Boxes(&boxes[n]))).collect();
+            let mut file = Writer::create(comm.clone(), &one, b"", &params).unwrap();
+            file.datasets(&given).unwrap();
+            file.close().unwrap();
+            let mut file = Writer::create(comm.clone(), &each, b"", &params).unwrap();
+            for (dataset, regions, data) in given {
+                file.dataset(dataset, regions, data).unwrap();
+            }
+            file.close().unwrap();
+
+            let mut found = vec![vec![0xEE; memory.len()]; VARIABLES];
+            let mut file = Reader::open(comm, &one, &params).unwrap();
+            let requests = found.iter_mut().enumerate().map(|(n, room)| Request {
+                dataset: &all[n],
+                record: 0,
+                regions: &regions[n],
+                data: DataMut::Boxes(vec![MemoryMut::strided(room, first(n), &strides)]),
+            });
+            file.read_datasets(requests.collect()).unwrap();
+            for (n, found) in found.iter().enumerate() {
+                let mut expected = vec![0xEE; memory.len()];
+                for item in 0..counts.iter().sum::<u64>() as usize * 12 {
+                    let row = (item / 12) as u64;
+                    let region = &regions[n][0];
+                    if (region.start[0]..region.start[0] + region.count[0]).contains(&row) {
+                        let at = (item * VARIABLES + n) * 8;
+                        expected[at..at + 8].copy_from_slice(&value(n, item));
+                    }
+                }
+                assert!(*found == expected, "{ranks} ranks, variable {n}");
+            }
+        });
+        assert!(std::fs::read(&one).unwrap() == std::fs::read(&each).unwrap(), "{ranks} ranks");
     }
 }
