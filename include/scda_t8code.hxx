@@ -407,7 +407,7 @@ inline scda_fcontext_t *part_of (scda_fcontext_t *f, const char *group, t8_fores
 
 /* Writes the attributes of the group, if they are not there. */
 inline scda_fcontext_t *write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
-  scda_forest_look_internal (f, group, t8_forest_get_mpicomm (forest));
+  scda_forest_look_internal (f, group, "scda_forest", "coordinates", t8_forest_get_mpicomm (forest));
   const scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
   return state != nullptr && state->has_group ? f : scda_t8code_write_group (f, group, forest, nullptr, err);
 }
