@@ -202,7 +202,7 @@ static void check_finalized (group_t g) {
     uint64_t N = 0;
     scda_fcontext_t *f = scda_fopen_read (g.comm, name[i], NULL, NULL, NULL, &err);
     f = scda_fsections (f, &N, &err);
-    CHECK (f != NULL && N == 3 && info_of (f).is_sealed && info_of (f).unsealed_bytes == 0);
+    CHECK (f != NULL && N == 5 && info_of (f).is_sealed && info_of (f).unsealed_bytes == 0);
     if (f != NULL) { scda_fclose (f, &err); }
   }
 }
