@@ -13,7 +13,8 @@
 
 #include <sys/stat.h>
 
-enum { elems = 4200, kinds = 5, rounds = 3, sections_between = 4 };
+/* A dataset takes two sections: its metadata are of kind 5. */
+enum { elems = 4200, kinds = 7, rounds = 3, calls_between = 4 };
 
 static unsigned char byte_of (uint64_t i, uint64_t j) { return (unsigned char) (mix (i, j / 8) >> (j % 8)); }
 static uint64_t size_of (uint64_t i, uint64_t j) { return (i + j) % 5; }
@@ -28,10 +29,11 @@ static uint64_t place_of (uint64_t i, uint64_t j, uint64_t size) {
 }
 
 /* The bytes of each element: of a varray 0. */
-static uint64_t bytes_of (uint64_t i) { return i % kinds == 2 ? 30 : i % kinds == 3 ? 6 : 0; }
+static uint64_t bytes_of (uint64_t i) { return i % kinds == 2 ? 30 : i % kinds == 3 || i % kinds == 5 ? 6 : 0; }
 
-/* An inline section, a small block, a large array, an encoded one, a varray. */
-static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t i, int *err) {
+/* An inline section, a small block, a large array, an encoded one, a varray, a dataset in chunks. `next`: the number of the next one. */
+static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t *next, int *err) {
+  const uint64_t i = *next;
   const uint64_t size = bytes_of (i);
   uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq), state = i;
   partition (&state, elems, g.size, Nq);
@@ -48,8 +50,10 @@ static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t i
   case 1: f = scda_fwrite_block (f, data, 100, "block", NULL, g.size - 1, SCDA_ENCODE_NONE, err); break;
   case 2: f = scda_fwrite_array (f, data, Nq, size, 0, "plain", NULL, SCDA_ENCODE_NONE, err); break;
   case 3: f = scda_fwrite_array (f, data, Nq, size, 0, "encoded", NULL, SCDA_ENCODE_ALWAYS, err); break;
-  default: f = scda_fwrite_varray (f, data, Nq, Ei, NULL, 0, "sizes", NULL, SCDA_ENCODE_NONE, err);
+  case 4: f = scda_fwrite_varray (f, data, Nq, Ei, NULL, 0, "sizes", NULL, SCDA_ENCODE_NONE, err); break;
+  default: f = scda_fwrite_field_parts (f, "chunks", SCDA_TYPE_UINT8, data, Nq, size, SCDA_ENCODE_ALWAYS, err);
   }
+  *next += i % kinds == 5 ? 2 : 1;
   free (Nq), free (data), free (Ei);
   return f;
 }
@@ -66,11 +70,14 @@ static uint64_t read_sections (int verify) {
   for (; f != NULL && !info_of (f).at_end; ++i) {
     char user[SCDA_USER_STRING_BYTES + 1], type;
     uint64_t N = elems, E = 0, bytes = 100;
-    int decode = 1;
+    int decode = 1, found = 0;
+    scda_dataset_t d;
+    scda_dataset_init (&d);
     f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
     /* Tables whose seal is missing are shown. */
-    if (f == NULL || strncmp (user, "scda ", 5) == 0) { break; }
-    REQUIRE (type == "IBAAV"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || N == elems));
+    if (f == NULL || (i % kinds != 5 && strncmp (user, "scda ", 5) == 0)) { break; }
+    if (i % kinds == 5 && strncmp (user, "scda dataset", 12) != 0) { break; }
+    REQUIRE (type == "IBAAVB"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || i % kinds == 5 || N == elems));
     memset (data, 0, room);
     switch (i % kinds) {
     case 0: f = scda_fread_inline_data (f, data, 0, &err); break;
@@ -80,6 +87,11 @@ static uint64_t read_sections (int verify) {
       for (uint64_t j = 0; f != NULL && j < elems; ++j) { REQUIRE (Ei[j] == size_of (i, j)); }
       bytes = place_of (i, elems, 0);
       if (f != NULL) { f = scda_fread_varray_data (f, data, &N, Ei, NULL, 0, &err); }
+      break;
+    case 5:
+      bytes = elems * bytes_of (i), f = scda_fread_dataset_header (f, &found, &d, &err);
+      if (f != NULL) { REQUIRE (found && d.ndims == 2 && d.shape[0] == elems); }
+      if (f != NULL) { f = scda_fread_dataset (f, data, 1, NULL, NULL, &err); }
       break;
     default: bytes = elems * bytes_of (i), f = scda_fread_array_data (f, data, &N, E, 0, &err);
     }
@@ -91,6 +103,7 @@ static uint64_t read_sections (int verify) {
       continue;
     }
     for (uint64_t j = 0; j < bytes; ++j) { REQUIRE (data[j] == byte_of (i, j)); }
+    i += i % kinds == 5;
   }
   REQUIRE (!verify || f != NULL);
   if (f != NULL) { REQUIRE (scda_fclose (f, &err) == 0); }
@@ -132,8 +145,8 @@ static void append (group_t g, const scda_params_t *params) {
   f = open_append (g, params, &cut);
   REQUIRE (cut == 0);
   for (int round = 0; round < rounds; ++round) {
-    for (int i = 0; i < sections_between; ++i) {
-      f = write_section (f, g, n++, &err);
+    for (int i = 0; i < calls_between; ++i) {
+      f = write_section (f, g, &n, &err);
       REQUIRE (f != NULL);
       if (halves && round > 0 && i == round) {
         REQUIRE (scda_wait (&request, &err) == 0);
