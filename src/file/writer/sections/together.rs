@@ -69,8 +69,8 @@ impl Sections {
         Ok(())
     }
 
-    /// What stands before the entries or data of the second section, on the rank that has the first of these: and how much of it is the header
-    /// of the block, which follows when the bytes of all ranks are in the file: without it, no reader takes the rest for sections.
+    /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
+    /// of the block: without it, no reader takes the rest for sections.
     fn front(&self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(Vec<u8>, usize)> {
         let (Block(layout, block_user, text), style) = (block, self.params.line_break);
         let (mut before, mut between, mut padding) =
@@ -84,11 +84,12 @@ impl Sections {
         let mut front = Vec::new();
         reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
         pieces.iter().for_each(|piece| front.extend_from_slice(piece));
-        let held = if self.team.is_alone() { 0 } else { pieces[0].len() };
-        Ok((front, held))
+        Ok((front, pieces[0].len()))
     }
 
-    /// Writes blocks and the array behind each, which follow one another in the file, as one: after an error none stays.
+    /// Writes blocks and the array behind each, which follow one another in the file, as one: after an error none stays. The header of the
+    /// first block follows when the bytes of all are in the file; that of a rank that is alone stands before its bytes if they are written
+    /// in their order.
     pub(in crate::file::writer) fn write_behind_blocks(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
         self.write_all()?;
@@ -101,13 +102,18 @@ impl Sections {
         }
         let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
         let (held, mine) = split(put);
-        self.end_large(Layout { start: first.block.0.start, ..last.array.1 }, mine, &held)
+        let layout = Layout { start: first.block.0.start, ..last.array.1 };
+        if held.is_empty() {
+            self.end_large(layout, mine, &[])
+        } else {
+            self.end_in_parts(layout, mine, &held)
+        }
     }
 
     /// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
     /// lie between each other's comes into the processor's cache once. Returns the header that is held back.
     fn put_in_turns(&mut self, all: &[Pair<'_>]) -> Result<Vec<u8>> {
-        let style = self.params.line_break;
+        let (style, is_in_order) = (self.params.line_break, self.team.is_alone() && all.len() == 1);
         let (mut held, mut buffer) = (Vec::new(), Vec::new());
         let mut done = vec![0; all.len()];
         while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
@@ -120,11 +126,10 @@ impl Sections {
                 if *done == 0 && bytes.is_first() {
                     (front, head) = self.front(block, array)?;
                 }
-                if number == 0 {
-                    held.extend_from_slice(&front[..head]);
-                } else {
+                if number > 0 || is_in_order {
                     head = 0;
                 }
+                held.extend_from_slice(&front[..head]);
                 let front = &front[head..];
                 let most = (strip_bytes(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
                 let piece = passed.piece(*done, most, &mut buffer)?;
@@ -164,8 +169,9 @@ impl Sections {
             false => &[],
         };
         let front = if elements.is_first() { self.front(block, varray) } else { Ok((Vec::new(), 0)) };
-        let ((front, held), mut mine) = split(front);
-        let (held, front) = front.split_at(held);
+        let ((front, head), mut mine) = split(front);
+        // A rank that is alone writes them in their order.
+        let (held, front) = front.split_at(if self.team.is_alone() { 0 } else { head });
         if mine.is_ok() && !self.team.has_deferred() {
             let mut out = Outlet::Stage(Stage::new(&mut self.file));
             let before = entries - front.len() as u64;
@@ -178,5 +184,61 @@ impl Sections {
             mine = put().and_then(|()| out.finish());
         }
         self.end_large(Layout { start: block.0.start, ..layout }, mine, held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file::params::Params;
+    use crate::file::sums::SummedFile;
+    use crate::file::target::Target;
+    use crate::file::team::Team;
+    use crate::file::writer::Writer;
+    use crate::file::writer::sections::Progress;
+    use crate::format::dataset::{Dataset, Layout, Region};
+    use crate::format::header::UserString;
+    use crate::items::{Data, Memory};
+    use crate::parallel::Solo;
+    use crate::storage::double::Double;
+    use crate::{DataType, format};
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    /// Else a program that is killed may leave a whole header before bytes that were never written, in a file that is long enough.
+    #[test]
+    fn the_header_before_datasets_that_are_written_in_turns_is_written_last() {
+        const ITEMS: usize = 10_000;
+        const START: u64 = format::FILE_HEADER_BYTES as u64;
+        for count in [1, 3] {
+            let offsets = Arc::<Mutex<Vec<u64>>>::default();
+            let noted = Arc::clone(&offsets);
+            let file = Double::written(move |offset, _| noted.lock().unwrap().push(offset));
+            let params = Params { aggregation_bytes: 64 << 10, ..Params::default() };
+            let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params));
+            let file = SummedFile::new(Box::new(file), None);
+            let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));
+            let mut file = Writer { session, user: UserString::new(b"").unwrap(), bytes_cut_off: 0 };
+
+            // With something else between them.
+            let memory = vec![0; ITEMS * 8 * (count + 1)];
+            let strides = [i64::try_from(8 * (count + 1)).unwrap()];
+            let regions = [Region::all(&[ITEMS as u64])];
+            let boxes: Vec<_> = (0..count).map(|n| [Memory::strided(&memory, 8 * n, &strides)]).collect();
+            let all: Vec<_> = (0..count)
+                .map(|n| Dataset {
+                    layout: Layout::Contiguous,
+                    ..Dataset::new(format!("v{n}"), DataType::Float64, [ITEMS as u64])
+                })
+                .collect();
+            let given: Vec<_> =
+                all.iter().zip(&boxes).map(|(one, boxes)| (one, &regions[..], Data::Boxes(boxes))).collect();
+            file.datasets(&given).unwrap();
+            drop(file.session.take());
+            let offsets = offsets.lock().unwrap();
+            assert!(offsets.len() > count);
+            // A dataset that is alone is written in its order.
+            let header = offsets.iter().position(|&offset| offset == START);
+            assert_eq!(header, Some(if count == 1 { 0 } else { offsets.len() - 1 }));
+        }
     }
 }
