@@ -202,6 +202,25 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
     }
 }
 
+/// A dataset in one chunk of so many bytes.
+fn chunk(bytes: u64) -> Dataset {
+    let mut dataset = Dataset::new("chunk", DataType::Uint8, [bytes]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![bytes]), text: false };
+    dataset
+}
+
+#[test]
+fn what_waits_of_many_small_datasets_is_bounded() {
+    let path = tempfile::tempdir().unwrap().path().with_extension("scda");
+    let mut file = Writer::create(Solo, &path, b"many", &params(true)).unwrap();
+    for _ in 0..1000 {
+        file.dataset(&chunk(3), &[Region::all(&[3])], b"abc").unwrap();
+    }
+    assert!(file.statistics().unwrap().encoded_bytes > 0, "none was given its place");
+    file.close().unwrap();
+    std::fs::remove_file(&path).unwrap();
+}
+
 /// Streams are written by the thread, too, and go on when a commit in two halves was waited for.
 #[test]
 fn streams_are_the_same_too() {

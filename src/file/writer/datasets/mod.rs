@@ -156,8 +156,8 @@ impl DatasetWriter<'_> {
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
-        if self.may_wait(&plan)? {
-            return self.keep_datasets(&datasets, texts, &plan);
+        if let Some(bytes) = self.room_behind(&texts, &plan)? {
+            return self.keep_datasets(&datasets, texts, &plan, bytes);
         }
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
@@ -285,8 +285,8 @@ impl DatasetWriter<'_> {
             }
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
-                if self.may_wait(&plan)? {
-                    return self.keep_datasets(&[dataset], vec![text], &plan);
+                if let Some(bytes) = self.room_behind(std::slice::from_ref(&text), &plan)? {
+                    return self.keep_datasets(&[dataset], vec![text], &plan, bytes);
                 }
                 let encoded = self.encode_dataset(dataset, &plan)?;
                 return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);

@@ -22,6 +22,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// What a dataset takes beside its chunks and metadata while it waits.
+const DATASET_BYTES: u64 = 1024;
+
 /// The datasets that wait for their place, in the order of the calls. The same ones on all ranks.
 #[derive(Default)]
 pub(in crate::file::writer) struct Unplaced {
@@ -70,32 +73,36 @@ impl Unplaced {
 }
 
 impl DatasetWriter<'_> {
-    /// Whether the thread compresses the chunks of this plan: there is one, and memory for them. Those that wait are placed if there is
-    /// none beside them, or if the call compresses. All ranks know.
-    pub(super) fn may_wait(&mut self, plan: &Plan<'_>) -> Result<bool, Failure> {
+    /// The memory for which the thread compresses the chunks of this plan, of datasets with these metadata; `None` if there is no thread, or not
+    /// as much memory: then the call compresses. Those that wait are placed if there is none beside them. All ranks know.
+    pub(super) fn room_behind(&mut self, texts: &[String], plan: &Plan<'_>) -> Result<Option<u64>, Failure> {
         if !self.sections.queue().is_background() {
-            return Ok(false);
+            return Ok(None);
         }
         let most = self.sections.queue().most_reserved();
-        let bytes = plan.most_bytes(BYTES_PER_CHUNK);
+        // The text, and the dataset with its attributes.
+        let known = texts.iter().map(|text| DATASET_BYTES + 2 * text.len() as u64).sum::<u64>();
+        let bytes = plan.most_bytes(BYTES_PER_CHUNK).saturating_add(known);
         if self.unplaced.reserved.saturating_add(bytes) > most {
             self.place()?;
         }
-        Ok(bytes <= most)
+        Ok((bytes <= most).then_some(bytes))
     }
 
-    /// Copies the chunks of datasets for the thread. Each has its metadata.
+    /// Copies the chunks of datasets for the thread, into so much memory. Each has its metadata.
     pub(super) fn keep_datasets(
         &mut self,
         datasets: &[&Dataset],
         texts: Vec<String>,
         plan: &Plan<'_>,
+        bytes: u64,
     ) -> Result<(), Failure> {
-        let bytes = plan.most_bytes(BYTES_PER_CHUNK);
-        let room = self.sections.queue().reserve(bytes);
-        self.sections.tolerate(room, ())?;
         let mut waiting = Vec::new();
-        reserve(&mut waiting, datasets.len())?;
+        // All ranks have the same datasets in the end: what can fail on one of them does so before they agree.
+        let room = self.sections.queue().reserve(bytes);
+        let room = room.and_then(|()| reserve(&mut waiting, datasets.len()));
+        let room = room.and_then(|()| reserve(&mut self.unplaced.waiting, datasets.len()));
+        self.sections.tolerate(room, ())?;
         for ((number, dataset), text) in datasets.iter().enumerate().zip(texts) {
             let (dataset, chunks) = ((*dataset).clone(), plan.chunks_of(number));
             waiting.push(Waiting { dataset, text, chunks, made: Arc::default() });
@@ -104,7 +111,6 @@ impl DatasetWriter<'_> {
             this.keep_window(plan, window, codecs, &waiting)
         })?;
         self.sections.team.agree(mine)?;
-        reserve(&mut self.unplaced.waiting, waiting.len())?;
         self.unplaced.waiting.append(&mut waiting);
         self.unplaced.reserved += bytes;
         Ok(())
