@@ -162,6 +162,7 @@ static void arguments (const char *path) {
     case 10: words = "the last mesh patches in the file has"; code = SCDA_ERR_USAGE; if (last) { s.p.cells = 1; s.cell_number[0] = (uint64_t) (mine * rank); } break;
     case 11: words = "have no numbers"; if (last) { s.p.number = NULL; } if (size == 1) { continue; } break;
     case 12: words = "have no numbers"; if (last) { s.mesh.number = NULL; } if (size == 1) { continue; } break;
+    case 13: words = "is longer than 58 bytes"; s.p.mesh = "a/name/of/a/mesh/that/has/no/room/for/that/of/its/own/datasets"; break;
     default: return;
     }
     write_state (path, &s, &err);

@@ -213,6 +213,7 @@ static inline scda_fcontext_t *scda_particles_write (scda_fcontext_t *f, const c
   p->comm = comm;
   MPI_Comm_rank (comm, &rank);
   MPI_Comm_size (comm, &size);
+  if (p->mesh != NULL) { scda_forest_name_internal (&name, p->mesh, "", "boxes", "", &e); } /* whether it can be that of a mesh */
   scda_forest_name_internal (&name, scda_particles_group_internal (group), "", "offsets", "", &e);
   scda_particles_sum_internal (p, &e);
   numbered = scda_particles_numbered_internal (p, &e);
