@@ -25,8 +25,13 @@ pub trait Format: Sync {
     /// What its files begin with, for people; `None` if nobody can read that.
     fn beginning(&self) -> Option<&'static str>;
 
+    /// The same: one of these.
+    fn magics(&self) -> &'static [&'static [u8]];
+
     /// Whether this is a file of it.
-    fn recognise(&self, source: &Source) -> Result<bool>;
+    fn recognise(&self, source: &Source) -> Result<bool> {
+        source.begins_with_any(self.magics())
+    }
 
     /// The options of `scda import` that only some formats have.
     fn options(&self) -> &'static [&'static str];
@@ -69,12 +74,15 @@ impl Source {
         }
     }
 
-    /// Whether it is a file that begins with these bytes.
-    pub fn begins_with(&self, magic: &[u8]) -> Result<bool> {
-        match self {
-            Self::Folder(..) => Ok(false),
-            Self::File(_, file) => Ok(file.begins_with(magic)?),
+    /// Whether it is a file that begins with some of these bytes.
+    pub fn begins_with_any(&self, magics: &[&[u8]]) -> Result<bool> {
+        let Self::File(_, file) = self else { return Ok(false) };
+        for magic in magics {
+            if file.begins_with(magic)? {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 
     /// The file.

@@ -63,17 +63,17 @@ impl Format for Packaged {
         self.beginning
     }
 
+    fn magics(&self) -> &'static [&'static [u8]] {
+        self.magics
+    }
+
     fn recognise(&self, source: &Source) -> Result<bool> {
         if let Source::Folder(path, _) = source {
             return Ok(self.member.is_some_and(|member| path.join(member).is_file()));
         }
-        for magic in self.magics {
-            if source.begins_with(magic)? {
-                return Ok(true);
-            }
-        }
         let ending = Path::new(source.name()).extension();
-        Ok(ending.is_some_and(|ending| self.endings.iter().any(|known| ending == *known)))
+        let has_ending = ending.is_some_and(|ending| self.endings.iter().any(|known| ending == *known));
+        Ok(has_ending || source.begins_with_any(self.magics)?)
     }
 
     fn options(&self) -> &'static [&'static str] {

@@ -20,8 +20,8 @@ impl Format for SdfFormat {
         Some("SDF format")
     }
 
-    fn recognise(&self, source: &Source) -> Result<bool> {
-        source.begins_with(MAGIC)
+    fn magics(&self) -> &'static [&'static [u8]] {
+        &[MAGIC]
     }
 
     fn options(&self) -> &'static [&'static str] {

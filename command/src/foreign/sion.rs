@@ -30,8 +30,8 @@ impl Format for SionLib {
         Some("sion")
     }
 
-    fn recognise(&self, source: &Source) -> Result<bool> {
-        source.begins_with(MAGIC)
+    fn magics(&self) -> &'static [&'static [u8]] {
+        &[MAGIC]
     }
 
     fn options(&self) -> &'static [&'static str] {
