@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# test.sh [--quick]: all tests, up to the first failure; with --quick those of scripts/quick.sh. The steps come one after the other;
-# beside them run those of scripts/beside.sh. Writes below target/, and temporary files.
+# test.sh [--quick]: all tests, each with at least one variant of the library (with each of them: scripts/long.sh), up to the first
+# failure; with --quick those of scripts/quick.sh. The steps come one after the other; beside them run those of scripts/beside.sh.
+# Writes below target/, and temporary files.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" test

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 import numpy as np
 
 from ._dataset import Dataset
-from ._series import Series, groups_with
+from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def checksum_terms(number: NDArray[np.uint64], value: NDArray[np.uint64]) -> NDA
     return mixed ^ (mixed >> np.uint64(32))
 
 
-class Forest(Series):
+class Forest(Steps["Step"]):
     """A forest of quadtrees or octrees, or of trees of any shapes: its time steps, a sequence.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the quadrant or tree.
@@ -96,20 +96,14 @@ class Forest(Series):
         self.dimension: int = dimension
         self._mesh: Optional[Mesh] = None
 
-    def __getitem__(self, number: int) -> Step:
-        """A time step, counted from the end if the number is negative."""
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"time step {number}: found {len(self)}")
-        return Step(self, number % len(self))
-
-    def __iter__(self) -> Iterator[Step]:
-        return (Step(self, number) for number in range(len(self)))
+    def _step(self, number: int) -> Step:
+        return Step(self, number)
 
     @property
     def fields(self) -> list[str]:
         """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as
         many values as each quadrant needs, it is the number of values, ``NAME:count``."""
-        names = [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
+        names = super().fields
         return [name for name in names if f"{name}:count" not in names]
 
     def at_corners(self, name: str) -> bool:

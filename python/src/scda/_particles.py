@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
 from ._dataset import Dataset
-from ._series import Series, groups_with
+from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ def particle_groups(file: File) -> list[str]:
     return groups_with(file, ATTRIBUTE)
 
 
-class Particles(Series):
+class Particles(Steps["ParticleStep"]):
     """Particles: their time steps, a sequence.
 
     Args:
@@ -43,19 +43,8 @@ class Particles(Series):
         mesh = self.attrs.get("mesh")
         self.mesh: Optional[str] = mesh if isinstance(mesh, str) else None
 
-    def __getitem__(self, number: int) -> ParticleStep:
-        """A time step, counted from the end if the number is negative."""
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"time step {number}: found {len(self)}")
-        return ParticleStep(self, number % len(self))
-
-    def __iter__(self) -> Iterator[ParticleStep]:
-        return (ParticleStep(self, number) for number in range(len(self)))
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of the fields, in the order of the file."""
-        return [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
+    def _step(self, number: int) -> ParticleStep:
+        return ParticleStep(self, number)
 
     def _offsets(self, end: int) -> Dataset:
         """The offsets before this section."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
 from ._dataset import Dataset
 from ._forest import _MESH, checksum_terms
-from ._series import Series, groups_with
+from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ def patch_meshes(file: File) -> list[str]:
     return groups_with(file, ATTRIBUTE)
 
 
-class Patches(Series):
+class Patches(Steps["PatchStep"]):
     """A mesh of patches: its time steps, a sequence.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the patch.
@@ -49,19 +49,8 @@ class Patches(Series):
         self.dimension: int = dimension
         self._mesh: Optional[PatchMesh] = None
 
-    def __getitem__(self, number: int) -> PatchStep:
-        """A time step, counted from the end if the number is negative."""
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"time step {number}: found {len(self)}")
-        return PatchStep(self, number % len(self))
-
-    def __iter__(self) -> Iterator[PatchStep]:
-        return (PatchStep(self, number) for number in range(len(self)))
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of the fields, in the order of the file."""
-        return [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
+    def _step(self, number: int) -> PatchStep:
+        return PatchStep(self, number)
 
     def _mesh_before(self, end: int) -> PatchMesh:
         """The mesh before this section. The last one is kept: steps often share it."""

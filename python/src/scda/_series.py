@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NoReturn, Optional
+from typing import TYPE_CHECKING, Generic, Iterator, NoReturn, Optional, TypeVar
 
 from ._dataset import Dataset
 from ._errors import FormatError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ._file import File
 
 _GROUP = b"scda group 00"
+# What a time step is.
+S = TypeVar("S")
 
 
 def groups_with(file: File, attribute: str) -> list[str]:
@@ -126,3 +128,25 @@ class Series:
     def _fail(self, message: str, dataset: Optional[Dataset] = None) -> NoReturn:
         path = self.file._path
         raise FormatError(f"{path}: {message}", None if dataset is None else dataset.section.offset, path)
+
+
+class Steps(Series, Generic[S]):
+    """A series that is a sequence of its time steps, which have fields."""
+
+    def _step(self, number: int) -> S:
+        """A time step that there is."""
+        raise NotImplementedError
+
+    def __getitem__(self, number: int) -> S:
+        """A time step, counted from the end if the number is negative."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"time step {number}: found {len(self)}")
+        return self._step(number % len(self))
+
+    def __iter__(self) -> Iterator[S]:
+        return map(self._step, range(len(self)))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields, in the order of the file."""
+        return [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
