@@ -108,8 +108,9 @@ static void read_file (const job_t *job, int mode, const char *name) {
 
 /* ---- Patterns ---- */
 
-static void move_variable (hid_t file, const variable_t *v, int level, int writing) {
-  const hid_t type = v->type == FLOAT64 ? H5T_NATIVE_DOUBLE : v->type == FLOAT32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32;
+static void move_variable (hid_t file, const variable_t *v, storage_t storage, int writing) {
+  const hid_t types[] = {[FLOAT64] = H5T_NATIVE_DOUBLE, [FLOAT32] = H5T_NATIVE_FLOAT, [INT32] = H5T_NATIVE_INT32, [INT64] = H5T_NATIVE_INT64};
+  const hid_t type = types[v->type];
   hsize_t shape[MOST_DIMS], chunk[MOST_DIMS];
   for (int d = 0; d < v->dims; ++d) {
     shape[d] = v->shape[d];
@@ -122,10 +123,10 @@ static void move_variable (hid_t file, const variable_t *v, int level, int writi
     valid (H5Pset_create_intermediate_group (links, 1), "H5Pset_create_intermediate_group");
     valid (H5Pset_obj_track_times (creation, 0), "H5Pset_obj_track_times");
     valid (H5Pset_alloc_time (creation, H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
-    if (level >= 0) {
+    if (storage != CONTIGUOUS) {
       valid (H5Pset_chunk (creation, v->dims, chunk), "H5Pset_chunk");
       valid (H5Pset_shuffle (creation), "H5Pset_shuffle");
-      valid (H5Pset_deflate (creation, (unsigned) level), "H5Pset_deflate");
+      valid (H5Pset_deflate (creation, storage == ZLIB_6 ? 6 : 1), "H5Pset_deflate");
     }
     set = valid (H5Dcreate2 (file, v->name, type, space, links, creation, H5P_DEFAULT), v->name);
     H5Pclose (links);
@@ -156,14 +157,14 @@ static void move_variable (hid_t file, const variable_t *v, int level, int writi
   valid (H5Dclose (set), "H5Dclose");
 }
 
-static void move_pattern (const pattern_t *p, int level, const char *name, int writing) {
+static void move_pattern (const pattern_t *p, storage_t storage, const char *name, int writing) {
   const hid_t file = open_on_all (p->comm, name, writing, 1 << 14);
-  for (int i = 0; i < p->variables; ++i) { move_variable (file, p->variable + i, level, writing); }
+  for (int i = 0; i < p->variables; ++i) { move_variable (file, p->variable + i, storage, writing); }
   valid (H5Fclose (file), "H5Fclose");
 }
 
-void hdf5_write_pattern (const pattern_t *p, int level, const char *file) { move_pattern (p, level, file, 1); }
-void hdf5_read_pattern (const pattern_t *p, int level, const char *file) { move_pattern (p, level, file, 0); }
+void hdf5_write_pattern (const pattern_t *p, storage_t storage, const char *file) { move_pattern (p, storage, file, 1); }
+void hdf5_read_pattern (const pattern_t *p, storage_t storage, const char *file) { move_pattern (p, storage, file, 0); }
 
 /* ---- A dataset among many ---- */
 

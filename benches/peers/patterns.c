@@ -1,5 +1,6 @@
-/* Datasets by the patterns of access of the paper on compression in PnetCDF: checkerboards, FLASH, Pandana, E3SM. Compressed
- * beside HDF5's shuffle and deflate with the same chunks; contiguous beside array sections, PnetCDF, and the bytes alone. */
+/* Datasets by the patterns of access of the paper on compression in PnetCDF: checkerboards, FLASH, Pandana, E3SM; and fields as
+ * benches/fields.rs has them. Compressed by each codec beside HDF5's shuffle and deflate with the same chunks; contiguous beside
+ * array sections, PnetCDF, and the bytes alone. */
 #include "patterns.h"
 
 #include <errno.h>
@@ -18,15 +19,15 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  int level;
+  storage_t storage;
   int (*takes_part) (traits_t has);
-  void (*write) (const pattern_t *pattern, int level, const char *file);
-  void (*read) (const pattern_t *pattern, int level, const char *file);
+  void (*write) (const pattern_t *pattern, storage_t storage, const char *file);
+  void (*read) (const pattern_t *pattern, storage_t storage, const char *file);
 } racer_t;
 
 /* ---- Values, made anew on any rank for any item ---- */
 
-uint64_t item_bytes (type_t type) { return type == FLOAT64 ? 8 : 4; }
+uint64_t item_bytes (type_t type) { return type == FLOAT64 || type == INT64 ? 8 : 4; }
 
 /* Random words in a share of each chunk, in the other columns 0. */
 static void fill_random (double share, const variable_t *v, const uint64_t *at, void *to) {
@@ -39,6 +40,15 @@ static void fill_random_100 (int n, const variable_t *v, const uint64_t *at, voi
 static void fill_random_50 (int n, const variable_t *v, const uint64_t *at, void *to) { (void) n, fill_random (.5, v, at, to); }
 static void fill_random_10 (int n, const variable_t *v, const uint64_t *at, void *to) { (void) n, fill_random (.1, v, at, to); }
 
+static void put_real (const variable_t *v, double value, void *to) {
+  const float single = (float) value;
+  if (v->type == FLOAT32) {
+    memcpy (to, &single, sizeof single);
+  } else {
+    memcpy (to, &value, sizeof value);
+  }
+}
+
 /* Waves with some noise, and of single precision: of each three, the third is of integers. */
 static void fill_wave (int n, const variable_t *v, const uint64_t *at, void *to) {
   uint64_t i = 0;
@@ -48,11 +58,8 @@ static void fill_wave (int n, const variable_t *v, const uint64_t *at, void *to)
   if (v->type == INT32) {
     const int32_t integer = (int32_t) (1000 * (at[v->dims - 1] / 7) + (uint64_t) (4 * noise));
     memcpy (to, &integer, sizeof integer);
-  } else if (v->type == FLOAT32) {
-    const float single = (float) value;
-    memcpy (to, &single, sizeof single);
   } else {
-    memcpy (to, &value, sizeof value);
+    put_real (v, value, to);
   }
 }
 
@@ -68,6 +75,36 @@ static void fill_flash (int n, const variable_t *v, const uint64_t *at, void *to
     number = at[0];
   }
   memcpy (to, block + (at[1] * 16 + at[2]) * 16 + at[3], sizeof *block);
+}
+
+static void fill_smooth (int n, const variable_t *v, const uint64_t *at, void *to) {
+  (void) n;
+  put_real (v, sin (1e-3 * (double) at[0]) * cos (1.7e-5 * (double) at[0]) + 2, to);
+}
+
+/* Waves of all lengths, the shorter ones weaker. */
+static void fill_turbulent (int n, const variable_t *v, const uint64_t *at, void *to) {
+  double value = 0, height = 1;
+  (void) n;
+  for (int octave = 0; octave < 16; ++octave, height *= .6) {
+    const uint64_t length = v->shape[0] >> octave, cell = at[0] / length;
+    const double part = (double) (at[0] % length) / (double) length;
+    const double low = (double) (hash ((uint64_t) octave << 32 | cell) >> 11) * 0x1p-53 - .5;
+    const double high = (double) (hash ((uint64_t) octave << 32 | (cell + 1)) >> 11) * 0x1p-53 - .5;
+    value += height * (low * (1 - part) + high * part);
+  }
+  put_real (v, value, to);
+}
+
+static void fill_shock (int n, const variable_t *v, const uint64_t *at, void *to) {
+  (void) n;
+  put_real (v, at[0] % (v->shape[0] / 5) < v->shape[0] / 14 ? 1 : .125 + 1e-3 * sin ((double) (at[0] / 500)), to);
+}
+
+static void fill_indices (int n, const variable_t *v, const uint64_t *at, void *to) {
+  const uint64_t index = 8 * at[0] + at[0] % 7 * (at[0] % 3);
+  (void) n, (void) v;
+  memcpy (to, &index, sizeof index);
 }
 
 typedef void (*fill_t) (int number, const variable_t *v, const uint64_t *at, void *to);
@@ -210,25 +247,42 @@ static void plain (pattern_t *p, int scale) {
   by_rows (p, add (p, "plain", FLOAT64, 2, (const uint64_t[]) {n, n}, (const uint64_t[]) {n, n}));
 }
 
-/* How many times as fast as HDF5 at the same level libscda shall be, on one rank and on more; 0: no bar. */
+/* A field in chunks of 1 MiB. */
+static void field (pattern_t *p, int scale, type_t type) {
+  const uint64_t n = ((const uint64_t[]) {1 << 16, 1 << 22, 1 << 27})[scale];
+  by_rows (p, add (p, "field", type, 1, (const uint64_t[]) {n}, (const uint64_t[]) {(1 << 20) / item_bytes (type)}));
+}
+
+static void floats (pattern_t *p, int scale) { field (p, scale, FLOAT32); }
+static void doubles (pattern_t *p, int scale) { field (p, scale, FLOAT64); }
+static void integers (pattern_t *p, int scale) { field (p, scale, INT64); }
+
+/* How many times as fast as HDF5 with the same codec libscda shall be, on one rank and on more; 0: no bar. */
 typedef struct {
   const char *name;
   void (*make) (pattern_t *p, int scale);
   fill_t fill;
-  int compressed;
+  enum { PLAIN, COMPRESSED, IN_MEAN } compressed;
   double write[2], read[2];
 } kind_of_pattern_t;
 
 static const kind_of_pattern_t kinds[] = {
-    {"checkerboard, random", board, fill_random_100, 1, {0, 2}, {0, 3}},
-    {"checkerboard, half of it random", board, fill_random_50, 1, {0, 2}, {0, 3}},
-    {"checkerboard, a tenth random", board, fill_random_10, 1, {0, 2}, {0, 3}},
-    {"half of a checkerboard, waves", board_half, fill_wave, 1, {0, 2}, {0, 3}},
-    {"a tenth of a checkerboard, waves", board_tenth, fill_wave, 1, {0, 2}, {0, 3}},
-    {"FLASH: 9 fields of 16^3 doubles", flash, fill_flash, 1, {4, 4}, {2.5, 3}},
-    {"Pandana: 108 variables in 15 groups", pandana, fill_wave, 1, {0, 2}, {0, 3}},
-    {"E3SM: runs of 1 to 8 columns, 72 levels", e3sm, fill_wave, 1, {0, 2}, {0, 3}},
-    {"one dataset, whole rows", plain, fill_random_100, 0, {0, 0}, {0, 0}},
+    {"checkerboard, random", board, fill_random_100, IN_MEAN, {0, 2}, {0, 3}},
+    {"checkerboard, half of it random", board, fill_random_50, IN_MEAN, {0, 2}, {0, 3}},
+    {"checkerboard, a tenth random", board, fill_random_10, IN_MEAN, {0, 2}, {0, 3}},
+    {"half of a checkerboard, waves", board_half, fill_wave, IN_MEAN, {0, 2}, {0, 3}},
+    {"a tenth of a checkerboard, waves", board_tenth, fill_wave, IN_MEAN, {0, 2}, {0, 3}},
+    {"FLASH: 9 fields of 16^3 doubles", flash, fill_flash, IN_MEAN, {4, 4}, {2.5, 3}},
+    {"Pandana: 108 variables in 15 groups", pandana, fill_wave, COMPRESSED, {0, 2}, {0, 3}},
+    {"E3SM: runs of 1 to 8 columns, 72 levels", e3sm, fill_wave, COMPRESSED, {0, 2}, {0, 3}},
+    {"smooth, float32", floats, fill_smooth, IN_MEAN, {0, 0}, {0, 0}},
+    {"smooth, float64", doubles, fill_smooth, IN_MEAN, {0, 0}, {0, 0}},
+    {"turbulent, float32", floats, fill_turbulent, IN_MEAN, {0, 0}, {0, 0}},
+    {"turbulent, float64", doubles, fill_turbulent, IN_MEAN, {0, 0}, {0, 0}},
+    {"shock, float32", floats, fill_shock, IN_MEAN, {0, 0}, {0, 0}},
+    {"shock, float64", doubles, fill_shock, IN_MEAN, {0, 0}, {0, 0}},
+    {"indices, int64", integers, fill_indices, IN_MEAN, {0, 0}, {0, 0}},
+    {"one dataset, whole rows", plain, fill_random_100, PLAIN, {0, 0}, {0, 0}},
 };
 
 /* ---- The race ---- */
@@ -239,20 +293,23 @@ static int is_compressed (traits_t has) { return has.compressed; }
 static int is_on_disk (traits_t has) { return has.compressed && has.on_disk; }
 
 static const racer_t racers[] = {
-    {"libscda, level 6", 6, is_compressed, scda_write_pattern, scda_read_pattern},
-    {"libscda, level 6, in one call", 6, is_compressed, scda_write_together, scda_read_together},
-    {"libscda, level 6, in one call, sealed", 6, is_compressed, scda_write_sealed, scda_read_together},
-    {"libscda, default level", DEFAULT_LEVEL, is_compressed, scda_write_pattern, scda_read_pattern},
-    {"libscda, default level, in one call", DEFAULT_LEVEL, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, zstd", ZSTD, is_compressed, scda_write_pattern, scda_read_pattern},
+    {"libscda, zstd, in one call", ZSTD, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, zstd, in one call, sealed", ZSTD, is_compressed, scda_write_sealed, scda_read_together},
+    {"libscda, lz4, in one call", LZ4, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, pcodec, in one call", PCODEC, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, zlib 6", ZLIB_6, is_compressed, scda_write_pattern, scda_read_pattern},
+    {"libscda, zlib 6, in one call", ZLIB_6, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, zlib 1, in one call", ZLIB_1, is_compressed, scda_write_together, scda_read_together},
     {"libscda, contiguous", CONTIGUOUS, has_any, scda_write_pattern, scda_read_pattern},
     {"libscda, contiguous, in one call", CONTIGUOUS, has_any, scda_write_together, scda_read_together},
-    {"libscda, default level, in one call, sync", DEFAULT_LEVEL, is_on_disk, scda_write_synced, scda_read_together},
+    {"libscda, zstd, in one call, sync", ZSTD, is_on_disk, scda_write_synced, scda_read_together},
     {"libscda, contiguous, in one call, sync", CONTIGUOUS, is_on_disk, scda_write_synced, scda_read_together},
     {"libscda, array sections", NO_DATASET, has_rows, arrays_write_pattern, arrays_read_pattern},
     {"pwrite, pread", NO_DATASET, has_any, posix_write_pattern, posix_read_pattern},
 #ifdef BENCH_HDF5
-    {"HDF5, shuffle + deflate 6", 6, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
-    {"HDF5, shuffle + deflate 1", 1, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
+    {"HDF5, shuffle + deflate 6", ZLIB_6, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
+    {"HDF5, shuffle + deflate 1", ZLIB_1, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
 #endif
 #ifdef BENCH_PNETCDF
     {"PnetCDF, contiguous", CONTIGUOUS, has_any, pnetcdf_write_pattern, pnetcdf_read_pattern},
@@ -262,22 +319,34 @@ static const racer_t racers[] = {
 
 /* Who is compared, and how many times as fast it shall be. Of two subjects, the bar applies to the faster one; the other is shown.
  * With `disk`, the time is that of the disk: the bar holds if the subject's file has at most half of the peer's bytes, and the row says
- * how many bytes of data the peer writes in a second. */
+ * how many bytes of data the peer writes in a second. With `mean`, the bars are for the geometric mean of the patterns. */
 #define AS_PATTERN (-2.) /* what the pattern says */
 #define NONE (-1.)       /* no row */
 static const struct {
   const char *subjects[2], *peer;
   double least_write, least_read;
   double least_size; /* the peer's file has at least so many times as many bytes */
-  int disk;
+  int disk, mean;
 } bars[] = {
-    {{"libscda, level 6", "libscda, level 6, in one call"}, "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, 1, 0},
-    {{"libscda, level 6, in one call, sealed"}, "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, NONE, 0},
-    {{"libscda, default level", "libscda, default level, in one call"}, "HDF5, shuffle + deflate 1", 2, 2, 1, 0},
-    {{"libscda, default level, in one call, sync"}, "libscda, contiguous, in one call, sync", 1 / 1.2, NONE, NONE, 1},
-    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "libscda, array sections", 1 / 1.03, 1 / 1.03, NONE, 0},
-    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "pwrite, pread", NONE, 1 / 1.03, NONE, 0},
+    {{"libscda, zstd", "libscda, zstd, in one call"}, "HDF5, shuffle + deflate 6", 12, 8, 1, 0, 1},
+    {{"libscda, zstd, in one call"}, "libscda, zlib 6, in one call", 4, 2, 1, 0, 1},
+    {{"libscda, zstd, in one call"}, "libscda, zlib 6, in one call", NONE, NONE, 1 / 1.03, 0, 0},
+    {{"libscda, zstd, in one call, sealed"}, "libscda, zstd, in one call", 0, 0, NONE, 0, 1},
+    {{"libscda, lz4, in one call"}, "libscda, zlib 6, in one call", 8, 5, 0, 0, 1},
+    {{"libscda, pcodec, in one call"}, "libscda, zlib 6, in one call", 0, 0, 1 / .8, 0, 1},
+    {{"libscda, zlib 6", "libscda, zlib 6, in one call"}, "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, 1, 0, 0},
+    {{"libscda, zlib 1, in one call"}, "HDF5, shuffle + deflate 1", 2, 2, 1, 0, 0},
+    {{"libscda, zstd, in one call, sync"}, "libscda, contiguous, in one call, sync", 1, NONE, NONE, 1, 0},
+    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "libscda, array sections", 1 / 1.03, 1 / 1.03, NONE, 0, 0},
+    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "pwrite, pread", NONE, 1 / 1.03, NONE, 0, 0},
 };
+#define BARS (sizeof bars / sizeof *bars)
+
+/* Of each bar, for writing, reading and size: the sum of the logarithms of the ratios, and how many there are. */
+static struct {
+  double sum;
+  int count;
+} means[BARS][3];
 
 static int racer_named (const char *name) {
   for (size_t c = 0; c < RACERS; ++c) {
@@ -286,20 +355,18 @@ static int racer_named (const char *name) {
   return -1;
 }
 
-static void check (const pattern_t *p, fill_t fill, int in_rows, const char *who) {
+static void check (const pattern_t *p, int in_rows, const char *who) {
   for (int i = 0; i < p->variables; ++i) {
     const variable_t *v = p->variable + i;
-    char *expected = allocate (v->bytes);
-    in_rows = in_rows && v->in_rows != v->data;
-    fill_all (fill, i, v, in_rows, expected);
-    if (memcmp (expected, in_rows ? v->in_rows : v->data, v->bytes) != 0) { die ("%s: %s is not what was written", who, v->name); }
-    free (expected);
+    if (memcmp (in_rows ? v->kept_rows : v->kept, in_rows ? v->in_rows : v->data, v->bytes) != 0) {
+      die ("%s: %s is not what was written", who, v->name);
+    }
   }
 }
 
 /* `least` 0: no bar. */
-static void put_bar (const pattern_t *p, const char *what, const char *subject, const char *peer, double is, double least) {
-  printf ("bar | %s | %d | %s | %s | %s | %.3f |", p->name, p->size, what, subject, peer, is);
+static void put_bar (const char *pattern, int ranks, const char *what, const char *subject, const char *peer, double is, double least) {
+  printf ("bar | %s | %d | %s | %s | %s | %.3f |", pattern, ranks, what, subject, peer, is);
   if (least > 0) {
     printf (" %.4g | %s |\n", least, is >= least ? "met" : "**missed**");
   } else {
@@ -315,15 +382,23 @@ static double median_of (const double *seconds, int reps) {
   return median;
 }
 
+/* The row of a ratio, which counts in the mean. `of`: writing, reading, size. */
+static void tell_ratio (const pattern_t *p, const kind_of_pattern_t *kind, size_t b, int of, const char *what, int subject, double is,
+                        double least) {
+  if (bars[b].mean && kind->compressed == IN_MEAN) {
+    means[b][of].sum += log (is);
+    ++means[b][of].count;
+  }
+  put_bar (p->name, p->size, what, racers[subject].name, bars[b].peer, is, bars[b].mean ? 0 : least);
+}
+
 /* The rows of one comparison. */
 static void tell_bar (const pattern_t *p, const kind_of_pattern_t *kind, size_t b, int reading, double *seconds[2][RACERS],
                       const double *file_bytes, int reps, double data_bytes) {
   double least = reading ? bars[b].least_read : bars[b].least_write;
   const int peer = racer_named (bars[b].peer);
-  if (least == NONE || peer < 0 || !seconds[0][peer]) { return; }
+  if (peer < 0 || !seconds[0][peer]) { return; }
   if (least == AS_PATTERN) { least = (reading ? kind->read : kind->write)[p->size > 1]; }
-  char what[64];
-  snprintf (what, sizeof what, "%s", reading ? "read" : "write");
   double is[2];
   int subject[2], subjects = 0, best = 0;
   for (; subjects < 2 && bars[b].subjects[subjects]; ++subjects) {
@@ -332,13 +407,33 @@ static void tell_bar (const pattern_t *p, const kind_of_pattern_t *kind, size_t 
     is[subjects] = median_ratio (seconds[reading][peer], seconds[reading][subject[subjects]], reps);
     if (is[subjects] > is[best]) { best = subjects; }
   }
+  char what[64];
+  snprintf (what, sizeof what, "%s", reading ? "read" : "write");
   if (bars[b].disk) {
     snprintf (what, sizeof what, "write, disk at %.0f MB/s", data_bytes / median_of (seconds[0][peer], reps) / 1e6);
     if (file_bytes[peer] < 2 * file_bytes[subject[0]]) { least = 0; }
   }
-  for (int s = 0; s < subjects; ++s) { put_bar (p, what, racers[subject[s]].name, bars[b].peer, is[s], s == best ? least : 0); }
+  for (int s = 0; s < subjects && least != NONE; ++s) {
+    if (s == best) {
+      tell_ratio (p, kind, b, reading, what, subject[s], is[s], least);
+    } else {
+      put_bar (p->name, p->size, what, racers[subject[s]].name, bars[b].peer, is[s], 0);
+    }
+  }
   if (!reading && bars[b].least_size != NONE) {
-    put_bar (p, "size", racers[subject[0]].name, bars[b].peer, file_bytes[peer] / file_bytes[subject[0]], bars[b].least_size);
+    tell_ratio (p, kind, b, 2, "size", subject[0], file_bytes[peer] / file_bytes[subject[0]], bars[b].least_size);
+  }
+}
+
+static void tell_means (int ranks) {
+  static const char *const what[] = {"write", "read", "size"};
+  for (size_t b = 0; b < BARS; ++b) {
+    const double least[] = {bars[b].least_write, bars[b].least_read, bars[b].least_size};
+    for (int of = 0; of < 3; ++of) {
+      if (means[b][of].count == 0) { continue; }
+      put_bar ("**geometric mean**", ranks, what[of], bars[b].subjects[0], bars[b].peer, exp (means[b][of].sum / means[b][of].count),
+               least[of]);
+    }
   }
 }
 
@@ -347,7 +442,7 @@ static void tell (const pattern_t *p, const kind_of_pattern_t *kind, double *sec
   size_t base = 0; /* with which all are compared */
   while (!seconds[0][base]) { ++base; }
   for (int reading = 0; reading < 2; ++reading) {
-    for (size_t b = 0; b < sizeof bars / sizeof *bars; ++b) { tell_bar (p, kind, b, reading, seconds, file_bytes, reps, data_bytes); }
+    for (size_t b = 0; b < BARS; ++b) { tell_bar (p, kind, b, reading, seconds, file_bytes, reps, data_bytes); }
     double *own = allocate ((size_t) reps * sizeof *own); /* `quantile` sorts */
     for (size_t c = 0; c < RACERS; ++c) {
       if (!seconds[reading][c]) { continue; }
@@ -367,8 +462,8 @@ static traits_t traits_of (const kind_of_pattern_t *kind, const char *folder) {
   struct statfs system;
   if (statfs (folder, &system) != 0) { die ("%s: %s", folder, strerror (errno)); }
   return (traits_t) {
-      .in_rows = kind->make == flash || kind->make == pandana || kind->make == plain,
-      .compressed = kind->compressed,
+      .in_rows = kind->make != board && kind->make != board_half && kind->make != board_tenth && kind->make != e3sm,
+      .compressed = kind->compressed != PLAIN,
       .on_disk = system.f_type != 0x01021994, /* tmpfs */
   };
 }
@@ -381,10 +476,12 @@ static void race (pattern_t *p, const kind_of_pattern_t *kind, const char *folde
     variable_t *v = p->variable + i;
     data_bytes += (double) v->bytes;
     v->in_rows = v->data = allocate (v->bytes);
-    fill_all (kind->fill, i, v, 0, v->data);
-    if (strncmp (p->name, "E3SM", 4) == 0) {
+    v->kept_rows = v->kept = allocate (v->bytes);
+    fill_all (kind->fill, i, v, 0, v->kept);
+    if (kind->make == e3sm) {
       v->in_rows = allocate (v->bytes);
-      fill_all (kind->fill, i, v, 1, v->in_rows);
+      v->kept_rows = allocate (v->bytes);
+      fill_all (kind->fill, i, v, 1, v->kept_rows);
     }
   }
   MPI_Allreduce (MPI_IN_PLACE, &data_bytes, 1, MPI_DOUBLE, MPI_SUM, p->comm);
@@ -402,26 +499,25 @@ static void race (pattern_t *p, const kind_of_pattern_t *kind, const char *folde
     for (int i = 0; i < racing; ++i) {
       const size_t c = each[in_turn (r + 1, i, racing)];
       for (int reading = 0; reading < 2; ++reading) {
-        if (reading) {
-          for (int n = 0; n < p->variables; ++n) {
-            memset (p->variable[n].data, 0xff, p->variable[n].bytes);
-            memset (p->variable[n].in_rows, 0xff, p->variable[n].bytes);
+        for (int n = 0; n < p->variables; ++n) {
+          const variable_t *v = p->variable + n;
+          if (reading) {
+            memset (v->data, 0xff, v->bytes);
+            memset (v->in_rows, 0xff, v->bytes);
+          } else {
+            memcpy (v->data, v->kept, v->bytes);
+            memcpy (v->in_rows, v->kept_rows, v->bytes);
           }
-        } else if (p->rank == 0) {
-          sync_folder (folder);
         }
+        if (!reading && p->rank == 0) { sync_folder (folder); }
         MPI_Barrier (p->comm);
         const double start = MPI_Wtime ();
-        (reading ? racers[c].read : racers[c].write) (p, racers[c].level, file);
+        (reading ? racers[c].read : racers[c].write) (p, racers[c].storage, file);
         double mine = MPI_Wtime () - start, slowest;
         MPI_Allreduce (&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, p->comm);
         if (r >= 0) { seconds[reading][c][r] = slowest; }
       }
-      check (p, kind->fill, strncmp (racers[c].name, "HDF5", 4) == 0, racers[c].name);
-      for (int n = 0; n < p->variables; ++n) { /* what comes next writes again */
-        fill_all (kind->fill, n, p->variable + n, 0, p->variable[n].data);
-        if (p->variable[n].in_rows != p->variable[n].data) { fill_all (kind->fill, n, p->variable + n, 1, p->variable[n].in_rows); }
-      }
+      check (p, strncmp (racers[c].name, "HDF5", 4) == 0, racers[c].name);
       struct stat status;
       if (p->rank == 0) {
         if (stat (file, &status) != 0) { die ("%s: no such file", file); }
@@ -446,11 +542,19 @@ void measure_patterns (const char *folder, int scale, int reps) {
     race (&p, kinds + k, folder, reps);
     for (int i = 0; i < p.variables; ++i) {
       variable_t *v = p.variable + i;
-      if (v->in_rows != v->data) { free (v->in_rows); }
+      if (v->in_rows != v->data) {
+        free (v->in_rows);
+        free (v->kept_rows);
+      }
       free (v->data);
+      free (v->kept);
       free (v->start);
       free (v->count);
     }
     free (p.variable);
   }
+  int rank, size;
+  MPI_Comm_rank (MPI_COMM_WORLD, &rank);
+  MPI_Comm_size (MPI_COMM_WORLD, &size);
+  if (rank == 0) { tell_means (size); }
 }

@@ -86,7 +86,7 @@ static void read_file (const job_t *job, int mode, const char *name) {
 
 /* Contiguous; all requests of all variables wait, and move together. */
 static void move_pattern (const pattern_t *p, const char *name, int writing) {
-  static const nc_type types[] = {NC_DOUBLE, NC_FLOAT, NC_INT};
+  static const nc_type types[] = {[FLOAT64] = NC_DOUBLE, [FLOAT32] = NC_FLOAT, [INT32] = NC_INT, [INT64] = NC_INT64};
   int id;
   if (writing) {
     succeed (ncmpi_create (p->comm, name, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &id));
@@ -121,10 +121,11 @@ static void move_pattern (const pattern_t *p, const char *name, int writing) {
       at += 2 * v->dims;
     }
     const MPI_Offset items = (MPI_Offset) (v->bytes / item_bytes (v->type));
-    static MPI_Datatype kinds[3];
+    static MPI_Datatype kinds[4];
     kinds[FLOAT64] = MPI_DOUBLE;
     kinds[FLOAT32] = MPI_FLOAT;
     kinds[INT32] = MPI_INT;
+    kinds[INT64] = MPI_INT64_T;
     succeed (writing ? ncmpi_iput_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL)
                      : ncmpi_iget_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL));
     free (numbers);
@@ -135,8 +136,8 @@ static void move_pattern (const pattern_t *p, const char *name, int writing) {
   succeed (ncmpi_close (id));
 }
 
-void pnetcdf_write_pattern (const pattern_t *p, int level, const char *file) { (void) level, move_pattern (p, file, 1); }
-void pnetcdf_read_pattern (const pattern_t *p, int level, const char *file) { (void) level, move_pattern (p, file, 0); }
+void pnetcdf_write_pattern (const pattern_t *p, storage_t storage, const char *file) { (void) storage, move_pattern (p, file, 1); }
+void pnetcdf_read_pattern (const pattern_t *p, storage_t storage, const char *file) { (void) storage, move_pattern (p, file, 0); }
 
 const char *pnetcdf_version (void) { return ncmpi_inq_libvers (); }
 

@@ -15,23 +15,28 @@ static void succeed (int err) {
 
 /* ---- Datasets ---- */
 
-static scda_dataset_t dataset_of (const variable_t *v, int level) {
+static scda_dataset_t dataset_of (const variable_t *v, storage_t storage) {
   scda_dataset_t d;
   scda_dataset_init (&d);
   snprintf (d.name, sizeof d.name, "%s", v->name);
-  d.type = v->type == FLOAT64 ? SCDA_TYPE_FLOAT64 : v->type == FLOAT32 ? SCDA_TYPE_FLOAT32 : SCDA_TYPE_INT32;
+  static const int types[] = {[FLOAT64] = SCDA_TYPE_FLOAT64, [FLOAT32] = SCDA_TYPE_FLOAT32, [INT32] = SCDA_TYPE_INT32,
+                              [INT64] = SCDA_TYPE_INT64};
+  d.type = types[v->type];
   d.ndims = v->dims;
   memcpy (d.shape, v->shape, sizeof v->shape);
-  if (level != CONTIGUOUS) {
+  if (storage != CONTIGUOUS) {
     d.encode = SCDA_ENCODE_ALWAYS;
     memcpy (d.chunk, v->chunk, sizeof v->chunk);
-    if (level != DEFAULT_LEVEL) { d.level = level; }
+    static const int codecs[] = {[ZSTD] = SCDA_CODEC_ZSTD, [LZ4] = SCDA_CODEC_LZ4, [PCODEC] = SCDA_CODEC_PCODEC,
+                                 [ZLIB_6] = SCDA_CODEC_ZLIB, [ZLIB_1] = SCDA_CODEC_ZLIB};
+    d.codec = codecs[storage];
+    if (storage >= ZLIB_6) { d.level = storage == ZLIB_6 ? 6 : 1; } /* of the others: the default */
   }
   return d;
 }
 
 /* A call for each. */
-void scda_write_pattern (const pattern_t *p, int level, const char *file) {
+void scda_write_pattern (const pattern_t *p, storage_t storage, const char *file) {
   int err;
   scda_params_t bare;
   scda_params_init (&bare);
@@ -40,7 +45,7 @@ void scda_write_pattern (const pattern_t *p, int level, const char *file) {
   succeed (err);
   for (int i = 0; i < p->variables; ++i) {
     const variable_t *v = p->variable + i;
-    const scda_dataset_t d = dataset_of (v, level);
+    const scda_dataset_t d = dataset_of (v, storage);
     f = scda_fwrite_dataset (f, &d, v->data, v->boxes, v->start, v->count, &err);
     succeed (err);
   }
@@ -48,8 +53,8 @@ void scda_write_pattern (const pattern_t *p, int level, const char *file) {
   succeed (err);
 }
 
-void scda_read_pattern (const pattern_t *p, int level, const char *file) {
-  (void) level;
+void scda_read_pattern (const pattern_t *p, storage_t storage, const char *file) {
+  (void) storage;
   int err, found;
   scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
   succeed (err);
@@ -74,7 +79,7 @@ typedef struct {
   scda_box_t *boxes;
 } together_t;
 
-static together_t put_together (const pattern_t *p, int level) {
+static together_t put_together (const pattern_t *p, storage_t storage) {
   const size_t n = (size_t) p->variables;
   together_t all;
   size_t boxes = 0;
@@ -85,7 +90,7 @@ static together_t put_together (const pattern_t *p, int level) {
   boxes = 0;
   for (size_t i = 0; i < n; ++i) {
     const variable_t *v = p->variable + i;
-    all.d[i] = dataset_of (v, level);
+    all.d[i] = dataset_of (v, storage);
     all.nboxes[i] = v->boxes;
     for (size_t k = 0; k < v->boxes; ++k) { /* one box behind the other */
       scda_box_t *b = all.boxes + boxes++;
@@ -104,8 +109,8 @@ static void take_apart (together_t all) {
   free (all.boxes);
 }
 
-static void write_together (const pattern_t *p, int level, const char *file, int seal, int sync) {
-  const together_t all = put_together (p, level);
+static void write_together (const pattern_t *p, storage_t storage, const char *file, int seal, int sync) {
+  const together_t all = put_together (p, storage);
   scda_params_t params;
   scda_params_init (&params);
   params.seal = seal;
@@ -120,12 +125,12 @@ static void write_together (const pattern_t *p, int level, const char *file, int
   take_apart (all);
 }
 
-void scda_write_together (const pattern_t *p, int level, const char *file) { write_together (p, level, file, 0, 0); }
-void scda_write_sealed (const pattern_t *p, int level, const char *file) { write_together (p, level, file, 1, 0); }
-void scda_write_synced (const pattern_t *p, int level, const char *file) { write_together (p, level, file, 0, 1); }
+void scda_write_together (const pattern_t *p, storage_t storage, const char *file) { write_together (p, storage, file, 0, 0); }
+void scda_write_sealed (const pattern_t *p, storage_t storage, const char *file) { write_together (p, storage, file, 1, 0); }
+void scda_write_synced (const pattern_t *p, storage_t storage, const char *file) { write_together (p, storage, file, 0, 1); }
 
-void scda_read_together (const pattern_t *p, int level, const char *file) {
-  const together_t all = put_together (p, level);
+void scda_read_together (const pattern_t *p, storage_t storage, const char *file) {
+  const together_t all = put_together (p, storage);
   int err;
   scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
   succeed (err);
@@ -150,8 +155,8 @@ static uint64_t *row_counts (const pattern_t *p, const variable_t *v) {
   return counts;
 }
 
-void arrays_write_pattern (const pattern_t *p, int level, const char *file) {
-  (void) level;
+void arrays_write_pattern (const pattern_t *p, storage_t storage, const char *file) {
+  (void) storage;
   int err;
   scda_params_t bare;
   scda_params_init (&bare);
@@ -169,8 +174,8 @@ void arrays_write_pattern (const pattern_t *p, int level, const char *file) {
   succeed (err);
 }
 
-void arrays_read_pattern (const pattern_t *p, int level, const char *file) {
-  (void) level;
+void arrays_read_pattern (const pattern_t *p, storage_t storage, const char *file) {
+  (void) storage;
   int err, decode;
   scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
   succeed (err);
@@ -241,5 +246,5 @@ static void posix_move_pattern (const pattern_t *p, const char *file, int writin
   if (close (fd) != 0) { die ("%s: %s", file, strerror (errno)); }
 }
 
-void posix_write_pattern (const pattern_t *p, int level, const char *file) { (void) level, posix_move_pattern (p, file, 1); }
-void posix_read_pattern (const pattern_t *p, int level, const char *file) { (void) level, posix_move_pattern (p, file, 0); }
+void posix_write_pattern (const pattern_t *p, storage_t storage, const char *file) { (void) storage, posix_move_pattern (p, file, 1); }
+void posix_read_pattern (const pattern_t *p, storage_t storage, const char *file) { (void) storage, posix_move_pattern (p, file, 0); }
