@@ -91,6 +91,8 @@ struct State<F> {
     free: Vec<Vec<u8>>,
     piece: usize,
     failed: Option<Error>,
+    /// The thread begins no job before the call that is running has copied its data, or waits.
+    is_held: bool,
     is_over: bool,
     times: Times,
 }
@@ -165,6 +167,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
             thread.check_process()?;
             let began = Instant::now();
             let mut state = thread.shared.lock();
+            thread.shared.go_on(&mut state);
             while !state.is_idle() {
                 state = thread.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -223,6 +226,21 @@ impl<F: ParallelFile + 'static> Queue<F> {
         let (most, waited) = (thread.most, &mut self.times.waiting);
         thread.when(waited, |state| state.has_room(bytes, most).then(|| state.bytes += bytes));
         Ok(())
+    }
+
+    /// Lets the thread begin no job until [`Self::go_on`], or until something waits for it: so that a thread without a core of its
+    /// own takes no time from a call that copies.
+    pub fn hold(&mut self) {
+        if let Some(thread) = self.thread.as_ref().filter(|thread| thread.is_mine()) {
+            thread.shared.lock().is_held = true;
+        }
+    }
+
+    /// Ends [`Self::hold`].
+    pub fn go_on(&mut self) {
+        if let Some(thread) = self.thread.as_ref().filter(|thread| thread.is_mine()) {
+            thread.shared.go_on(&mut thread.shared.lock());
+        }
     }
 
     /// So many bytes are no longer [reserved](Self::reserve).
@@ -347,6 +365,7 @@ impl<F: ParallelFile + 'static> Background<F> {
             free: Vec::new(),
             piece,
             failed: None,
+            is_held: false,
             is_over: false,
             times: Times::default(),
         };
@@ -403,8 +422,11 @@ impl<F: ParallelFile + 'static> Background<F> {
         state.jobs.try_reserve(1).map_err(|_| Error::memory(size_of::<Job<F>>()))?;
         state.jobs.push_back(job);
         state.bytes += bytes;
+        let is_held = state.is_held;
         drop(state);
-        self.shared.wake.notify_one();
+        if !is_held {
+            self.shared.wake.notify_one();
+        }
         Ok(())
     }
 
@@ -464,6 +486,7 @@ impl<F: ParallelFile + 'static> Background<F> {
                 return value;
             }
             began.get_or_insert_with(Instant::now);
+            self.shared.go_on(&mut state);
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -523,6 +546,13 @@ impl<F> Shared<F> {
     fn lock(&self) -> MutexGuard<'_, State<F>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The thread is not held from now on.
+    fn go_on(&self, state: &mut State<F>) {
+        if std::mem::take(&mut state.is_held) {
+            self.wake.notify_one();
+        }
+    }
 }
 
 impl<F: ParallelFile> Shared<F> {
@@ -531,8 +561,9 @@ impl<F: ParallelFile> Shared<F> {
         let mut state = self.lock();
         while !state.is_over {
             // A job comes with the file.
-            let State { jobs, file, .. } = &mut *state;
-            let next = jobs.pop_front().and_then(|job| Some((job, file.take()?)));
+            let State { jobs, file, is_held, .. } = &mut *state;
+            let next = if *is_held { None } else { jobs.pop_front() };
+            let next = next.and_then(|job| Some((job, file.take()?)));
             let Some((job, mut file)) = next else {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -733,6 +764,29 @@ mod tests {
         queue.reserve(LEAST_BYTES).unwrap();
         queue.behind(|| Err(Error::usage("deliberately"))).unwrap();
         assert_eq!(queue.settle().unwrap_err().to_string(), "deliberately");
+    }
+
+    #[test]
+    fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
+        let go_on: [fn(&mut Queue<Double>); 3] = [
+            Queue::go_on,
+            |queue| queue.settle().unwrap(),
+            |queue| {
+                // There is no room before the job is done.
+                queue.reserve(LEAST_BYTES).unwrap();
+                queue.release(LEAST_BYTES);
+            },
+        ];
+        for go_on in go_on {
+            let (done, is_done) = channel();
+            let mut queue = Queue::new(Double::written(|_, _| {}), LEAST_BYTES);
+            queue.hold();
+            queue.behind(move || done.send(()).map_err(|_| gone())).unwrap();
+            (0..1000).for_each(|_| std::thread::yield_now());
+            is_done.try_recv().unwrap_err();
+            go_on(&mut queue);
+            is_done.recv().unwrap();
+        }
     }
 
     #[test]

@@ -107,10 +107,13 @@ impl DatasetWriter<'_> {
             let (dataset, chunks) = ((*dataset).clone(), plan.chunks_of(number));
             waiting.push(Waiting { dataset, text, chunks, made: Arc::default() });
         }
+        self.sections.queue().hold();
         let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
             this.keep_window(plan, window, codecs, &waiting)
-        })?;
-        self.sections.team.agree(mine)?;
+        });
+        let agreed = mine.and_then(|mine| Ok(self.sections.team.agree(mine).map(|_| ())?));
+        self.sections.queue().go_on();
+        agreed?;
         self.unplaced.waiting.append(&mut waiting);
         self.unplaced.reserved += bytes;
         Ok(())
