@@ -311,8 +311,15 @@ private:
   std::size_t size_;
 };
 
+/* From scda.h, by SCDA_UPDATE=1 cargo test --test header: do not edit. */
+
 /** Whether a section or dataset is compressed: the constants of scda.h, which the functions that take `E` accept, too. */
-enum encoding { encode_none = SCDA_ENCODE_NONE, encode_always = SCDA_ENCODE_ALWAYS, encode_auto = SCDA_ENCODE_AUTO };
+enum encoding {
+  encode_none = SCDA_ENCODE_NONE,
+  encode_always = SCDA_ENCODE_ALWAYS,
+  encode_auto = SCDA_ENCODE_AUTO,
+  encode_text = SCDA_ENCODE_TEXT
+};
 
 /** What may be chosen when a file is opened: `scda::params ().level (9).atomic ()`. See `scda_params` for each. */
 class params {
@@ -323,28 +330,30 @@ public:
   params &level (int value) noexcept { return p_.level = value, *this; }
   params &threads (int value) noexcept { return p_.threads = value, *this; }
   params &aggregation_bytes (std::uint64_t value) noexcept { return p_.aggregation_bytes = value, *this; }
+  params &driver (int value) noexcept { return p_.driver = value, *this; }
+  params &atomic (int value = 1) noexcept { return p_.atomic = value, *this; }
+  params &sync (int value = 1) noexcept { return p_.sync = value, *this; }
+  params &check (int value = 1) noexcept { return p_.check = value, *this; }
+  params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   params &writers_per_node (std::uint64_t value) noexcept { return p_.writers_per_node = value, *this; }
   params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
-  params &driver (int value) noexcept { return p_.driver = value, *this; }
-  params &atomic (bool value = true) noexcept { return p_.atomic = value, *this; }
-  params &sync (int value = 1) noexcept { return p_.sync = value, *this; } /* -1: not with atomic either */
-  params &check (bool value = true) noexcept { return p_.check = value, *this; }
-  params &seal (bool value = true) noexcept { return p_.seal = value, *this; }
-  params &verify (bool value = true) noexcept { return p_.verify = value, *this; }
-  params &to_seal (bool value = true) noexcept { return p_.to_seal = value, *this; }
+  params &seal (int value = 1) noexcept { return p_.seal = value, *this; }
+  params &verify (int value = 1) noexcept { return p_.verify = value, *this; }
+  params &to_seal (int value = 1) noexcept { return p_.to_seal = value, *this; }
   params &cache_bytes (std::uint64_t value) noexcept { return p_.cache_bytes = value, *this; }
   params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
   params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &max_memory (std::uint64_t value) noexcept { return p_.max_memory = value, *this; }
-  params &lend (bool value = true) noexcept { return p_.lend = value, *this; }
-  params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
+  params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }
 
 private:
   scda_params_t p_;
 };
+
+/* End of what is from scda.h. */
 
 /** The members of a struct: specialise it, and arrays of T are datasets of structs.
  *

@@ -184,8 +184,17 @@ impl Reader {
             self.read(py, |open| operation(open, memory))?;
             return Ok(None);
         }
+        self.read_new(py, length, operation).map(Some)
+    }
+
+    fn read_new<'py>(
+        &self,
+        py: Python<'py>,
+        length: usize,
+        operation: impl FnOnce(&mut Open, &mut [u8]) -> scda::Result<()> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         self.check_memory(py, length as u64)?;
-        PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory))).map(Some)
+        PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory)))
     }
 }
 
@@ -315,8 +324,8 @@ impl Reader {
         offset: u64,
         start: u64,
         stop: u64,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.read_into(py, usize::try_from(stop.saturating_sub(start))?, None, |open, memory| {
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_new(py, usize::try_from(stop.saturating_sub(start))?, |open, memory| {
             open.ranges(offset)?.read_block_range(start..stop, memory)
         })
     }

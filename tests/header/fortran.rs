@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The code of the header, without comments and directives, and its `#define`s with numbers.
-fn code_and_constants(header: &str) -> (String, Vec<(String, String)>) {
+pub fn code_and_constants(header: &str) -> (String, Vec<(String, String)>) {
     let (mut code, mut rest) = (String::new(), header);
     while let Some(start) = rest.find("/*") {
         code.push_str(&rest[..start]);
@@ -21,14 +21,14 @@ fn code_and_constants(header: &str) -> (String, Vec<(String, String)>) {
 }
 
 /// A type of C: what it is, how many pointers lead to it, and whether what they point to is constant.
-struct Kind<'a> {
-    base: &'a str,
+pub struct Kind<'a> {
+    pub base: &'a str,
     pointers: usize,
     is_const: bool,
 }
 
 /// A declaration such as `const uint64_t *Nq`, or `char name[N]`: its type, name and dimension.
-fn declaration(text: &str) -> (Kind<'_>, &str, Option<&str>) {
+pub fn declaration(text: &str) -> (Kind<'_>, &str, Option<&str>) {
     let (text, dimension) = match text.trim().split_once('[') {
         Some((before, after)) => (before, Some(after.trim_end_matches(']'))),
         None => (text.trim(), None),

@@ -1,7 +1,10 @@
-//! The committed header, manual pages, symbol list and version are those of the sources.
+//! The committed headers, tables and signatures of other languages, manual pages, symbol lists and version are those of the
+//! sources.
 
+mod cpp;
 mod fortran;
 mod manual;
+mod python;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -130,6 +133,17 @@ fn what_the_fortran_module_includes_is_that_of_the_header() {
         let takes_a_communicator = name.starts_with("scda_fopen") && name != "scda_fopen_f";
         assert_eq!(is_bound, !takes_a_communicator, "{name}");
     }
+}
+
+#[test]
+fn the_tables_of_cpp_are_those_of_the_header() {
+    compare("include/scda.hpp", &cpp::with_tables(&read("include/scda.hpp"), &HEADER));
+}
+
+#[test]
+fn the_signatures_of_python_are_those_of_its_sources() {
+    let sources = ["lib", "reader", "writer"].map(|name| read(&format!("python/rust/{name}.rs")));
+    compare("python/src/scda/_core.pyi", &python::stub(&sources.concat()));
 }
 
 /// The names of all functions that the headers declare.
