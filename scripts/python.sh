@@ -37,7 +37,7 @@ run 300 $python -m pip install --disable-pip-version-check --no-deps --force-rei
 
 heading "Python package: tests"
 log=$root/$folder/logs/pytest.log
-run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -n 2 -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore python/tests/test_zarr.py --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore python/tests/test_classic.py --ignore python/tests/test_exchange.py --deselect tests/test_shapes.py::test_vtk_reads_it --deselect tests/test_particles.py::test_vtk_shows_particles --deselect tests/test_texts.py::test_strings_of_numpy python
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -n 2 -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore python/tests/test_zarr.py --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore python/tests/test_classic.py --ignore python/tests/test_exchange.py --ignore python/tests/test_corpus.py --deselect tests/test_shapes.py::test_vtk_reads_it --deselect tests/test_particles.py::test_vtk_shows_particles --deselect tests/test_texts.py::test_strings_of_numpy python
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
@@ -65,6 +65,6 @@ tests_with() {
   fi
   grep -oE '^=+ [0-9]+ passed' "$log" | sed -E "s/=+ ([0-9]+) passed/Python package: \\1 tests with $name passed/"
 }
-tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_xarray_writing.py python/tests/test_addresses.py python/tests/test_zarr.py python/tests/test_hdf5.py python/tests/test_hdf5_layouts.py python/tests/test_classic.py python/tests/test_exchange.py python/tests/test_texts.py::test_strings_of_numpy" xarray dask 'zarr>=3.1' fsspec aiohttp h5py h5netcdf hdf5plugin netCDF4
+tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_xarray_writing.py python/tests/test_addresses.py python/tests/test_zarr.py python/tests/test_hdf5.py python/tests/test_hdf5_layouts.py python/tests/test_hdf5_lists.py python/tests/test_corpus.py python/tests/test_classic.py python/tests/test_exchange.py python/tests/test_texts.py::test_strings_of_numpy" xarray dask 'zarr>=3.1' fsspec aiohttp h5py h5netcdf hdf5plugin netCDF4 pandas tables
 # Here the tutorial is run as a whole, above without what needs h5py and xarray.
 tests_with vtk "python/tests/test_vtk.py python/tests/test_shapes.py::test_vtk_reads_it python/tests/test_particles.py::test_vtk_shows_particles python/tests/test_docs.py::test_the_tutorial" vtk pyvista h5py xarray

@@ -28,6 +28,8 @@ class Null(NamedTuple):
     """An attribute without data: of HDF5, and the empty text of NetCDF."""
 
     type: str
+    # Of texts, as :class:`Text` has it.
+    form: str = ""
 
 
 class Text(NamedTuple):
@@ -57,7 +59,7 @@ def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> d
             as_json.append(name)
             found[name] = json.dumps(value)
         elif isinstance(plain, Null):
-            found[name] = "" if plain.type in _TEXTS else np.empty(0, plain.type)
+            found[name] = "" if plain.type in _TEXTS else np.empty(0, plain.type.lstrip(">"))
         elif isinstance(plain, Text):
             found[name] = plain.value
         elif _is_typed(name, types) or name in _OF_DATA and dtype is not None or np.ndim(plain) == 0:
@@ -168,7 +170,7 @@ def _typed_value(value: Any, text: str) -> Any:
     if name not in _TEXTS and name not in TYPE_NAMES and not is_raw:
         return None
     if shape == "null":
-        return Null(name)
+        return Null(match["big"] + name, match["form"].strip())
     whole = None if shape is None else tuple(map(int, shape.split(",")))
     items = _items(value)
     if name in _TEXTS:
@@ -258,7 +260,7 @@ def _described(value: Any, netcdf: bool) -> tuple[Any, Any]:
     if isinstance(value, Typed):
         return value.value, value.type
     if isinstance(value, Null):
-        return ("" if value.type in _TEXTS else []), f"{value.type}[null]"
+        return ("" if value.type in _TEXTS else []), f"{value.type}[null]" + (f" {value.form}" if value.form else "")
     form = ""
     if isinstance(value, Text):
         made, name = _mapped(value.value, decoded), "char" if value.is_fixed else "string"

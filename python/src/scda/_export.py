@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import builtins
 import itertools
 import json
 from collections import Counter
 from functools import partial
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 import h5py
 import numpy as np
@@ -34,11 +35,12 @@ from ._hdf5 import (
     TYPE,
     TYPE_PATH,
     USER,
+    USER_BLOCK,
     Filters,
     write_attribute,
     write_attributes,
 )
-from ._hdf5_items import Paths, create_dataset, write_items
+from ._hdf5_items import Paths, create_dataset, write_bytes, write_items
 from ._hdf5_types import BOOL, default, describe, fits, has_objects, is_text, item_of, make
 from ._progress import Progress
 from ._selection import pieces
@@ -48,8 +50,11 @@ from ._zarr_arrays import raw_metadata
 # Items of a chunk where each record is one item.
 _SCALARS = 1024
 _CHUNK_BYTES = 256 << 10
+# Where a dimension may grow; HDF5 has no more in a chunk.
+_CHUNK_INDICES = (1 << 32) - 1
 # Of other sections than datasets, those up to so many bytes are kept.
 _MOST_KEPT = 64 << 10
+_MOST_USER_BLOCK = 1 << 30
 # The names under which NetCDF's tools know complex numbers.
 _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE_COMPLEX_TYPE"}
 # The units of times that the conventions of CF have, by those of numpy.
@@ -88,12 +93,29 @@ def export(
         The number of such things.
     """
     # Since HDF5 1.8, attributes may be large.
-    with open(path) as file, h5py.File(out, "w", track_order=True, libver=("v108", "v108")) as to:
-        progress = progress or Progress(str(path))
-        write = _Export(file, to, netcdf, blosc, strict, tell, progress)
-        found = levels(file, lambda each: (each._description.type, each.shape, each._description.fill), without)
-        write.all(found)
+    with open(path) as file:
+        size, text = (0, b"") if netcdf else _user_block(file.attrs.get(USER_BLOCK))
+        with h5py.File(out, "w", track_order=True, libver=("v108", "v108"), userblock_size=size) as to:
+            progress = progress or Progress(str(path))
+            write = _Export(file, to, netcdf, blosc, strict, tell, progress)
+            found = levels(file, lambda each: (each._description.type, each.shape, each._description.fill), without)
+            if netcdf and USER_BLOCK in file.attrs:
+                write.leave_out("/", "found a user block, which NetCDF has not")
+            write.all(found)
+        if text:
+            with builtins.open(out, "r+b") as block:
+                block.write(text)
         return write.left_out
+
+
+def _user_block(found: Any) -> tuple[int, bytes]:
+    """The size of a user block, and its first bytes; 0 if these are none that HDF5 can have."""
+    try:
+        size, text = int(found["bytes"]), base64.b64decode(found["base64"], validate=True)
+    except (TypeError, KeyError, ValueError):
+        return 0, b""
+    is_one = 512 <= size <= _MOST_USER_BLOCK and size & (size - 1) == 0 and len(text) <= size
+    return (size, text) if is_one else (0, b"")
 
 
 class _Export:
@@ -111,11 +133,11 @@ class _Export:
         self._places: dict[int, int] = {}
         self._is_strict = strict
         self._tell = tell
-        self._paths = Paths(to, self._leave_out)
+        self._paths = Paths(to, self.leave_out)
         # How many things have no place in the new file.
         self.left_out = 0
 
-    def _leave_out(self, path: str, reason: str) -> None:
+    def leave_out(self, path: str, reason: str) -> None:
         if self._is_strict:
             raise ValueError(f"{self._file.path}: {path!r}: {reason}; without --strict it is left out")
         self._progress.clear()
@@ -183,7 +205,7 @@ class _Export:
         for (user, kind), count in others.items():
             if count > 0:
                 what = f"{kind} section that belongs" if count == 1 else f"{count} {kind} sections that belong"
-                self._leave_out(user, f"found {'a ' if count == 1 and kind == 'block' else ''}{what} to no dataset")
+                self.leave_out(user, f"found {'a ' if count == 1 and kind == 'block' else ''}{what} to no dataset")
 
     def _named_types(self, group: h5py.Group, level: Level) -> None:
         """The types that have a name in a group."""
@@ -194,7 +216,7 @@ class _Export:
                     raise ValueError("found a type that NetCDF has not")
                 make(described).commit(group.id, name.encode(), lcpl=_UTF8)
             except (ValueError, TypeError, KeyError, RuntimeError) as error:
-                self._leave_out(level.path_of(name), str(error))
+                self.leave_out(level.path_of(name), str(error))
 
     def _links(self, level: Level) -> None:
         """The links of a group to other places."""
@@ -212,7 +234,7 @@ class _Export:
                 else:
                     group[name] = h5py.SoftLink(to) if kind == "soft" else h5py.ExternalLink(*to)
             except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
-                self._leave_out(level.path_of(name), str(error))
+                self.leave_out(level.path_of(name), str(error))
 
     def _others(self, every: list[Dataset]) -> list[list[Any]]:
         """The groups and the small blocks and inline sections of the file, each with the number of datasets before it."""
@@ -246,7 +268,7 @@ class _Export:
                     raise
                 if array.variable.name in group:
                     del group[array.variable.name]  # not all of it is there
-                self._leave_out(path, str(error))
+                self.leave_out(path, str(error))
                 continue
             made.append((variable, dataset))
             if variable.dims == (variable.name,):
@@ -290,8 +312,6 @@ class _Export:
         Raises:
             TypeError: there is none.
         """
-        if variable.dataset._description.type == "variable_length_bytes":
-            raise TypeError("found bytes of any length; only texts of any length are exported")
         names = _enumeration(attrs.get(ENUMERATION), item)
         found = attrs.get(TYPE)
         if isinstance(found, (str, dict)) and _is_type_of(found, variable, item):
@@ -299,7 +319,9 @@ class _Export:
             if usable is not None and (usable == found or not self._netcdf or TYPE_PATH in attrs or not _is_enum(found)):
                 return usable, True
             if not _is_enum(found) and not is_text(found):
-                self._leave_out(path, f"found items of the type {json.dumps(found)}, which NetCDF has not: they become others")
+                self.leave_out(path, f"found items of the type {json.dumps(found)}, which NetCDF has not: they become others")
+        if _is_of_bytes(variable.dataset):
+            return {"list": "uint8"}, False
         chosen = default(item, big=is_big, names=None if self._netcdf else names, netcdf=self._netcdf)
         if self._netcdf and _of_netcdf(chosen) is None:
             raise TypeError(f"found {item}, which NetCDF has not; .h5 has it")
@@ -361,7 +383,7 @@ class _Export:
         # HDF5 has no chunks without a single index.
         has_chunks = bool(variable.shape) and 0 not in most
         may_grow = has_chunks and most != variable.shape
-        chunks = _chunks(variable) if has_chunks and (first.chunks or may_grow) else None
+        chunks = _chunks(variable, most) if has_chunks and (first.chunks or may_grow) else None
         if isinstance(described, dict) and "array" in described:
             inner = tuple(described["shape"])
             if is_found:
@@ -377,7 +399,7 @@ class _Export:
                 kind = make(described["array"])
         is_null = MAX_SHAPE in attrs and attrs[MAX_SHAPE] is None and variable.shape == (0,)
         if is_null and netcdf:
-            self._leave_out(path, "found no data space, which all variables of NetCDF have: it has no items")
+            self.leave_out(path, "found no data space, which all variables of NetCDF have: it has no items")
         options: dict[str, Any] = {}
         if chunks is not None and first.chunks:
             is_ = first._description
@@ -404,8 +426,9 @@ class _Export:
         added = {name: value for name, value in _added(item).items() if not is_found and name not in attrs}
         is_scale = variable.dims == (variable.name,)
         write_attributes(dataset, {**attrs, **added}, path, self._paths, item, netcdf=netcdf, is_scale=is_scale)
-        if not is_found and item.kind not in "bO" and item_of(described, itertools.repeat("U1")) != item:
-            write_attribute(dataset, ITEM, Text(type_name(item), netcdf), netcdf=netcdf)
+        if not is_found and (item.hasobject or item.kind != "b" and item_of(described, itertools.repeat("U1")) != item):
+            name = first._description.type if item.hasobject else type_name(item)
+            write_attribute(dataset, ITEM, Text(name, netcdf), netcdf=netcdf)
         if added:
             write_attribute(dataset, ADDED, Text(json.dumps(list(added)), netcdf), netcdf=netcdf)
         self._mark_records(dataset, array)
@@ -464,7 +487,8 @@ class _Export:
         """The items, piece by piece."""
         for key in pieces(dataset.shape, dataset.chunks, dataset.dtype.itemsize):
             items = np.asarray(dataset[key], dataset.dtype)
-            write_items(to, (*start, *key), items, described, self._paths)
+            write = write_bytes if _is_of_bytes(dataset) else write_items
+            write(to, (*start, *key), items, described, self._paths)
             self._progress.add(items.nbytes)
 
 
@@ -490,14 +514,15 @@ def _enumeration(names: Any, dtype: np.dtype[Any]) -> Optional[dict[str, int]]:
     return names if fits and not any("\0" in key for key in names) else None
 
 
-def _chunks(variable: Variable) -> tuple[int, ...]:
-    """The shape of a chunk, no larger than the array."""
+def _chunks(variable: Variable, most: Sequence[Optional[int]]) -> tuple[int, ...]:
+    """The shape of a chunk, no larger than the array may get."""
     if len(variable.shape) == 1 and (variable.has_records or variable.chunks is None):
         return (_SCALARS,)
     # Data in one piece that may grow: rows of about as many bytes as a good chunk has.
     row = variable.dataset.dtype.itemsize * int(np.prod(variable.shape[1:], dtype=object))
     whole = (max(1, _CHUNK_BYTES // max(row, 1)), *variable.shape[1:])
-    chunks = [max(1, min(c, n)) for c, n in zip(variable.chunks or whole, variable.shape)]
+    room = [n if variable.chunks is None else _CHUNK_INDICES if m is None else m for n, m in zip(variable.shape, most)]
+    chunks = [max(1, min(c, n)) for c, n in zip(variable.chunks or whole, room)]
     if variable.dataset.chunks is None:
         # Data in one piece: as many rows as are written at once, or parts of rows.
         for d in range(1, len(chunks)):
@@ -510,6 +535,11 @@ def _is_enum(described: Any) -> bool:
     return isinstance(described, dict) and "enum" in described
 
 
+def _is_of_bytes(dataset: Dataset) -> bool:
+    """Whether items are bytes of any length, which may stand for others."""
+    return dataset._description.type == "variable_length_bytes"
+
+
 def _is_type_of(described: Any, variable: Variable, item: np.dtype[Any]) -> bool:
     """Whether it is a type of HDF5, and items of a dataset can be written as such."""
     try:
@@ -517,8 +547,10 @@ def _is_type_of(described: Any, variable: Variable, item: np.dtype[Any]) -> bool
         if isinstance(described, dict) and "array" in described:
             inner = tuple(described["shape"])
             has_room = len(variable.shape) - variable.has_records >= len(inner)
-            return has_room and variable.shape[-len(inner) :] == inner and fits(described["array"], item)
-        return fits(described, item)
+            if not has_room or variable.shape[-len(inner) :] != inner:
+                return False
+            described = described["array"]
+        return has_objects(described) if _is_of_bytes(variable.dataset) else fits(described, item)
     except (ValueError, TypeError, KeyError, RecursionError):
         return False
 

@@ -14,7 +14,7 @@ import numpy as np
 from ._attributes import JSON_NAMES, TYPES, Null, Text, Typed, decoded, described, plain_value
 from ._description import native_numbers
 from ._hdf5_items import Paths, array_of_json, json_of
-from ._hdf5_types import TextType, describe, has_objects, make
+from ._hdf5_types import BOOL, TextType, describe, has_objects, make
 from ._variables import MAX_SHAPE
 
 # An attribute that says that the first dimension counts records, or that a group has them as `0`, `1`, ...
@@ -36,9 +36,11 @@ TYPE_PATH = "scda_type_path"
 # Of a group: its links to other places, and its types with a name.
 LINKS = "scda_links"
 NAMED_TYPES = "scda_named_types"
+# Of the file: the bytes before those of HDF5, as `{"bytes": 512, "base64": ...}` without the zeros at their end.
+USER_BLOCK = "scda_user_block"
 OF_IMPORT: dict[str, Any] = {
     **{TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: (str, dict), TYPE_PATH: str},
-    **{LINKS: dict, NAMED_TYPES: dict},
+    **{LINKS: dict, NAMED_TYPES: dict, USER_BLOCK: dict},
 }
 # In HDF5: the type in scda, where import would choose another, as the core calls it; and the attributes that tell others what
 # the type says in scda: a JSON list.
@@ -190,7 +192,9 @@ def write_attribute(where: Any, name: str, value: Any, *, netcdf: bool) -> None:
     """A value of :func:`scda._attributes.plain_value`. NetCDF's own library has each number, and each text of variable length, as an
     array of one."""
     if isinstance(value, Null):
-        where.attrs[name] = h5py.Empty(np.dtype("S1") if value.type in ("char", "string") else _dtype(value.type))
+        words = [value.type, value.form or ("1" if value.type == "char" else "")]
+        kind = make(BOOL if value.type == "bool" else " ".join(filter(None, words)))
+        h5py.h5a.create(where.id, name.encode(), kind, h5py.h5s.create(h5py.h5s.NULL))
         return
     if isinstance(value, Text):
         items = np.array(_encoded(value.value, value.form), "S" if value.is_fixed else object)
@@ -233,10 +237,6 @@ def _encoded(text: Any, form: str = "") -> Any:
     return [_encoded(each, form) for each in text] if isinstance(text, list) else text.encode(charset, "replace")
 
 
-def _dtype(name: str) -> np.dtype[Any]:
-    return np.dtype(f"V{int(name[1:]) // 8}" if name[0] == "r" else name)
-
-
 def read_attributes(
     where: Any, paths: Paths, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -270,8 +270,10 @@ def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
     of = describe(kind)
     if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
         if kind.get_class() == h5py.h5t.STRING:
-            return Null("string" if kind.is_variable_str() else "char")
-        return Null(native_numbers(np.dtype(found.dtype.str)).name)
+            word, _, form = of.partition(" ")
+            return Null(word, "" if of == "char 1" else form)
+        big = ">" if isinstance(of, str) and of[0] == ">" else ""
+        return Null(big + native_numbers(np.dtype(found.dtype.str)).name)
     if kind.get_class() == h5py.h5t.STRING:
         text = _raw_text(where, name, found, TextType(of), netcdf)
         if text is not None:

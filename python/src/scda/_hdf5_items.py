@@ -10,6 +10,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t, h5z
 
 from ._attributes import _number
+from ._hdf5_lists import from_bytes, has_lists, list_of, to_bytes
 from ._hdf5_types import (
     BOOL,
     default,
@@ -72,11 +73,7 @@ class Paths:
 
 
 class Items:
-    """The items of a dataset of HDF5.
-
-    Raises:
-        TypeError: scda has no such type.
-    """
+    """The items of a dataset of HDF5."""
 
     def __init__(self, dataset: h5py.Dataset, paths: Paths, wanted: Optional[np.dtype[Any]]) -> None:
         self._dataset = dataset
@@ -95,12 +92,25 @@ class Items:
         if wanted is not None and wanted.kind == "S" and self.described == "char 1" and shape[-1:] == (wanted.itemsize,):
             self.is_text_of_chars = wanted.itemsize > 1
             self.shape = shape[:-1] if self.is_text_of_chars else shape
-        found = wanted if self.is_text_of_chars else item_of(self.described, iter(self._lengths()))
+        self._item = self.described["array"] if self.inner else self.described
+        # Where items have any length: whether they are texts or bytes.
+        self.any_length: Optional[type] = None
+        found = wanted if self.is_text_of_chars else self._fixed(wanted is not None and wanted.hasobject)
         assert found is not None
         if wanted is not None and not self.inner and self._has_room(wanted, found):
             found = wanted
-        self.is_wanted = wanted is not None and found == wanted
+        is_list_of_bytes = self.described == {"list": "uint8"}
+        is_same = self.any_length is str or is_list_of_bytes if self.any_length else found == wanted
+        self.is_wanted = wanted is not None and wanted.hasobject == (self.any_length is not None) and is_same
         self.dtype = found if found.subdtype is None else found.subdtype[0]
+
+    def _fixed(self, is_any_length: bool) -> np.dtype[Any]:
+        """The type of items of one length; that of objects if they have any length, or would take too much."""
+        lengths = [] if has_lists(self.described) else self._lengths()
+        if lengths is None or has_lists(self.described) or is_any_length and is_text(self._item):
+            self.any_length = str if is_text(self._item) and self._is_utf8 else bytes
+            return np.dtype(object)
+        return item_of(self.described, iter(lengths))
 
     def _has_room(self, wanted: np.dtype[Any], found: np.dtype[Any]) -> bool:
         """Whether items have the wanted type, whose texts are no shorter."""
@@ -110,8 +120,9 @@ class Items:
             return all(_is_no_shorter(wanted[name].base, found[name].base) for name in found.names)
         return _is_no_shorter(wanted, found)
 
-    def _lengths(self) -> list[str]:
-        """Types for the texts of variable length."""
+    def _lengths(self) -> Optional[list[str]]:
+        """Types for the texts of variable length; None if each as long as the longest one would take too much."""
+        self._is_utf8 = True
         if not has_objects(self.described):
             return []
         array = np.zeros(0, self._dataset.dtype)
@@ -123,16 +134,17 @@ class Items:
             array = np.asarray(self._dataset[key], self._dataset.dtype)
             found = [longest(a, b) for a, b in zip(found, text_types(array, self.described, self._paths.of))]
             total += _text_bytes(array)
-        size = item_of(self.described, iter(found)).itemsize * math.prod(self.shape)
-        if size > max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total):
-            raise TypeError(f"found texts of {total} bytes, which would take {size} bytes, each as long as the longest one")
-        return found
+        self._is_utf8 = all(each[0] == "U" for each in found)
+        size = item_of(self.described, iter(found)).itemsize * math.prod(self._dataset.shape)
+        return None if size > max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total) else found
 
     @property
     def fill_value(self) -> Any:
         """The item that stands where nothing was written, None for zeros."""
         properties = self._dataset.id.get_create_plist()
         if properties.fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED or self.inner or self.is_text_of_chars:
+            return None
+        if self.any_length is bytes:
             return None
         if "time" in str(self.described):  # numpy has none
             return None
@@ -149,6 +161,10 @@ class Items:
     def read(self, key: tuple[Any, ...]) -> Any:
         """The items of a selection, which are indices and slices of the dimensions that the dataset has."""
         key = key[: len(self._dataset.shape)]
+        if self.any_length is not None:
+            array = _read_objects(self._dataset, key)
+            made = to_bytes(array, self._item, self._paths.of) if self.any_length is bytes else self.to_items(array)
+            return made[()]
         if not self._is_exact:
             return self.to_items(np.asarray(self._dataset[key], self._dataset.dtype))
         return self.to_items(read_raw(self._dataset, key, layout(self.described)))
@@ -209,6 +225,16 @@ def read_raw(dataset: h5py.Dataset, key: tuple[Any, ...], made: np.dtype[Any]) -
     return array
 
 
+def _read_objects(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
+    """Items as h5py has them; its own indexing does not tell a list from a single item."""
+    space, shape = _selected(dataset, key)
+    array = np.empty(shape, dataset.dtype)
+    if array.size:
+        memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
+        dataset.id.read(memory, space, array, mtype=h5t.py_create(dataset.dtype))
+    return array
+
+
 def create_dataset(
     group: h5py.Group,
     name: str,
@@ -256,6 +282,17 @@ def create_dataset(
     return h5py.Dataset(h5d.create(group.id, name.encode(), kind, space, properties, lcpl=links))
 
 
+def write_bytes(dataset: h5py.Dataset, key: tuple[Any, ...], items: Any, described: Any, paths: Paths) -> None:
+    """Items that are bytes in scda, as those of any length that they stand for."""
+    space, shape = _selected(dataset, key)
+    is_array = isinstance(described, dict) and "array" in described
+    made = dataset.dtype.base if is_array else dataset.dtype
+    array = from_bytes(items, described["array"] if is_array else described, made, paths.reference_to)
+    memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
+    if array.size:
+        dataset.id.write(memory, space, array, mtype=h5t.py_create(dataset.dtype))
+
+
 def write_items(dataset: h5py.Dataset, key: tuple[Any, ...], items: Any, described: Any, paths: Paths) -> None:
     """Items of scda."""
     space, shape = _selected(dataset, key)
@@ -296,7 +333,7 @@ def _json_item(value: Any, of: Any, paths: Paths) -> Any:
         if "struct" in of:
             return [_json_item(value[name], each, paths) for name, each, _ in of["struct"]]
         if "list" in of:
-            return [_json_item(each, of["list"], paths) for each in ([] if value is None else value)]
+            return [_json_item(each, of["list"], paths) for each in list_of(value, of["list"])]
         if "array" in of:
             return _json(value, len(of["shape"]), of["array"], paths)
         if of == BOOL:

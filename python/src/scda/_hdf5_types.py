@@ -244,13 +244,11 @@ def layout(described: Any) -> np.dtype[Any]:
 
 
 def item_of(described: Any, lengths: Iterator[str] = iter(())) -> np.dtype[Any]:
-    """The type of scda for items of HDF5.
+    """The type of scda for items of HDF5 without lists.
 
     Args:
         lengths: numpy's types of the texts of variable length, and of paths that stand for references, in their order.
 
-    Raises:
-        TypeError: scda has none.
     """
     if isinstance(described, str):
         if has_objects(described):
@@ -266,8 +264,6 @@ def item_of(described: Any, lengths: Iterator[str] = iter(())) -> np.dtype[Any]:
         return np.dtype(times["name"]) if times and described["opaque"] == 8 else np.dtype(f"V{described['opaque']}")
     if "array" in described:
         return np.dtype((item_of(described["array"], lengths), tuple(described["shape"])))
-    if "list" in described:
-        raise TypeError("found lists of variable length")
     return np.dtype([(name, item_of(of, lengths)) for name, of, _ in described["struct"]])
 
 
@@ -308,7 +304,7 @@ def text_types(array: Any, described: Any, name_of: Callable[[Any], bytes]) -> l
         return [found for name, of, _ in parts for found in text_types(array[name], of, name_of)]
     if not has_objects(described):
         return []
-    texts = [_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
+    texts = [text_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
     try:
         return [f"U{max([1, *(len(each.decode()) for each in texts)])}"]
     except UnicodeDecodeError:
@@ -323,7 +319,7 @@ def longest(a: str, b: str) -> str:
     return f"S{max(n, m)}"
 
 
-def _bytes(value: Any, name_of: Callable[[Any], bytes]) -> bytes:
+def text_bytes(value: Any, name_of: Callable[[Any], bytes]) -> bytes:
     """A text, or the path of what a reference refers to, in UTF-8."""
     if isinstance(value, (h5py.h5r.Reference, h5py.Reference)):
         return name_of(value)
@@ -350,8 +346,9 @@ def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[
             return np.asarray(array).view(item) if item.kind in "Mm" else array
         return array.astype(item)
     if has_objects(described):
-        texts = [_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
-        made = np.array([each.decode() for each in texts] if item.kind == "U" else texts, item)
+        texts: list[Any] = [text_bytes(each, name_of) for each in np.asarray(array, object).ravel()]
+        made = np.empty(len(texts), item)
+        made[:] = texts if item.kind == "S" else [each.decode() for each in texts]
         return made.reshape(array.shape)
     if is_text(described):
         text = TextType(described)

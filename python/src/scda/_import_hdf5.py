@@ -36,6 +36,7 @@ from ._hdf5 import (
     TYPE,
     TYPE_PATH,
     USER,
+    USER_BLOCK,
     Filters,
     dimension_names,
     expect_filters,
@@ -51,6 +52,9 @@ from ._writer import create
 
 # Of a dataset, stored or not, and so many records: a small file can claim any number.
 _MOST_CHUNKS = 1 << 22
+_MOST_USER_BLOCK = 1 << 20
+# Items of any length are objects of Python.
+_MOST_OBJECTS = 1 << 26
 _MOST_CHUNK_BYTES = (1 << 31) - 1
 # So many chunks, or chunks of 1 MiB, for what was never written.
 _FEW_CHUNKS = 1 << 10
@@ -116,6 +120,9 @@ class Hdf5(Importer):
         links = self._links(group, path, names)
         if links:
             attrs[LINKS] = links
+        block = self._user_block(group.file) if not path else None
+        if block:
+            attrs[USER_BLOCK] = block
         types = self._named_types(group, path, names)
         if types:
             attrs[NAMED_TYPES] = types
@@ -144,6 +151,16 @@ class Hdf5(Importer):
                 self._group(item, whole, {})
         return attrs
 
+    def _user_block(self, file: h5py.File) -> Optional[dict[str, Any]]:
+        """The bytes before those of HDF5, such as MATLAB writes there; the zeros behind them are left out."""
+        size = file.userblock_size
+        with open(self._name, "rb") as whole:
+            text = whole.read(min(size, _MOST_USER_BLOCK + 1)).rstrip(b"\0")
+        if len(text) > _MOST_USER_BLOCK:
+            self._leave_out("/", f"a user block: found {size} bytes, expected at most {_MOST_USER_BLOCK}", is_array=False)
+            return None
+        return {"bytes": size, "base64": base64.b64encode(text).decode()} if size else None
+
     def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
         """What the links of a group refer to that are no names of their own."""
         found: dict[str, Any] = {}
@@ -171,8 +188,7 @@ class Hdf5(Importer):
         for name in names:
             whole = f"{path}/{name}" if path else name
             is_own = isinstance(name, str) and isinstance(group.get(name, getlink=True), h5py.HardLink)
-            is_complex = is_own and name.startswith("_PFNC_")  # which an export to NetCDF makes again
-            if is_own and not is_complex and group.get(name, getclass=True) is h5py.Datatype and self._is_wanted(whole):
+            if is_own and not _is_made_again(name) and group.get(name, getclass=True) is h5py.Datatype and self._is_wanted(whole):
                 try:
                     found[name] = describe(group[name].id)
                 except TypeError as error:
@@ -225,7 +241,10 @@ class Hdf5(Importer):
         name = path.rpartition("/")[2]
         items = Items(dataset, self._paths, _wanted(dataset))
         expect_filters(dataset)
-        native(items.dtype)
+        if items.any_length is None:
+            native(items.dtype)
+        elif math.prod(items.shape) > _MOST_OBJECTS:
+            raise ValueError(f"found {math.prod(items.shape)} items of any length, expected at most {_MOST_OBJECTS}")
         attrs = self._attributes_of(path, read_attributes(dataset, self._paths, items.dtype, netcdf=self._is_netcdf))
         for added in _list_of(dataset.attrs.get(ADDED)):
             attrs.pop(added, None)
@@ -253,6 +272,10 @@ class Hdf5(Importer):
             "shape": shape,
             "chunks": (*dataset.chunks, *items.inner)[first : first + len(shape)] if is_cut else None,
         }
+        if items.any_length is not None:
+            options["dtype"] = items.any_length
+            if options["chunks"]:  # which cut the first dimension only
+                options["chunks"] = (options["chunks"][0], *shape[1:])
         starts: list[tuple[int, ...]] = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
         filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
         if is_cut and _is_sparse(dataset, items.nbytes):
@@ -266,9 +289,11 @@ class Hdf5(Importer):
         is_own = items.is_wanted or dtype != items.dtype
         if not is_own and (items.described != own_type or "string" in str(items.described)):
             attrs[TYPE] = items.described
-        if dataset.id.get_type().committed() and not str(items.described).lstrip(">").startswith("complex"):
-            attrs[TYPE_PATH] = h5py.h5i.get_name(dataset.id.get_type()).decode("utf-8", "replace")
-        if _was_never_written(dataset) and shape and 0 not in shape:
+        if dataset.id.get_type().committed():
+            type_path = h5py.h5i.get_name(dataset.id.get_type()).decode("utf-8", "replace")
+            if not _is_made_again(type_path.lstrip("/")):
+                attrs[TYPE_PATH] = type_path
+        if _was_never_written(dataset) and shape and 0 not in shape and items.any_length is None:
             write = self._nothing(path, len(starts), dtype, filters, options)
         elif is_copied:
             assert filters is not None
@@ -302,7 +327,8 @@ class Hdf5(Importer):
         shape, chunks = options.pop("shape"), options.pop("chunks")
         # What was not compressed is not now.
         has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-        layout = {"chunks": chunks} if chunks is not None and (has_filters or "codec" in options) else {}
+        is_cut = has_filters or "codec" in options or items.any_length is not None
+        layout = {"chunks": chunks} if chunks is not None and is_cut else {}
 
         def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
             with Spool(self._folder) as spool:
@@ -310,12 +336,13 @@ class Hdf5(Importer):
                 for key in pieces(shape, chunks, dtype.itemsize):
                     key = key[: len(shape) - len(items.inner)] + tuple(map(slice, items.inner))
                     try:
-                        room[key] = items.read((*start, *key))
+                        found = items.read((*start, *key))
                     except OSError as error:
                         if dataset.external is None and not dataset.is_virtual:
                             raise
                         raise ValueError(f"found data in other files: {error}") from None
-                    self._progress.add(room[key].nbytes)
+                    room[key] = found
+                    self._progress.add(np.asarray(found).nbytes)
                 self._w.dataset(path, room, attrs=attrs, **options, **layout)
 
         return write
@@ -381,6 +408,11 @@ def _is_dimension(dataset: h5py.Dataset) -> bool:
     if isinstance(mark, bytes):
         mark = mark.decode("latin-1")
     return isinstance(mark, str) and mark.startswith(NO_VARIABLE)
+
+
+def _is_made_again(name: str) -> bool:
+    """Whether it is the name of a type that an export to NetCDF makes for its types that have none."""
+    return name.startswith(("_PFNC_", "scda_type_"))
 
 
 def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
@@ -538,7 +570,8 @@ def _wanted(dataset: h5py.Dataset) -> Optional[np.dtype[Any]]:
     """The type that items had in the scda file of which `scda export` has made them; None if it is what they have."""
     text = _text_of(dataset.attrs.get(ITEM))
     try:
-        return None if text is None else native(dtype_named(text))
+        found = None if text is None else dtype_named(text)
+        return found if found is None or found.hasobject else native(found)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
         return None
 

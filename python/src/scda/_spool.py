@@ -51,7 +51,7 @@ class Spool:
     def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array to be filled."""
         size = dtype.itemsize * math.prod(shape)
-        if size <= _MOST_HELD:
+        if size <= _MOST_HELD or dtype.hasobject:
             return np.empty(shape, dtype)
         file = self._open()
         # A store into a mapped hole ends the process where the disk is full; this is an error.

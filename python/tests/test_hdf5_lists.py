@@ -1,0 +1,156 @@
+"""scda import and scda export: items of any length, there and back, as the tool of HDF5 shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from arrays import names
+
+h5py = pytest.importorskip("h5py")
+netCDF4 = pytest.importorskip("netCDF4")
+
+from scda import _hdf5_items  # noqa: E402
+from scda._export import export  # noqa: E402
+from scda._import import convert  # noqa: E402
+
+
+def objects(items: list[Any]) -> Any:
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made
+
+
+def there_and_back(folder: Path, old: Path, ending: str) -> Path:
+    new = folder / f"new.{ending}"
+    assert convert(str(old), str(folder / "f.scda"), tell=pytest.fail) == 0
+    assert export(folder / "f.scda", str(new), netcdf=ending == "nc", tell=pytest.fail) == 0
+    # The file that was exported becomes the same datasets.
+    assert convert(str(new), str(folder / "g.scda"), tell=pytest.fail) == 0
+    with scda.open(folder / "f.scda") as f, scda.open(folder / "g.scda", verify=True) as g:
+        assert sorted(names(f)) == sorted(names(g))
+        for name in names(f):
+            attrs = [{key: value for key, value in each[name].attrs.items() if key != "scda_type_path"} for each in (f, g)]
+            assert repr(f[name]) == repr(g[name]) and attrs[0] == attrs[1], name
+            assert f[name][...].tolist() == g[name][...].tolist(), name
+    return new
+
+
+def write_lists(path: Path) -> None:
+    points = np.dtype([("x", ">f8"), ("n", "i2", (2,))], align=True)
+    kinds: dict[str, tuple[Any, list[Any]]] = {
+        "integers": (np.int32, [[1, 2, 3], [], [-4]]),
+        "big": (np.dtype(">f4"), [[0.5], [np.nan, -0.0], []]),
+        "bools": (np.bool_, [[True, False], [], [True]]),
+        "colours": (h5py.enum_dtype({"red": 1, "blue": 2}, "u1"), [[1, 2], [2], []]),
+        "complex": (np.complex128, [[1 + 2j], [], [3j]]),
+        "words": (np.dtype("S3"), [[b"abc", b"d"], [], [b""]]),
+        "points": (points, [np.array([(1.5, (1, 2)), (2.5, (3, 4))], points), np.zeros(0, points), np.ones(1, points)]),
+    }
+    with h5py.File(path, "w") as h:
+        for name, (base, lists) in kinds.items():
+            kind = h5py.vlen_dtype(base)
+            h.create_dataset(name, data=objects([np.array(each, base) for each in lists]), dtype=kind)
+        nested = h5py.vlen_dtype(h5py.vlen_dtype("i8"))
+        lists = objects([np.array([1, 2]), np.array([3])]), objects([])
+        h.create_dataset("lists of lists", data=objects(list(lists)), dtype=nested)
+        texts = [objects(["a", "äöü"]), objects([]), objects([""])]
+        h.create_dataset("lists of texts", data=objects(texts), dtype=h5py.vlen_dtype(h5py.string_dtype()))
+        member = [("id", "i4"), ("list", h5py.vlen_dtype("u2")), ("text", h5py.string_dtype())]
+        table = np.zeros(2, np.dtype(member))
+        table[0], table[1] = (1, np.array([7, 8], "u2"), b"some text"), (2, np.array([], "u2"), b"")
+        h["structs with lists"] = table
+        # Shapes, chunks, compression, room to grow; one item; none; never written.
+        matrix = np.empty((2, 3), object)
+        for number in range(6):
+            matrix[number // 3, number % 3] = np.arange(number, dtype="i8")
+        more = {"chunks": (1, 3), "maxshape": (None, 3), "compression": "gzip"}
+        h.create_dataset("matrix", data=matrix, dtype=h5py.vlen_dtype("i8"), **more)
+        one = h.create_dataset("one", (), h5py.vlen_dtype("f8"))
+        one[()] = np.array([1.0, 2.0])
+        h.create_dataset("none", (0,), h5py.vlen_dtype("f8"), maxshape=(None,))
+        h.create_dataset("unwritten", (3,), h5py.vlen_dtype("f8"))
+        h["t/named"] = h5py.vlen_dtype("i4")
+        h.create_dataset("of a named type", (2,), h["t/named"])[0] = [1, 2]
+        h.attrs["text"] = "kept"
+
+
+def same(one: Any, other: Any) -> bool:
+    if getattr(one, "dtype", np.dtype("u1")).names:
+        return one.dtype == other.dtype and all(same(one[name], other[name]) for name in one.dtype.names)
+    if isinstance(one, np.ndarray) and one.dtype.hasobject:
+        return one.shape == other.shape and all(map(same, one.reshape(-1), other.reshape(-1)))
+    return bool(np.asarray(one).dtype == np.asarray(other).dtype and np.asarray(one).tobytes() == np.asarray(other).tobytes())
+
+
+def test_lists_of_hdf5(tmp_path: Path) -> None:
+    write_lists(tmp_path / "a.h5")
+    new = there_and_back(tmp_path, tmp_path / "a.h5", "h5")
+    with h5py.File(tmp_path / "a.h5") as a, h5py.File(new) as b:
+        assert sorted(a) == sorted(b) and len(a) > 15
+        for name in (each for each in a if each != "t"):
+            one, other = a[name], b[name]
+            assert one.id.get_type().equal(other.id.get_type()), name
+            assert (one.shape, one.maxshape) == (other.shape, other.maxshape), name
+            assert one.chunks in (None, other.chunks), name  # in scda, all of these are in chunks
+            assert same(one[()], other[()]), (name, one[()], other[()])
+        assert b["of a named type"].id.get_type().committed()
+    with scda.open(tmp_path / "f.scda") as f:
+        assert np.frombuffer(f["integers"][0], "<i4").tolist() == [1, 2, 3]
+        assert np.frombuffer(f["big"][0], "<f4").tolist() == [0.5] and f["points"][0][:8] == np.float64(1.5).tobytes()
+        assert f["structs with lists"][0].hex() == "01000000" + "0200000000000000" + "07000800" + "0900000000000000" + b"some text".hex()
+
+
+def test_lists_of_netcdf(tmp_path: Path) -> None:
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as nc:
+        nc.createDimension("station", 3)
+        for name, kind in (("i", np.int32), ("f", np.float64)):
+            ragged = nc.createVariable(f"ragged {name}", nc.createVLType(kind, f"list of {name}"), ("station",))
+            ragged.units = "m"
+            for number in range(3):
+                ragged[number] = np.arange(number, dtype=kind)
+    new = there_and_back(tmp_path, tmp_path / "a.nc", "nc")
+    with netCDF4.Dataset(tmp_path / "a.nc") as a, netCDF4.Dataset(new) as b:
+        assert list(a.vltypes) == list(b.vltypes) == ["list of i", "list of f"]
+        for name in a.variables:
+            assert a[name].dimensions == b[name].dimensions and b[name].units == "m"
+            assert a[name].datatype.name == b[name].datatype.name
+            assert same(a[name][...], b[name][...]), name
+
+
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+def test_bytes_of_any_length(ending: str, tmp_path: Path) -> None:
+    """Those of scda are lists of bytes in HDF5, and come back as what they were; and so do texts."""
+    data = objects([b"a\0b", b"", b"\xff" * 300]), objects(["ä" * 300, "", "b"])
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("bytes", data[0], attrs={"units": "1"})
+        w.dataset("texts", data[1], codec="zstd", level=7)
+        w.dataset("odd", data[0], attrs={"scda_type": {"list": "float64"}})
+        w.dataset("other", data[0], attrs={"scda_type": "float64"})
+    told: list[str] = []
+    assert export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc", tell=told.append) == 1
+    assert "'odd': item 0: found 3 bytes behind" in told[0], told
+    convert(str(tmp_path / f"f.{ending}"), str(tmp_path / "g.scda"), tell=pytest.fail)
+    with scda.open(tmp_path / "g.scda") as g:
+        assert g["bytes"][...].tolist() == data[0].tolist() and g["bytes"].attrs == {"units": "1"}
+        assert g["texts"][...].tolist() == data[1].tolist() and g["texts"].dtype.hasobject
+        assert g["texts"]._description.level == 7 and g["other"][...].tolist() == data[0].tolist()
+
+
+def test_texts_that_differ_much_in_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each as long as the longest one would take too much: they have any length."""
+    monkeypatch.setattr(_hdf5_items, "_MOST_TEXT_BYTES", 1000)
+    with h5py.File(tmp_path / "a.h5", "w") as h:
+        h["texts"] = ["a"] * 1000 + ["ä" * 5000]
+        h["bytes"] = objects([b"a"] * 1000 + [b"\xff" * 5000])
+        table = np.zeros(1001, np.dtype([("n", "i4"), ("text", h5py.string_dtype())]))
+        table["text"] = [b"a"] * 1000 + [b"b" * 5000]
+        h["table"] = table
+    new = there_and_back(tmp_path, tmp_path / "a.h5", "h5")
+    with h5py.File(tmp_path / "a.h5") as a, h5py.File(new) as b, scda.open(tmp_path / "f.scda") as f:
+        for name in a:
+            assert a[name].id.get_type().equal(b[name].id.get_type()) and same(a[name][()], b[name][()]), name
+        assert f["texts"][1000] == "ä" * 5000 and f["bytes"][1000] == b"\xff" * 5000
