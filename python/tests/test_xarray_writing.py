@@ -80,7 +80,7 @@ def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
         ("'packed', which the file has", more, {"encoding": ENCODING}),
         ("expected it as the first dimension", more.transpose("x", ...), {}),
         ("found no dimension 'time'", more.isel(time=0), {}),
-        ("in the file, too", more, {"append_dim": None, "mode": "a"}),
+        ("found another 'flag' in the file", more, {"append_dim": None, "mode": "a"}),
         ("mode: found 'r'", more, {"mode": "r"}),
     ]
     for message, ds, options in cases:
@@ -125,6 +125,59 @@ def test_files_of_several_steps_are_opened_together(tmp_path: Path) -> None:
         found.scda.to_scda(tmp_path / "whole", append_dim="time")
     with opened(tmp_path / "whole") as found:
         assert found.identical(all_of(*parts))
+
+
+def test_what_was_written_whole_gets_no_steps(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    steps(0, 2).scda.to_scda(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="with all steps in one dataset.*write the first steps with append_dim='time', too"):
+        steps(2, 1).scda.to_scda(path, append_dim="time")
+    assert path.read_bytes() == before
+
+
+def test_variables_are_added(tmp_path: Path) -> None:
+    """With the coordinates that the file has, too."""
+    ds = steps(0, 3)
+    ds[["rho"]].scda.to_scda(tmp_path / "f.scda")
+    ds.drop_vars("rho").scda.to_scda(tmp_path / "f.scda", mode="a")
+    with opened(tmp_path / "f.scda") as found:
+        assert found.identical(ds)
+    ds.rho.scda.to_scda(tmp_path / "g.scda", encoding={"rho": {"codec": "lz4"}})
+    with xr.open_dataarray(tmp_path / "g.scda", engine="scda") as array:
+        assert array.identical(ds.rho) and array.encoding["codec"] == "lz4"
+    with pytest.raises(ValueError, match="without a name"):
+        ds.rho.rename(None).scda.to_scda(tmp_path / "g.scda")
+
+
+def test_attributes_and_texts_of_all_kinds(tmp_path: Path) -> None:
+    attrs = {"nan": np.nan, "inf": -np.inf, "f4": np.float32(0.1), "list": [1, 2], "array": np.arange(3.0), "one": np.ones(1, "i2")}
+    texts = np.array(["a", None, "ccc", np.nan], object)
+    ds = xr.Dataset({"u": ("x", np.arange(4.0), {**attrs, "valid_range": np.array([0.0, 9.0])}), "t": ("x", texts)}, attrs=attrs)
+    steps = [ds.expand_dims(time=[number]) for number in range(2)]
+    for step in steps:
+        step.scda.to_scda(tmp_path / "f.scda", append_dim="time")
+    expected = xr.concat(steps, "time").assign(t=("time x".split(), [["a", "", "ccc", ""]] * 2))
+    with opened(tmp_path / "f.scda") as found:
+        assert found.identical(expected.assign(t=expected.t.astype(object)))
+        assert found.attrs["f4"].dtype == "f4" and found.u.attrs["one"].shape == (1,)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert "scda_types" in f.attrs and "valid_range" not in f["u", 0].attrs["scda_types"]
+
+
+def test_groups_without_variables(tmp_path: Path) -> None:
+    nodes = {"/z": xr.Dataset(attrs={"n": 1}), "/b": xr.Dataset({"u": ("x", [1])}), "/a/deep": xr.Dataset()}
+    tree = xr.DataTree.from_dict(nodes)
+    tree.scda.to_scda(tmp_path / "f.scda")
+    with xr.open_datatree(tmp_path / "f.scda", engine="scda") as found:
+        assert found.identical(tree) and list(found.groups) == list(tree.groups)
+
+
+def test_compression_by_the_names_of_netcdf(tmp_path: Path) -> None:
+    ds = steps(0, 2)
+    ds.scda.to_scda(tmp_path / "f.scda", encoding={"rho": {"zlib": True, "complevel": 5, "chunksizes": (1, 4, 6)}})
+    with opened(tmp_path / "f.scda") as found:
+        assert found.identical(ds) and found.rho.encoding["chunksizes"] == (1, 4, 6) and found.rho.encoding["level"] == 5
 
 
 def test_dask_computes_a_step_on_several_threads(tmp_path: Path) -> None:

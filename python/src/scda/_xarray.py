@@ -108,13 +108,15 @@ class Backend(BackendEntrypoint):
         path = os.fspath(filename_or_obj)
         with open(path if is_address(path) else os.path.expanduser(path)) as file:
             whole = Group(file, first.strip("/") or "/")
-            prefix, names = whole._prefix, whole._datasets()
+            prefix = whole._prefix
+            below = [name[len(prefix) :] for name in file._paths() if name.startswith(prefix)]
+        # In the order of the file, each behind the one that it is in.
         paths = {"": None}
-        for name in names:
+        for name in below:
             paths.update((name[:end], None) for end, letter in enumerate(name) if letter == "/")
         opened: dict[str, Any] = {}
         try:
-            for path in sorted(paths):
+            for path in paths:
                 group = f"{prefix}{path}".rstrip("/") or "/"
                 opened[f"/{path}"] = self._open(filename_or_obj, drop_variables=drop_variables, group=group, **options)
         except BaseException:
@@ -169,7 +171,7 @@ class _Store(AbstractDataStore):
         """The attributes, the variables, and the dimensions that may grow."""
         found = Group(file, group.strip("/") or "/")
         attrs = dict(found.attrs)
-        if not attrs and not found._datasets() and found.name != "/":
+        if not any(each.startswith(found._prefix) for each in file._paths()) and found.name != "/":
             groups = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
             raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
         made = with_coordinates(file, found.name, record, without)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 from xarray import conventions
 
-from ._attributes import JSON_NAMES, json_names
+from ._attributes import JSON_NAMES, TYPES, described, json_names
 
 if TYPE_CHECKING:
     from ._writer import Writer
 
 # What `encoding` says of how chunks are compressed, by the names of `Writer.dataset`.
 _COMPRESSION = ("codec", "level", "shuffle", "max_relative_error", "max_absolute_error")
+# The same as NetCDF calls it: whether chunks are compressed, and the level.
+_OF_NETCDF = ("zlib", "compression", "complevel")
 # What xarray itself makes use of.
 _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", "add_offset")
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
@@ -28,7 +30,7 @@ def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, An
     """As :meth:`scda.Writer.xarray`."""
     encoded, attrs = _encoded(ds, encoding)
     path = group.strip("/")
-    if attrs:
+    if attrs or path and not encoded:
         w.group(path or "/", _attributes(attrs))
     for name, (variable, options) in encoded.items():
         w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
@@ -54,7 +56,7 @@ def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[s
     if old is not None:
         _expect_alike(old, new, steps)
     path = group.strip("/")
-    if attrs and (old is None or dict(old.attrs) != dict(ds.attrs)):
+    if attrs and (old is None or _attributes(old.attrs) != _attributes(attrs)):
         w.group(path or "/", _attributes(attrs))
     for name, (variable, options) in encoded.items():
         if name not in steps:
@@ -63,12 +65,14 @@ def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[s
         parts = {name: variable[number] for name, (variable, _) in steps.items()}
         # Those of dask are computed together, on all cores.
         items = _computed([part.data for part in parts.values()])
-        w.datasets(
-            {
-                _full(path, name): _dataset(part, item, _of_record(steps[name][1]))
-                for (name, part), item in zip(parts.items(), items)
-            }
-        )
+        found = {
+            _full(path, name): _dataset(part, item, _of_record(steps[name][1]))
+            for (name, part), item in zip(parts.items(), items)
+        }
+        of_any_length = {name: found.pop(name) for name in [*found] if found[name]["data"].dtype.hasobject}
+        w.datasets(found)
+        for name, options in of_any_length.items():
+            w.dataset(name, **options)
 
 
 def _computed(arrays: list[Any]) -> list[Any]:
@@ -87,7 +91,20 @@ def _dataset(variable: Any, items: Any, options: dict[str, Any]) -> dict[str, An
     """Arguments of `Writer.dataset`."""
     attributes = {key: value for key, value in variable.attrs.items() if not _says_nothing(key, value)}
     dims = [str(dim) for dim in variable.dims] or None
-    return {"data": items, "attrs": _attributes(attributes), "dims": dims, **options}
+    if items.dtype.hasobject:
+        items = _texts(items)
+    return {"data": items, "attrs": _attributes(attributes, variable.dtype), "dims": dims, **options}
+
+
+def _texts(items: Any) -> Any:
+    """Texts, or bytes, with an empty one for what is missing, as xarray writes it to NetCDF."""
+    flat = items.reshape(-1).tolist()
+    empty: Any = next((type(each)() for each in flat if isinstance(each, (str, bytes))), None)
+    if empty is None:
+        return items
+    made = np.empty(len(flat), object)
+    made[:] = [empty if each is None or isinstance(each, float) and each != each else each for each in flat]
+    return made.reshape(items.shape)
 
 
 def _of_record(options: dict[str, Any]) -> dict[str, Any]:
@@ -147,13 +164,15 @@ def _encoded(
     encoded = {}
     for name, variable in variables.items():
         given = dict(encoding.get(name, {}))
-        unknown = sorted(set(given) - {*_COMPRESSION, *_CF, *_CHUNKS})
+        unknown = sorted(set(given) - {*_COMPRESSION, *_OF_NETCDF, *_CF, *_CHUNKS})
         if unknown:
-            expected = ", ".join((*_COMPRESSION, *_CHUNKS, *_CF))
+            expected = ", ".join((*_COMPRESSION, *_OF_NETCDF, *_CHUNKS, *_CF))
             raise ValueError(f"encoding of {name!r}: found {unknown[0]!r}, expected one of {expected}")
         variable = variable.copy(deep=False)
         own = variable.encoding if old is None or name not in old.variables else old[name].encoding
         variable.encoding = {**own, **given}
+        if "complevel" in given:
+            variable.encoding.setdefault("level", given["complevel"])
         options = _options(variable)
         if variable.dtype.kind != "b":  # which NetCDF has not
             # Without it, floating-point numbers would get NaN for one.
@@ -193,10 +212,18 @@ def _says_nothing(name: Any, value: Any) -> bool:
     return value is None or name in ("_FillValue", "missing_value") and np.ndim(value) == 0 and bool(value != value)
 
 
-def _attributes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
-    """Attributes, with those that stand in JSON because NetCDF has them not."""
+def _attributes(attrs: Mapping[Any, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
+    """Attributes, with those that stand in JSON because NetCDF has them not; of numpy's numbers the types, too.
+
+    Args:
+        dtype: the type of the data that they belong to.
+    """
     found = {str(name): value for name, value in attrs.items()}
+    numbers = {name: value for name, value in found.items() if isinstance(value, (np.ndarray, np.generic, float))}
+    made, _ = described(numbers, dtype, netcdf=False)
+    types = made.pop(TYPES, {})
+    found.update(made)
     for name in json_names(found.pop(JSON_NAMES, None)):
         if isinstance(found.get(name), str):
             found[name] = json.loads(found[name])
-    return found
+    return {**found, TYPES: types} if types else found

@@ -13,7 +13,7 @@ from ._file import open as open_scda
 from ._group import Group
 from ._writer import append, create
 
-__all__ = ["DatasetAccessor", "TreeAccessor"]
+__all__ = ["ArrayAccessor", "DatasetAccessor", "TreeAccessor"]
 
 
 @xarray.register_dataset_accessor("scda")
@@ -38,7 +38,7 @@ class DatasetAccessor:
 
         Args:
             path: the file.
-            mode: ``"w"`` replaces the file; ``"a"`` adds to it what it has not.
+            mode: ``"w"`` replaces the file; ``"a"`` adds to it what it has not; what it has must be the same.
             group: where the variables are.
             append_dim: ``"time"``: each step of this dimension, which is the first one of each variable that has it, becomes a
                 record, behind those that are in the file, if there is one. What has not this dimension is written once; while
@@ -59,21 +59,38 @@ class DatasetAccessor:
         if append_dim not in (None, "time"):
             raise ValueError(f"append_dim: found {append_dim!r}, expected 'time', the dimension that records count")
         is_kept = (mode == "a" or append_dim is not None) and os.path.exists(path)
-        old = _opened(path, group) if is_kept else None
+        old = _opened(path, group, append_dim) if is_kept else None
         try:
             given = encoding or {}
+            ds = self._ds
             if append_dim is None and old is not None:
-                both = sorted(map(str, set(old.variables) & set(self._ds.variables)))
-                if both:
-                    raise ValueError(f"mode: found {both[0]!r} in the file, too; append_dim='time' adds time steps")
+                both = set(old.variables) & set(ds.variables)
+                odd = sorted(str(name) for name in both if not ds[name].variable.equals(old[name].variable))
+                if odd:
+                    raise ValueError(f"mode: found another {odd[0]!r} in the file; append_dim='time' adds time steps")
+                ds = ds.drop_vars(both)
             with append(path, **options) if is_kept else create(path, **options) as w:
                 if append_dim is None:
-                    _xarray_writing.write(w, self._ds, group, given)
+                    _xarray_writing.write(w, ds, group, given)
                 else:
-                    _xarray_writing.write_steps(w, self._ds, group, given, old)
+                    _xarray_writing.write_steps(w, ds, group, given, old)
         finally:
             if old is not None:
                 old.close()
+
+
+@xarray.register_dataarray_accessor("scda")
+class ArrayAccessor:
+    """What an array of xarray has as ``array.scda``."""
+
+    def __init__(self, array: xarray.DataArray) -> None:
+        self._array = array
+
+    def to_scda(self, path: Any, **options: Any) -> None:
+        """Writes the array, which needs a name, as :meth:`DatasetAccessor.to_scda` does; ``xarray.open_dataarray`` opens it."""
+        if self._array.name is None:
+            raise ValueError("to_scda: found an array without a name; array.rename('rho') gives it one")
+        self._array.to_dataset().scda.to_scda(path, **options)
 
 
 @xarray.register_datatree_accessor("scda")
@@ -101,9 +118,17 @@ class TreeAccessor:
                 _xarray_writing.write(w, node.to_dataset(inherit=False), name or "/", given.get(name, {}))
 
 
-def _opened(path: Any, group: str) -> Optional[xarray.Dataset]:
+def _opened(path: Any, group: str, append_dim: Optional[str]) -> Optional[xarray.Dataset]:
     """What the group has, as a dataset; None: nothing."""
     with open_scda(path) as file:
-        if not any("/" not in name for name in Group(file, group.strip("/") or "/")._datasets()):
+        found = Group(file, group.strip("/") or "/")
+        names = [name for name in found._datasets() if "/" not in name]
+        whole = [name for name in names if append_dim is not None and append_dim in found.records(name)[0].dims]
+        if whole:
+            raise ValueError(
+                f"append_dim: found {whole[0]!r} in the file with all steps in one dataset, expected a record for each: "
+                f"write the first steps with append_dim={append_dim!r}, too"
+            )
+        if not names:
             return None
     return xarray.open_dataset(path, engine="scda", group=group)
