@@ -4,38 +4,17 @@
  * Compile:  mpicc p4est_dam.c -o p4est_dam $(pkg-config --cflags --libs scda) -lp4est -lsc -lz -lm
  * Run:      mpirun -n 4 ./p4est_dam dam.scda
  *
- * A basin of 200 m by 200 m has 10 m of water on the left of a dam, and 5 m on its right. At time 0 a part of the dam, 75 m
- * wide, is gone (after R. J. Fennema and M. H. Chaudhry, Explicit methods for 2-D transient free-surface flows, J. Hydraul. Eng.
- * 116, 1990; the dam has no thickness here). There is no friction. The trees are squares of 25 m. Those on the two sides of what
- * is left of the dam have no common vertices there, so p4est does not join them.
- *
- * Finite volumes of first order, with the fluxes of Harten, Lax and van Leer. The mesh is fine where the depth or the velocity
- * of neighbours differ. Each cell adds the fluxes through its faces in the same order on any number of ranks, and families are
- * not parted, so the file does not depend on the number of ranks. */
+ * dam.h says what is computed. The trees on the two sides of what is left of the dam have no common vertices there, so p4est does
+ * not join them. Families are not parted, so the file does not depend on the number of ranks. */
 #include <p4est_bits.h>
 #include <p4est_extended.h>
 #include <p4est_iterate.h>
 #include <scda_p4est.h>
 
-#include <math.h>
+#include "dam.h"
+
 #include <stdio.h>
-#include <string.h>
-
-enum { trees = 8, first_in_breach = 4, behind_breach = 7, coarsest = 1, finest = 5, steps_between_meshes = 4 };
-
-static const double tree_width = 25., gravity = 9.81, end_time = 7.2, time_between_outputs = 0.9, courant_number = 0.4;
-static const double refine_above = 0.24, coarsen_below = 0.06;
-
-/* Depth, and depth times velocity in x and in y. */
-typedef struct {
-  double h, hu, hv;
-} state_t;
-
-/* A face of a cell may touch two smaller ones: the two halves are added one after the other. */
-typedef struct {
-  state_t now, flux[P4EST_FACES][P4EST_HALF];
-  double contrast;
-} cell_t;
+#include <stdlib.h>
 
 typedef struct {
   const cell_t *ghosts;
@@ -43,8 +22,6 @@ typedef struct {
 } sweep_t;
 
 static cell_t *cell_of (const p4est_quadrant_t *quadrant) { return (cell_t *) quadrant->p.user_data; }
-
-static double width_of (const p4est_quadrant_t *quadrant) { return tree_width / (double) (1 << quadrant->level); }
 
 /* ---- The basin ---- */
 
@@ -79,34 +56,11 @@ static p4est_connectivity_t *basin (void) {
 }
 
 static void fill (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *quadrant) {
-  cell_t *cell = cell_of (quadrant);
   (void) p4est;
-  memset (cell, 0, sizeof *cell);
-  cell->now.h = tree % trees < trees / 2 ? 10. : 5.;
+  *cell_of (quadrant) = cell_at_start (tree);
 }
 
 /* ---- Fluxes ---- */
-
-/* Through a face, in the direction of its normal, x or y. */
-static state_t flux_between (state_t left, state_t right, int normal_is_y, double *fastest) {
-  const double ul = (normal_is_y ? left.hv : left.hu) / left.h, ur = (normal_is_y ? right.hv : right.hu) / right.h;
-  const double cl = sqrt (gravity * left.h), cr = sqrt (gravity * right.h);
-  const double slow = fmin (0., fmin (ul - cl, ur - cr)), fast = fmax (0., fmax (ul + cl, ur + cr));
-  const state_t fl = { left.h * ul, left.hu * ul, left.hv * ul }, fr = { right.h * ur, right.hu * ur, right.hv * ur };
-  const double pl = 0.5 * gravity * left.h * left.h, pr = 0.5 * gravity * right.h * right.h;
-  const double a = fast / (fast - slow), b = -slow / (fast - slow), c = fast * slow / (fast - slow);
-  state_t flux = { a * fl.h + b * fr.h + c * (right.h - left.h), a * fl.hu + b * fr.hu + c * (right.hu - left.hu),
-                   a * fl.hv + b * fr.hv + c * (right.hv - left.hv) };
-  *(normal_is_y ? &flux.hv : &flux.hu) += a * pl + b * pr;
-  *fastest = fmax (*fastest, fmax (fast, -slow));
-  return flux;
-}
-
-/* Decides the mesh size: how much two cells differ. */
-static double contrast_of (state_t a, state_t b) {
-  const double du = a.hu / a.h - b.hu / b.h, dv = a.hv / a.h - b.hv / b.h;
-  return fabs (a.h - b.h) + 0.5 * (fabs (du) + fabs (dv));
-}
 
 /* What is on one side of a face: one cell, or two smaller ones. Those of other ranks are copies. */
 static int cells_of_side (p4est_iter_face_side_t *side, const cell_t *ghosts, const cell_t **cells, int *is_own) {
@@ -129,58 +83,29 @@ static void visit_face (p4est_iter_face_info_t *info, void *sweep_pointer) {
     count[i] = cells_of_side (p4est_iter_fside_array_index (&info->sides, i), sweep->ghosts, cells[i], is_own[i]);
   }
   p4est_iter_face_side_t *a = p4est_iter_fside_array_index (&info->sides, 0);
-  const int normal_is_y = a->face / 2;
-  if (info->sides.elem_count == 1) { /* a wall: behind it is the mirror image */
-    const state_t own = cells[0][0]->now;
-    const state_t mirror = { own.h, normal_is_y ? own.hu : -own.hu, normal_is_y ? -own.hv : own.hv };
-    const state_t flux = a->face % 2 ? flux_between (own, mirror, normal_is_y, &sweep->fastest)
-                                     : flux_between (mirror, own, normal_is_y, &sweep->fastest);
-    ((cell_t *) cells[0][0])->flux[a->face][0] = flux;
+  if (info->sides.elem_count == 1) {
+    meet_wall ((cell_t *) cells[0][0], a->face, &sweep->fastest);
     return;
   }
-  /* All trees lie alike: one side has the face +x or +y, the other one -x or -y. */
-  const int left = a->face % 2 ? 0 : 1, right = 1 - left;
-  for (int i = 0; i < SC_MAX (count[0], count[1]); ++i) {
-    const int l = count[left] > 1 ? i : 0, r = count[right] > 1 ? i : 0;
-    const state_t flux = flux_between (cells[left][l]->now, cells[right][r]->now, normal_is_y, &sweep->fastest);
-    const double contrast = contrast_of (cells[left][l]->now, cells[right][r]->now);
-    /* The larger cell gets half of its face from each of two smaller ones. */
-    const double part[2] = { count[1] > count[0] ? 0.5 : 1., count[0] > count[1] ? 0.5 : 1. };
-    const int face[2] = { 2 * normal_is_y + (left == 0), 2 * normal_is_y + (left == 1) };
-    for (int side = 0; side < 2; ++side) {
+  for (int side = 0; side < 2; ++side) {
+    const int other = 1 - side, face = p4est_iter_fside_array_index_int (&info->sides, side)->face;
+    const other_t size = count[other] > count[side] ? smaller : count[other] < count[side] ? larger : as_large;
+    for (int i = 0; i < SC_MAX (count[0], count[1]); ++i) {
       const int own = count[side] > 1 ? i : 0;
       if (is_own[side][own]) {
-        cell_t *cell = (cell_t *) cells[side][own];
-        state_t *place = &cell->flux[face[side]][count[side] > 1 ? 0 : i];
-        place->h = part[side] * flux.h;
-        place->hu = part[side] * flux.hu;
-        place->hv = part[side] * flux.hv;
-        /* Per width of the cell: next to a smaller one, the distance of the centres is three quarters of it; next to a larger one,
-         * three halves. */
-        cell->contrast = fmax (cell->contrast, contrast * (count[0] == count[1] ? 1. : count[side] > 1 ? 2. / 3. : 4. / 3.));
+        meet ((cell_t *) cells[side][own], cells[other][count[other] > 1 ? i : 0], face, size, i, &sweep->fastest);
       }
     }
   }
 }
 
-static void forget_fluxes (p4est_iter_volume_info_t *info, void *unused) {
-  cell_t *cell = cell_of (info->quad);
+static void visit_cell_before (p4est_iter_volume_info_t *info, void *unused) {
   (void) unused;
-  memset (cell->flux, 0, sizeof cell->flux);
-  cell->contrast = 0.;
+  forget_fluxes (cell_of (info->quad));
 }
 
-static void add_fluxes (p4est_iter_volume_info_t *info, void *dt_pointer) {
-  cell_t *cell = cell_of (info->quad);
-  const double ratio = *(const double *) dt_pointer / width_of (info->quad);
-  for (int face = 0; face < P4EST_FACES; ++face) {
-    const double sign = face % 2 ? -ratio : ratio;
-    for (int half = 0; half < P4EST_HALF; ++half) {
-      cell->now.h += sign * cell->flux[face][half].h;
-      cell->now.hu += sign * cell->flux[face][half].hu;
-      cell->now.hv += sign * cell->flux[face][half].hv;
-    }
-  }
+static void visit_cell_behind (p4est_iter_volume_info_t *info, void *dt_pointer) {
+  add_fluxes (cell_of (info->quad), *(const double *) dt_pointer, width_of_level (info->quad->level));
 }
 
 /* The fluxes through all faces. Returns the speed of the fastest wave. */
@@ -191,7 +116,7 @@ static double sweep (p4est_t *p4est) {
   double fastest;
   SC_CHECK_ABORT (ghosts != NULL, "no memory");
   p4est_ghost_exchange_data (p4est, ghost, ghosts);
-  p4est_iterate (p4est, NULL, NULL, forget_fluxes, NULL, NULL);
+  p4est_iterate (p4est, NULL, NULL, visit_cell_before, NULL, NULL);
   p4est_iterate (p4est, ghost, &own, NULL, visit_face, NULL);
   MPI_Allreduce (&own.fastest, &fastest, 1, MPI_DOUBLE, MPI_MAX, p4est->mpicomm);
   free (ghosts);
@@ -201,38 +126,32 @@ static double sweep (p4est_t *p4est) {
 
 /* ---- The mesh ---- */
 
-static int wants_finer (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *quadrant) {
+static int should_refine (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *quadrant) {
   (void) p4est;
   (void) tree;
-  return quadrant->level < finest && cell_of (quadrant)->contrast > refine_above;
+  return wants_finer (cell_of (quadrant), quadrant->level);
 }
 
-static int want_coarser (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *family[]) {
-  int want = family[0]->level > coarsest;
+static int should_coarsen (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *family[]) {
+  int should = 1;
   (void) p4est;
   (void) tree;
-  for (int i = 0; i < P4EST_CHILDREN; ++i) { want = want && cell_of (family[i])->contrast < coarsen_below; }
-  return want;
+  for (int i = 0; i < P4EST_CHILDREN; ++i) { should = should && wants_coarser (cell_of (family[i]), family[i]->level); }
+  return should;
 }
 
-/* Water is neither lost nor made: smaller cells have the state of the larger one, and that has their mean. */
 static void replace (p4est_t *p4est, p4est_topidx_t tree, int num_old, p4est_quadrant_t *old[], int num_new, p4est_quadrant_t *new[]) {
   cell_t all;
   (void) p4est;
   (void) tree;
   memset (&all, 0, sizeof all);
-  for (int i = 0; i < num_old; ++i) {
-    all.now.h += cell_of (old[i])->now.h / num_old;
-    all.now.hu += cell_of (old[i])->now.hu / num_old;
-    all.now.hv += cell_of (old[i])->now.hv / num_old;
-    all.contrast = fmax (all.contrast, cell_of (old[i])->contrast);
-  }
+  for (int i = 0; i < num_old; ++i) { add_share (&all, cell_of (old[i]), num_old); }
   for (int i = 0; i < num_new; ++i) { *cell_of (new[i]) = all; }
 }
 
 static void adapt (p4est_t *p4est) {
-  p4est_coarsen_ext (p4est, 0, 0, want_coarser, NULL, replace);
-  p4est_refine_ext (p4est, 0, finest, wants_finer, NULL, replace);
+  p4est_coarsen_ext (p4est, 0, 0, should_coarsen, NULL, replace);
+  p4est_refine_ext (p4est, 0, finest, should_refine, NULL, replace);
   p4est_balance_ext (p4est, P4EST_CONNECT_FACE, NULL, replace);
   /* Families stay on one rank, so that all of them can be coarsened on any number of ranks. */
   p4est_partition_ext (p4est, 1, NULL);
@@ -307,9 +226,9 @@ int main (int argc, char **argv) {
   for (int step = 0; f && time < end_time; ++step) {
     const double next = fmin (outputs * time_between_outputs, end_time);
     const double fastest = sweep (p4est);
-    double dt = courant_number * tree_width / (double) (1 << finest) / fastest;
+    double dt = courant_number * width_of_level (finest) / fastest;
     dt = fmin (dt, next - time);
-    p4est_iterate (p4est, NULL, &dt, add_fluxes, NULL, NULL);
+    p4est_iterate (p4est, NULL, &dt, visit_cell_behind, NULL, NULL);
     time = time + dt < next ? time + dt : next;
     if (time == next) {
       f = write_step (f, p4est, time, &err);

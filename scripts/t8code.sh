@@ -21,6 +21,6 @@ build_library openmpi $folder
 # Not in CMAKE_PREFIX_PATH: the p4est that t8code brings along is not that of the other tests.
 run 120 cmake -S ffi-tests -B $folder/ffi-tests -G Ninja "-DCMAKE_PREFIX_PATH=$root/$folder/prefix" "-DT8CODE_DIR=$prefix/cmake" \
   "-DP4EST_DIR=$prefix/cmake" "-DSC_DIR=$prefix/cmake"
-run 900 cmake --build $folder/ffi-tests --target t8code t8code_restart
+run 900 cmake --build $folder/ffi-tests --target t8code t8code_restart t8code_dam t8code_p4est_dam
 heading "Forests of t8code: written and restarted on 1 to 4 ranks"
 c_tests t8code 1800 $folder/ffi-tests --timeout 600 -R '^(prepare|t8code.*)$'
