@@ -130,7 +130,7 @@ impl Figure {
         self.canvas.image([left, y], [wide * PIXELS, rows], pixels.collect());
         let right = left + units(wide);
         self.canvas.line(vec![[left, y], [right, y], [right, y + h], [left, y + h], [left, y]], INK, 1.0);
-        for (place, text) in placed(scale, (h / 50.0).max(2.0)) {
+        for (place, text) in placed(scale, (h / 50.0).max(3.0)) {
             let at = y + h - place * h;
             self.canvas.line(vec![[right, at], [right + 4.0, at]], INK, 1.0);
             self.canvas.text([right + 7.0, at], &text, Anchor::Begin);

@@ -1,15 +1,20 @@
 //! What the numbers of a dataset mean: as doubles, by the CF conventions.
 
 use crate::datasets::values::number;
+use crate::fail::{Fail, Result};
 use crate::output::visible;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, Kind};
+use scda::{DataType, Dataset, Kind, Struct};
 use serde_json::{Map, Value};
 
 /// How items of a dataset become numbers that are drawn.
 pub struct Meaning {
     data_type: DataType,
     item_bytes: usize,
+    /// Of structs: the bytes of each, and where the numbers of a member are in it.
+    places: Option<(usize, Vec<usize>)>,
+    /// The name of the member.
+    member: Option<String>,
     scale: f64,
     offset: f64,
     /// Numbers, as they are stored, that stand for none.
@@ -67,11 +72,130 @@ impl Meaning {
         }
         let (scale, offset) = (get("scale_factor").unwrap_or(1.0), get("add_offset").unwrap_or(0.0));
         let (units, long_name) = (text("units"), text("long_name").or_else(|| text("standard_name")));
-        Some(Self { data_type, item_bytes, scale, offset, missing, units, long_name })
+        Some(Self {
+            data_type,
+            item_bytes,
+            places: None,
+            member: None,
+            scale,
+            offset,
+            missing,
+            units,
+            long_name,
+        })
+    }
+
+    /// The members of structs that are numbers, or several of one type, and how many; of other datasets none.
+    pub fn members(dataset: &Dataset) -> Vec<(String, usize)> {
+        let DataType::Struct(all) = dataset.data_type else { return Vec::new() };
+        let count = |data_type| Some(leaves(data_type)?.1.len());
+        all.members()
+            .iter()
+            .filter_map(|member| Some((member.name.clone(), count(member.data_type)?)))
+            .collect()
+    }
+
+    /// That of a column, and which number of it is meant, if only one is: a number counts those in a row; of structs, it is the name of a
+    /// member, or that and, behind a dot, a number. Without a name, it is the first one that is no position.
+    pub fn column(dataset: &Dataset, column: Option<&str>) -> Result<(Self, Option<usize>)> {
+        let name = visible(&dataset.name);
+        let trouble = |words: String| Err(Fail::Trouble(format!("{name}: {words}")));
+        let number = |text: &str| text.parse::<usize>().ok();
+        let DataType::Struct(all) = dataset.data_type else {
+            let Some(meaning) = Self::new(dataset) else {
+                return trouble(format!("found items of type {}, expected numbers", dataset.data_type));
+            };
+            return match column.map(|text| number(text).ok_or(text)) {
+                Some(Err(text)) => {
+                    trouble(format!("--component: found \"{}\", expected a number", visible(text)))
+                }
+                found => Ok((meaning, found.and_then(std::result::Result::ok))),
+            };
+        };
+        let members = Self::members(dataset);
+        let is_there = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
+        let (member, at) = match column {
+            None => match members.iter().find(|(name, _)| name != "position").or(members.first()) {
+                Some((name, _)) => (name.as_str(), None),
+                None => return trouble("found structs without numbers".to_owned()),
+            },
+            Some(text) if is_there(text) => (text, None),
+            Some(text) => match text.rsplit_once('.').and_then(|(name, at)| Some((name, number(at)?))) {
+                Some((name, at)) if is_there(name) => (name, Some(at)),
+                _ => {
+                    let names: Vec<_> = members.iter().map(|(name, _)| visible(name)).collect();
+                    return trouble(format!(
+                        "--component: found \"{}\", expected one of {}",
+                        visible(text),
+                        names.join(", ")
+                    ));
+                }
+            },
+        };
+        Ok((Self::of_member(dataset, all, member), at))
+    }
+
+    /// That of a column with one number in each item: of structs with several in a member, the first one unless another is asked for.
+    pub fn of_items(dataset: &Dataset, column: Option<&str>) -> Result<Self> {
+        let (mut meaning, at) = Self::column(dataset, column)?;
+        let name = visible(&dataset.name);
+        match (&mut meaning.places, &mut meaning.member) {
+            (Some((_, places)), Some(member)) => {
+                let (at, count) = (at.unwrap_or(0), places.len());
+                let Some(&place) = places.get(at) else {
+                    return Err(Fail::Trouble(format!(
+                        "{name}: --component: found {count} numbers in {member}"
+                    )));
+                };
+                if count > 1 {
+                    *member = format!("{member}[{at}]");
+                }
+                *places = vec![place];
+                Ok(meaning)
+            }
+            _ if column.is_some() => Err(Fail::Trouble(format!(
+                "{name}: --component is for structs and fields of meshes: use --box"
+            ))),
+            _ => Ok(meaning),
+        }
+    }
+
+    /// That of a member, which has numbers.
+    fn of_member(dataset: &Dataset, all: Struct, name: &str) -> Self {
+        let member = all.members().iter().find(|member| member.name == name);
+        let (data_type, mut places) =
+            member.and_then(|member| leaves(member.data_type)).unwrap_or((DataType::Uint8, Vec::new()));
+        let offset = member.map_or(0, |member| to_usize(member.offset));
+        places.iter_mut().for_each(|place| *place += offset);
+        let units = attributes(&dataset.attributes)
+            .get("units")
+            .and_then(|units| units.get(name))
+            .and_then(Value::as_str)
+            .map(visible);
+        Self {
+            data_type,
+            item_bytes: to_usize(data_type.item_bytes()),
+            places: Some((to_usize(all.item_bytes()), places)),
+            member: Some(visible(name)),
+            scale: 1.0,
+            offset: 0.0,
+            missing: Vec::new(),
+            units,
+            long_name: None,
+        }
     }
 
     /// Appends the numbers of items in memory: of complex ones the absolute value.
     pub fn append(&self, data: &[u8], numbers: &mut Vec<f64>) {
+        let Some((bytes, places)) = &self.places else { return self.append_plain(data, numbers) };
+        let mut items = Vec::with_capacity(data.len() / bytes * places.len() * self.item_bytes);
+        for item in data.chunks_exact(*bytes) {
+            places.iter().for_each(|&place| items.extend_from_slice(&item[place..place + self.item_bytes]));
+        }
+        self.append_plain(&items, numbers);
+    }
+
+    fn append_plain(&self, data: &[u8], numbers: &mut Vec<f64>) {
         let from = numbers.len();
         numbers.reserve(data.len() / self.item_bytes.max(1));
         #[allow(clippy::cast_precision_loss)] // the nearest one is meant
@@ -106,16 +230,42 @@ impl Meaning {
         }
     }
 
-    /// What an axis or a colour bar of these numbers is called.
+    /// What an axis or a colour bar of these numbers is called: the end of the name, unless there is a long one.
     pub fn label(&self, name: &str) -> String {
-        let what = self.long_name.clone().unwrap_or_else(|| visible(name));
+        self.label_of(name, |what| what)
+    }
+
+    /// Likewise of what is made of them.
+    pub fn label_of(&self, name: &str, make: impl FnOnce(String) -> String) -> String {
+        let what = self
+            .long_name
+            .clone()
+            .or_else(|| self.member.clone())
+            .unwrap_or_else(|| visible(name.rsplit('/').next().unwrap_or(name)));
         let what = if matches!(self.data_type, DataType::Complex64 | DataType::Complex128) {
             format!("|{what}|")
         } else {
             what
         };
-        with_units(&what, self.units.as_deref())
+        with_units(&make(what), self.units.as_deref())
     }
+}
+
+/// The type of the numbers of a member, and where each of them is in it, if they have one type.
+fn leaves(data_type: DataType) -> Option<(DataType, Vec<usize>)> {
+    let DataType::Struct(all) = data_type else {
+        return (!is_no_number(data_type.kind())).then(|| (data_type, vec![0]));
+    };
+    let mut found: Option<(DataType, Vec<usize>)> = None;
+    for member in all.members() {
+        let (of_member, places) = leaves(member.data_type)?;
+        let (all, offsets) = found.get_or_insert((of_member, Vec::new()));
+        if *all != of_member {
+            return None;
+        }
+        offsets.extend(places.into_iter().map(|place| place + to_usize(member.offset)));
+    }
+    found
 }
 
 /// A name with its units.

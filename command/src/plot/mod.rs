@@ -9,7 +9,6 @@ pub mod meaning;
 pub mod mesh;
 pub mod raster;
 pub mod sample;
-mod shapes;
 pub mod subject;
 
 use crate::fail::{Fail, Result};
@@ -29,8 +28,8 @@ use subject::{Curve, Image, OfMesh, Subject};
 /// Draw a dataset or a mesh as a picture
 ///
 /// A dataset of one dimension becomes a line, one of two an image with a bar of its colours. Of more dimensions, --box picks two; without it,
-/// the last two are shown, at the first index of the others. Datasets with the names of the dimensions are the coordinates. A field of a forest or of another mesh
-/// is drawn on the cells, and so is the group of a mesh, coloured by the level of its cells. Packed numbers are unpacked, and missing ones are
+/// the last two are shown, at the first index of the others. Datasets with the names of the dimensions are the coordinates. A field of a mesh (forests,
+/// cells, patches, particles) is drawn on its cells, and so is the group of a mesh, coloured by the level of its cells. Packed numbers are unpacked, and missing ones are
 /// grey, as the CF conventions say. Of a large dataset, as many items are read as there are pixels.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -43,7 +42,9 @@ Examples:
   scda plot dam.scda forest/fields/height -o height.png
                                               a field on the cells of its mesh
   scda plot dam.scda forest --cut z=0.5 -o cut.png
-                                              a mesh in space, cut by a plane")]
+                                              a mesh in space, cut by a plane
+  scda plot dust.scda particles/fields/atoms --component mass -o mass.png
+                                              particles, coloured by a member of structs")]
 pub struct Args {
     /// The file; - is standard input
     file: PathBuf,
@@ -52,16 +53,17 @@ pub struct Args {
     /// The picture: a file that ends in .png or .svg
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back; of numbers, a
-    /// range of them as a line
+    /// Of several datasets of this name, or time steps of a mesh: the one with this number, from 0 on, or from -1, the last one,
+    /// back; of numbers, a range of them as a line
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
     /// In each dimension the indices from A up to, but without, B; A is A:A+1; as in scda cat
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
-    /// Of a field of a mesh with several numbers in a row: which one, from 0 on [default: the length of vectors, the mean of corners]
-    #[arg(long, value_name = "N", conflicts_with = "region")]
-    component: Option<usize>,
+    /// Of a field of a mesh with several numbers in a row: which one, from 0 on [default: the length of vectors, the mean of corners, the
+    /// count of ragged fields]; of structs, the name of a member, or NAME.N
+    #[arg(long, value_name = "N|NAME")]
+    component: Option<String>,
     /// Cut a mesh in space by a plane: x=1.5, y=... or z=...
     #[arg(long, value_name = "AXIS=AT", allow_hyphen_values = true)]
     cut: Option<Plane>,
@@ -283,7 +285,7 @@ fn draw_mesh(args: &Args, subject: &OfMesh) -> Result<Figure> {
             placed(&Scale { from, to, is_log: false }, most)
         };
         let [w, h] = size.map(|n| units(n / PIXELS));
-        figure.axes(&ticks(0, w / 80.0), "x", &ticks(1, h / 40.0), "y", false);
+        figure.axes(&ticks(0, w / 80.0), mesh.axes[0], &ticks(1, h / 40.0), mesh.axes[1], false);
     } else {
         figure.axes(&[], "", &[], "", false);
     }

@@ -51,6 +51,7 @@ impl Camera {
         let mut seen = Seen { cells: vec![0; width * height], shades: vec![255; width * height] };
         let mut depths = vec![f64::NEG_INFINITY; width * height];
         let middle = [units(width) / 2.0, units(height) / 2.0];
+        let radius = self.radius(faces, [width, height]);
         let mut points: Vec<[f64; 3]> = Vec::new();
         for (cell, polygon) in faces.polygons() {
             points.clear();
@@ -59,8 +60,11 @@ impl Camera {
                 let [right, up, near] = self.project(point);
                 let x = middle[0] + (right - self.centre[0]) * self.scale;
                 let y = middle[1] - (up - self.centre[1]) * self.scale;
-                (least, most) = ([least[0].min(x), least[1].min(y)], [most[0].max(x), most[1].max(y)]);
                 points.push([x, y, near * self.scale]);
+            }
+            widen(&mut points, radius);
+            for &[x, y, _] in &points {
+                (least, most) = ([least[0].min(x), least[1].min(y)], [most[0].max(x), most[1].max(y)]);
             }
             // Also of points that are no numbers.
             let is_seen =
@@ -92,7 +96,8 @@ impl Camera {
                 for column in first(left, width)..first(right, width) {
                     let depth = z0 - ax * (units(column) + 0.5 - x0) - ay * (y - y0);
                     let at = row * width + column;
-                    if depth > depths[at] {
+                    // What comes first is seen, if they are as near.
+                    if depth > depths[at] + 1e-6 {
                         depths[at] = depth;
                         seen.cells[at] = cell + 1;
                         seen.shades[at] = shade;
@@ -101,6 +106,39 @@ impl Camera {
             }
         }
         seen
+    }
+
+    /// The radius of points in pixels: where few are seen, larger.
+    fn radius(&self, faces: &Faces, [width, height]: [usize; 2]) -> f64 {
+        let (wide, high) = (units(width) / 2.0 / self.scale, units(height) / 2.0 / self.scale);
+        let is_seen = |point: &[f64; 3]| {
+            let [right, up, _] = self.project(*point);
+            (right - self.centre[0]).abs() <= wide && (up - self.centre[1]).abs() <= high
+        };
+        let points =
+            faces.polygons().filter(|(_, polygon)| polygon.len() == 1 && is_seen(&polygon[0])).count();
+        let most = (wide.max(high) * self.scale / 75.0).max(1.0);
+        (0.3 * (units(width * height) / units(points.max(1))).sqrt()).clamp(1.0, most)
+    }
+}
+
+/// Makes a disc of a point, and a strip of a line.
+fn widen(points: &mut Vec<[f64; 3]>, radius: f64) {
+    match points[..] {
+        [[x, y, z]] => {
+            let corners = if radius < 2.0 { 4 } else { 12 };
+            *points = (0..corners)
+                .map(|k| (units(k) + 0.5) * std::f64::consts::TAU / units(corners))
+                .map(|angle| [x + radius * angle.cos(), y + radius * angle.sin(), z])
+                .collect();
+        }
+        [a, b] => {
+            let (across, up) = (b[0] - a[0], b[1] - a[1]);
+            let part = 3.0 / across.hypot(up).max(f64::MIN_POSITIVE);
+            let beside = |[x, y, z]: [f64; 3], sign: f64| [x - sign * part * up, y + sign * part * across, z];
+            *points = vec![beside(a, 1.0), beside(b, 1.0), beside(b, -1.0), beside(a, -1.0)];
+        }
+        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::coordinates::{Coordinates, real};
 use super::meaning::Meaning;
-use super::mesh::{self, Mesh};
+use super::mesh::{Mesh, Place};
 use super::sample::{Line, Plane, Points, Samples};
 use super::{Args, indices, title};
 use crate::datasets::slabs;
@@ -48,30 +48,27 @@ fn trouble<T>(name: &str, words: impl std::fmt::Display) -> Result<T> {
     Err(Fail::Trouble(format!("{}: {words}", visible(name))))
 }
 
-/// The dataset of this name and record, which can be drawn, and what its numbers mean.
-pub fn dataset(reader: &mut Reader, name: &str, record: u64) -> Result<(Dataset, Meaning)> {
+/// The dataset of this name and record.
+pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset> {
     let Some(dataset) = reader.find_dataset(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
         return trouble(name, "found no dataset of this name");
     };
-    if let Some(why) = &dataset.unsupported {
-        return trouble(name, format_args!("cannot be read: {}", visible(why)));
-    }
-    match Meaning::new(&dataset) {
-        Some(meaning) => Ok((dataset, meaning)),
-        None => trouble(name, format_args!("found items of type {}, expected numbers", dataset.data_type)),
+    match &dataset.unsupported {
+        Some(why) => trouble(name, format_args!("cannot be read: {}", visible(why))),
+        None => Ok(dataset),
     }
 }
 
-/// The mesh that a field belongs to: its group and kind.
-pub fn mesh_of_field(reader: &mut Reader, name: &str) -> Result<Option<(String, mesh::Kind)>> {
-    for folder in mesh::FIELDS {
-        let Some(at) = name.rfind(folder) else { continue };
-        let group = &name[..at];
-        if let Some(kind) = reader.find_group(group)?.as_deref().and_then(mesh::kind) {
-            return Ok(Some((group.to_owned(), kind)));
-        }
-    }
-    Ok(None)
+/// The dataset of this name and record, which can be drawn, and what its numbers mean: of structs, those of a member.
+pub fn dataset(
+    reader: &mut Reader,
+    name: &str,
+    record: u64,
+    component: Option<&str>,
+) -> Result<(Dataset, Meaning)> {
+    let dataset = readable(reader, name, record)?;
+    let meaning = Meaning::of_items(&dataset, component)?;
+    Ok((dataset, meaning))
 }
 
 /// Finds what the arguments mean, and reads it.
@@ -79,9 +76,14 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
     let name = args.name.trim_end_matches('/');
     let all = reader.find_all(internals::stored_name(name).as_bytes())?;
     if all.is_empty() {
-        return match reader.find_group(name)?.as_deref().map(mesh::kind) {
-            Some(Some(kind)) => whole_mesh(reader, args, name, kind),
-            Some(None) => trouble(name, "found a group that is no mesh"),
+        let step = match args.record.unwrap_or(Records::One(-1)) {
+            Records::One(step) => step,
+            Records::Some(..) => return trouble(name, "expected one --record, a time step of the mesh"),
+        };
+        let what = args.record.map_or(String::new(), |step| format!(", step {step}"));
+        return match Place::find(reader, name, step)? {
+            Some(place) => of_mesh(reader, args, &place, &what),
+            None if reader.find_group(name)?.is_some() => trouble(name, "found a group that is no mesh"),
             None => trouble(name, "found no dataset of this name"),
         };
     }
@@ -93,47 +95,40 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
     let records = match args.record {
         Some(records) => chosen(records)?,
         None if count == 1 => vec![0],
-        None => {
-            let (dataset, _) = dataset(reader, name, 0)?;
-            match dataset.shape.is_empty() {
-                true => (0..count).collect(),
-                false => {
-                    let last = count - 1;
-                    return trouble(
-                        name,
-                        format_args!("found {count} of this name, expected --record 0 to {last}"),
-                    );
-                }
+        None => match readable(reader, name, 0)?.shape.is_empty() {
+            true => (0..count).collect(),
+            false => {
+                let last = count - 1;
+                return trouble(
+                    name,
+                    format_args!("found {count} of this name, expected --record 0 to {last}"),
+                );
             }
-        }
+        },
     };
     let (&[record], None | Some(Records::One(_))) = (&records[..], args.record) else {
         return over_records(reader, args, name, &records);
     };
     let shown = Some(record).filter(|_| count > 1);
     if args.region.is_none()
-        && let Some((group, kind)) = mesh_of_field(reader, name)?
+        && let Some(place) = Place::find(reader, name, i64::try_from(record).unwrap_or(i64::MAX))?
     {
-        let section = all[scda::internals::to_usize(record)];
-        let end = mesh::end_of_step(reader, &group, section)?;
-        let mesh = Mesh::load(reader, &group, kind, end, args.cut.map(|cut| (cut.0, cut.1)))?;
-        let (dataset, meaning) = dataset(reader, name, record)?;
-        let numbers = mesh.of_field(reader, &dataset, args.component)?;
-        let (label, title) = (meaning.label(name), title(name, shown, ""));
-        return Ok(Subject::Mesh(Box::new(OfMesh { mesh, numbers, label, title })));
+        let what = shown.map_or(String::new(), |record| format!(", record {record}"));
+        return of_mesh(reader, args, &place, &what);
     }
     of_dataset(reader, args, name, record, shown)
 }
 
-/// A mesh, coloured by the level of its cells.
-fn whole_mesh(reader: &mut Reader, args: &Args, name: &str, kind: mesh::Kind) -> Result<Subject> {
-    let Some(Records::One(-1)) = args.record.or(Some(Records::One(-1))) else {
-        return trouble(name, "--record is for datasets: the last mesh of a group is drawn");
+/// A mesh, or a field on it.
+fn of_mesh(reader: &mut Reader, args: &Args, place: &Place, what: &str) -> Result<Subject> {
+    let mesh = place.mesh(reader, args.cut.map(|cut| (cut.0, cut.1)))?;
+    let (numbers, label) = place.numbers(reader, &mesh, args.component.as_deref())?;
+    let cut = args.cut.map_or(String::new(), |cut| format!(", {} = {}", ["x", "y", "z"][cut.0], cut.1));
+    let count = match place.is_alone() {
+        true => format!(": {} {}s", mesh.cells, mesh.kind.cell()),
+        false => String::new(),
     };
-    let mesh = Mesh::load(reader, name, kind, u64::MAX, args.cut.map(|cut| (cut.0, cut.1)))?;
-    let numbers = if mesh.levels.is_empty() { vec![0.0; mesh.cells] } else { mesh.levels.clone() };
-    let label = if mesh.levels.is_empty() { "cells" } else { "level" }.to_owned();
-    let title = title(name, None, &format!(": {} cells", mesh.cells));
+    let title = format!("{}{what}{cut}{count}", visible(&args.name));
     Ok(Subject::Mesh(Box::new(OfMesh { mesh, numbers, label, title })))
 }
 
@@ -142,7 +137,7 @@ fn over_records(reader: &mut Reader, args: &Args, name: &str, records: &[u64]) -
     let (mut points, mut label, mut shown) = (Points::default(), String::new(), String::new());
     let mut data = Vec::new();
     for &record in records {
-        let (dataset, meaning) = dataset(reader, name, record)?;
+        let (dataset, meaning) = dataset(reader, name, record, args.component.as_deref())?;
         let all = Region::all(&dataset.shape);
         let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
         if slabs::items(&region) != 1 {
@@ -170,7 +165,7 @@ fn of_dataset(
     record: u64,
     shown: Option<u64>,
 ) -> Result<Subject> {
-    let (dataset, meaning) = self::dataset(reader, name, record)?;
+    let (dataset, meaning) = self::dataset(reader, name, record, args.component.as_deref())?;
     let n = dataset.shape.len();
     let mut region = match &args.region {
         Some(bounds) => bounds.region(&dataset.shape)?,
@@ -191,7 +186,7 @@ fn of_dataset(
         [] | [_] => {
             let dimension = wide.first().copied().unwrap_or(n - 1);
             let coordinates = Coordinates::find(reader, &dataset, dimension)?;
-            let (dataset, meaning) = self::dataset(reader, name, record)?;
+            let (dataset, meaning) = self::dataset(reader, name, record, args.component.as_deref())?;
             let (from, to) = ends(dimension);
             let most = args.size.0[0] * super::PIXELS;
             let line = Line { dimension, from, to, fixed: region.start.clone() };
@@ -203,7 +198,7 @@ fn of_dataset(
         [rows, columns] => {
             let coordinates =
                 [Coordinates::find(reader, &dataset, rows)?, Coordinates::find(reader, &dataset, columns)?];
-            let (dataset, meaning) = self::dataset(reader, name, record)?;
+            let (dataset, meaning) = self::dataset(reader, name, record, args.component.as_deref())?;
             let most = args.size.0.map(|n| n * super::PIXELS);
             let samples = [(rows, most[1]), (columns, most[0])].map(|(dimension, most)| {
                 let (from, to) = ends(dimension);

@@ -13,6 +13,7 @@ use crate::pieces::{Pieces, units};
 use crate::plot::colour::Map;
 use crate::plot::coordinates::Coordinates;
 use crate::plot::meaning::{Meaning, attributes};
+use crate::plot::mesh::Place;
 use crate::plot::subject;
 use scda::internals::to_usize;
 use scda::{Dataset, Reader};
@@ -116,7 +117,8 @@ impl Open {
     pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, Dataset, Meaning)> {
         let entry = self.entry(parameters)?;
         let (name, record) = (entry.name.clone(), parameters.get("record")?);
-        let (dataset, meaning) = subject::dataset(&mut self.reader, &name, record)?;
+        let (dataset, meaning) =
+            subject::dataset(&mut self.reader, &name, record, parameters.text("component"))?;
         Ok((name, record, dataset, meaning))
     }
 }
@@ -204,8 +206,9 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         let [indices, values] = found.pairs();
         dimensions.push(json!({"name": found.name, "indices": indices, "values": values}));
     }
-    let mesh = subject::mesh_of_field(&mut open.reader, &name)?.is_some();
-    let meaning = Meaning::new(&dataset);
+    let mesh = Place::is_field(&mut open.reader, &name)?;
+    let meaning = Meaning::of_items(&dataset, parameters.text("component")).ok();
+    let members = Meaning::members(&dataset);
     Ok(Answer::json(&json!({
         "kind": kind,
         "shape": dataset.shape,
@@ -216,6 +219,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         "unreadable": dataset.unsupported.as_deref().map(visible),
         "is_number": meaning.is_some(),
         "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
+        "members": members,
         "mesh": mesh,
     })))
 }

@@ -5,10 +5,8 @@ use super::http::Answer;
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::plot::axis::Scale;
-use crate::plot::mesh::{self, Cut, Kind, Mesh};
+use crate::plot::mesh::{Cut, Mesh, Place};
 use crate::plot::raster::Camera;
-use crate::plot::subject;
-use scda::internals;
 use serde_json::json;
 
 /// The most pixels of a side.
@@ -18,12 +16,15 @@ const MOST_PIXELS: usize = 4096;
 #[derive(Default)]
 pub struct Cache {
     mesh: Option<(MeshKey, Mesh)>,
-    field: Option<(FieldKey, Vec<f64>)>,
+    field: Option<(FieldKey, Field)>,
 }
 
-/// A group, the record of what is drawn, and the plane that cuts it.
+/// A group, the end of the step, and the plane that cuts it.
 type MeshKey = (String, u64, String);
-type FieldKey = (String, u64, Option<usize>);
+/// What is drawn, and which number of it.
+type FieldKey = (Place, Option<String>);
+/// The numbers of the cells, and what they are called.
+type Field = (Vec<f64>, String);
 
 fn cut(parameters: &Parameters) -> Result<Cut> {
     let Some(axis) = parameters.maybe::<usize>("axis")? else { return Ok(None) };
@@ -33,67 +34,42 @@ fn cut(parameters: &Parameters) -> Result<Cut> {
     }
 }
 
-/// The group, its kind, and the end of the step.
-fn place(open: &mut Open, name: &str, record: u64) -> Result<(String, Kind, u64)> {
-    if let Some((group, kind)) = subject::mesh_of_field(&mut open.reader, name)? {
-        let all = open.reader.find_all(internals::stored_name(name).as_bytes())?;
-        if let Some(&section) = all.get(internals::to_usize(record)) {
-            let end = mesh::end_of_step(&mut open.reader, &group, section)?;
-            return Ok((group, kind, end));
-        }
-    }
-    match open.reader.find_group(name)?.as_deref().and_then(mesh::kind) {
-        Some(kind) => Ok((name.to_owned(), kind, u64::MAX)),
-        None => Err(Fail::Trouble("found no mesh".to_owned())),
-    }
-}
-
-/// Puts the mesh and the numbers that a request means into the cache.
-fn load(open: &mut Open, parameters: &Parameters) -> Result<()> {
-    let name = open.name(parameters)?;
-    let record: u64 = parameters.get("record")?;
-    let (group, kind, end) = place(open, &name, record)?;
+/// The mesh and the numbers that a request means, which it leaves in the cache.
+fn load<'a>(open: &'a mut Open, parameters: &Parameters) -> Result<(&'a Mesh, &'a Field)> {
+    let none = || Fail::Trouble("found no mesh".to_owned());
+    let (name, record) = (open.name(parameters)?, parameters.get("record")?);
+    let place = Place::find(&mut open.reader, &name, record)?.ok_or_else(none)?;
     let cut = cut(parameters)?;
-    let key = (group.clone(), end, format!("{cut:?}"));
+    let key = (place.group.clone(), place.end, format!("{cut:?}"));
     if open.cache.mesh.as_ref().is_none_or(|(of, _)| *of != key) {
         open.cache.field = None;
         // Both need not be in memory.
         open.cache.mesh = None;
-        let mesh = Mesh::load(&mut open.reader, &group, kind, end, cut)?;
+        let mesh = place.mesh(&mut open.reader, cut)?;
         open.cache.mesh = Some((key, mesh));
     }
-    let component = parameters.maybe::<usize>("component")?;
-    let key = (name.clone(), record, component);
-    if open.cache.field.as_ref().is_none_or(|(of, _)| *of != key)
-        && let Some((_, mesh)) = &open.cache.mesh
-    {
-        let numbers = if name == group {
-            if mesh.levels.is_empty() { vec![0.0; mesh.cells] } else { mesh.levels.clone() }
-        } else {
-            let (dataset, _) = subject::dataset(&mut open.reader, &name, record)?;
-            mesh.of_field(&mut open.reader, &dataset, component)?
-        };
-        open.cache.field = Some((key, numbers));
+    let (_, mesh) = open.cache.mesh.as_ref().ok_or_else(none)?;
+    let key = (place.clone(), parameters.text("component").map(str::to_owned));
+    if open.cache.field.as_ref().is_none_or(|(of, _)| *of != key) {
+        let field = place.numbers(&mut open.reader, mesh, key.1.as_deref())?;
+        open.cache.field = Some((key, field));
     }
-    Ok(())
+    let (_, field) = open.cache.field.as_ref().ok_or_else(none)?;
+    Ok((mesh, field))
 }
 
 /// What there is to know of a mesh before it is drawn.
 pub fn mesh(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
-    load(open, parameters)?;
-    let (Some((_, mesh)), Some((_, numbers))) = (&open.cache.mesh, &open.cache.field) else {
-        return Err(Fail::Trouble("found no mesh".to_owned()));
-    };
+    let (mesh, (numbers, label)) = load(open, parameters)?;
     let scale = Scale::of(numbers, false, [None; 2]).map_err(Fail::Trouble)?;
     let least = numbers.iter().copied().filter(|number| *number > 0.0).fold(f64::INFINITY, f64::min);
-    let kind = match mesh.kind {
-        Kind::Forest(dimension) => format!("forest in {dimension}D"),
-        Kind::Cells => "cells".to_owned(),
-    };
     Ok(Answer::json(&json!({
         "cells": mesh.cells,
-        "kind": kind,
+        "kind": mesh.kind.words(),
+        "cell": mesh.kind.cell(),
+        "label": label,
         "flat": mesh.is_flat,
+        "axes": mesh.axes,
         "bounds": mesh.bounds,
         "from": scale.from,
         "to": scale.to,
@@ -103,10 +79,7 @@ pub fn mesh(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 
 /// A picture of a mesh: the number at each pixel, the cell plus one, and how bright it is.
 pub fn raster(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
-    load(open, parameters)?;
-    let (Some((_, mesh)), Some((_, numbers))) = (&open.cache.mesh, &open.cache.field) else {
-        return Err(Fail::Trouble("found no mesh".to_owned()));
-    };
+    let (mesh, (numbers, _)) = load(open, parameters)?;
     let side = |key: &str| Ok::<_, Fail>(parameters.get::<usize>(key)?.clamp(1, MOST_PIXELS));
     let size = [side("width")?, side("height")?];
     let mut camera = Camera {

@@ -92,7 +92,8 @@ fn line_of(open: &mut Open, parameters: &Parameters, dataset: Dataset, meaning: 
 
 /// The line of the dataset of the same name in another file, minus this one.
 pub fn difference(first: Found, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
-    let (dataset, meaning) = subject::dataset(&mut other.reader, name, parameters.get("record")?)?;
+    let (dataset, meaning) =
+        subject::dataset(&mut other.reader, name, parameters.get("record")?, parameters.text("component"))?;
     if dataset.shape != first.shape {
         let (found, expected) = (&dataset.shape, &first.shape);
         return trouble(format!(
@@ -117,7 +118,8 @@ pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let samples = Samples::new(0, count, MOST);
     let (mut indices, mut numbers, mut data) = (Vec::new(), Vec::new(), Vec::new());
     for record in samples.indices() {
-        let (dataset, meaning) = subject::dataset(&mut open.reader, &name, record)?;
+        let (dataset, meaning) =
+            subject::dataset(&mut open.reader, &name, record, parameters.text("component"))?;
         let at = parameters.list("fixed")?;
         let is_in =
             at.len() == dataset.shape.len() && at.iter().zip(&dataset.shape).all(|(index, n)| index < n);

@@ -1,7 +1,7 @@
 //! `scda plot`: the pictures, pixel by pixel where that says what is drawn.
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Layout, Params, Solo, Writer};
+use scda::{DataType, Dataset, Layout, Params, Solo, Struct, Writer};
 
 /// The pixels of a PNG, whose colours `python3` prints: it has zlib.
 const PIXELS: &str = r#"
@@ -22,7 +22,9 @@ def paeth(a, b, c):
     return min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
 for y in range(height):
     kind, line = raw[y * (width * step + 1)], bytearray(raw[y * (width * step + 1) + 1:(y + 1) * (width * step + 1)])
-    for x in range(len(line)):
+    if kind == 2:
+        line = bytearray(a + b & 255 for a, b in zip(line, row))
+    for x in range(len(line) if kind != 2 else 0):
         a, b, c = (line[x - step] if x >= step else 0), row[x], (row[x - step] if x >= step else 0)
         line[x] = line[x] + (0, a, b, (a + b) // 2, paeth(a, b, c))[kind] & 255
     row = line
@@ -98,6 +100,108 @@ fn an_image_has_the_colours_of_its_numbers() {
     place.scda("plot a.scda m/fields/h -o m.png --colours gray --limits 0:6 --force --size 520x420").good();
     assert_eq!(pixels(&place, "m.png", &QUARTERS).1, [[0; 3], [43; 3], [85; 3], [128; 3]]);
     place.scda("plot a.scda m -o level.png").good();
+}
+
+/// Four cells of each kind of mesh, which have the numbers 0 to 3.
+const MESHES: &str = r#"{"user": "meshes", "sections": [
+  {"type": "G", "user": "amr", "attributes": {"scda_patches": 1, "dimension": 2}},
+  {"type": "D", "user": "amr/boxes", "data_type": "int64", "shape": [2, 2, 2], "values": [-1, 4, 2, 2, -2, 8, 2, 2]},
+  {"type": "D", "user": "amr/level", "data_type": "int32", "shape": [2], "values": [0, 1]},
+  {"type": "D", "user": "amr/ratio", "data_type": "int32", "shape": [2, 2], "values": [1, 1, 2, 2]},
+  {"type": "D", "user": "amr/domain", "data_type": "int64", "shape": [2, 2], "values": [-1, 4, 2, 2]},
+  {"type": "D", "user": "amr/geometry", "data_type": "float64", "shape": [2, 2], "values": [0, 0, 0.5, 0.5]},
+  {"type": "D", "user": "amr/fields/rho", "data_type": "float64", "shape": [8], "values": [99, 1, 2, 3, 0, 0, 0, 0]},
+  {"type": "G", "user": "amr3", "attributes": {"scda_patches": 1, "dimension": 3}},
+  {"type": "D", "user": "amr3/boxes", "data_type": "int64", "shape": [1, 2, 3], "values": [0, 0, 0, 2, 2, 1]},
+  {"type": "D", "user": "amr3/level", "data_type": "int32", "shape": [1], "values": [0]},
+  {"type": "D", "user": "amr3/ratio", "data_type": "int32", "shape": [1, 3], "values": [1, 1, 1]},
+  {"type": "D", "user": "amr3/domain", "data_type": "int64", "shape": [2, 3], "values": [0, 0, 0, 2, 2, 1]},
+  {"type": "D", "user": "amr3/geometry", "data_type": "float64", "shape": [2, 3], "values": [0, 0, 0, 1, 1, 2]},
+  {"type": "D", "user": "amr3/fields/rho", "data_type": "int32", "shape": [4], "values": [0, 1, 2, 3]},
+  {"type": "G", "user": "tri", "attributes": {"scda_forest": 2, "dimension": 2}},
+  {"type": "D", "user": "tri/tree_to_tree", "data_type": "int64", "shape": [1, 4], "values": [0, 0, 0, -1]},
+  {"type": "D", "user": "tri/tree_shape", "data_type": "uint8", "shape": [1], "values": [5]},
+  {"type": "D", "user": "tri/coordinates", "data_type": "int32", "shape": [4, 2],
+   "values": [0, 0, 536870912, 0, 536870912, 0, 536870912, 536870912]},
+  {"type": "D", "user": "tri/level", "data_type": "uint8", "shape": [4], "values": [1, 1, 1, 1]},
+  {"type": "D", "user": "tri/type", "data_type": "uint8", "shape": [4], "values": [0, 0, 1, 0]},
+  {"type": "D", "user": "tri/tree_offsets", "data_type": "int64", "shape": [2], "values": [0, 4]},
+  {"type": "D", "user": "tri/fields/r:count", "data_type": "int64", "shape": [4], "values": [0, 1, 3, 2]},
+  {"type": "D", "user": "tri/fields/r", "data_type": "float64", "shape": [6], "values": [0, 2, 2, 2, 1, 1]},
+  {"type": "D", "user": "tri/fields/v", "data_type": "float64", "shape": [4, 2], "values": [0, 0, 0, 1, 3, 0, 2, 0]},
+  {"type": "G", "user": "none", "attributes": {"scda_particles": 1}},
+  {"type": "D", "user": "none/offsets", "data_type": "int64", "shape": [2], "values": [0, 1]},
+  {"type": "D", "user": "none/fields/mass", "data_type": "float64", "shape": [1], "values": [1]}
+]}"#;
+
+#[test]
+fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
+    let place = Place::new();
+    place.with_input("make - a.scda", MESHES.as_bytes()).good();
+    let drawn = |arguments: &str| {
+        place.scda(&format!("plot {arguments} -o a.png --force --colours gray --size 520x420")).good();
+        pixels(&place, "a.png", &QUARTERS).1
+    };
+    let four = [[0; 3], [85; 3], [170; 3], [255; 3]];
+    // The finer cells are seen, and the number that they cover, 99, does not stretch the scale.
+    assert_eq!(drawn("a.scda amr/fields/rho"), four);
+    assert_eq!(drawn("a.scda amr"), [[255; 3], [0; 3], [0; 3], [0; 3]], "levels");
+    assert_eq!(drawn("a.scda amr3/fields/rho --cut z=1"), four);
+    place.scda("plot a.scda amr3/fields/rho -o cube.png").good();
+    // Triangles; the third place is outside. Ragged fields by their counts, or a value of each; the length of vectors.
+    for (arguments, expected) in [
+        ("tri/fields/r", [0, 85, 255, 170]),
+        ("tri/fields/r:count", [0, 85, 255, 170]),
+        ("tri/fields/r --component 0 --limits -1:2", [196, 85, 255, 170]),
+        ("tri/fields/v", [0, 85, 255, 170]),
+        ("tri/fields/v --component 1", [0, 255, 255, 0]),
+    ] {
+        assert_eq!(drawn(&format!("a.scda {arguments}")), expected.map(|gray| [gray; 3]), "{arguments}");
+    }
+    for (arguments, words) in [
+        ("none", "found no column position"),
+        ("amr --cut x=0", "patches in 2D: only a mesh in space can be cut"),
+        ("tri/fields/v --component 2", "found 2 numbers in a row"),
+        ("tri/fields/v --component x", "expected a number"),
+        ("tri --record 1", "found 1 time steps"),
+    ] {
+        place.scda(&format!("plot a.scda {arguments} -o b.png")).bad(2, words);
+    }
+    // Particles, whose positions and masses are members of structs.
+    let point = DataType::Struct(Struct::array(DataType::Float64, 2).unwrap());
+    let item = Struct::packed([("position", point), ("mass", DataType::Int32), ("name", DataType::Bytes(4))])
+        .unwrap();
+    let particles = [
+        ([0.0, 0.0], 0),
+        ([1.0, 1.0], 3),
+        ([0.2, 0.175], 0),
+        ([0.77, 0.175], 1),
+        ([0.2, 0.75], 2),
+        ([0.77, 0.75], 3),
+    ];
+    let mut data = Vec::new();
+    for ([x, y], mass) in particles {
+        data.extend([f64::to_ne_bytes(x), f64::to_ne_bytes(y)].concat());
+        data.extend(i32::to_ne_bytes(mass));
+        data.extend(b"name");
+    }
+    let mut file = Writer::create(Solo, &place.path("p.scda"), b"", &Params::default()).unwrap();
+    file.group("dust", r#"{"scda_particles": 1}"#).unwrap();
+    let offsets = Dataset::new("dust/offsets", DataType::Int64, [2]);
+    let all = scda::Region::all(&[2]);
+    file.dataset(&offsets, &[all], &[0_i64.to_ne_bytes(), 6_i64.to_ne_bytes()].concat()).unwrap();
+    let atoms = Dataset::new("dust/fields/atoms", DataType::Struct(item), [6]);
+    file.dataset(&atoms, &[scda::Region::all(&[6])], &data).unwrap();
+    file.close().unwrap();
+    assert_eq!(drawn("p.scda dust/fields/atoms --component mass"), four);
+    assert_eq!(drawn("p.scda dust/fields/atoms"), four, "the first member that is no position");
+    place.scda("plot p.scda dust -o dust.svg").good();
+    place.scda("plot p.scda dust/fields/atoms --box : --component position.1 -o line.svg").good();
+    assert!(String::from_utf8(place.read("line.svg")).unwrap().contains(">position[1]<"));
+    for (component, words) in [("name", "expected one of position, mass"), ("position.2", "found 2 numbers")]
+    {
+        place.scda(&format!("plot p.scda dust/fields/atoms --component {component} -o b.png")).bad(2, words);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ import { Panels } from "./panels.js";
 
 export function mesh() {
   const alive = watch();
-  const { label, shape } = now.item;
+  const { members, shape } = now.item;
   const { able, all: files, changed } = sources(({ kind, mesh }) => kind === "group" || mesh);
   const panels = new Panels(files);
   // What there is to know of the mesh of each file, and of the first.
@@ -26,14 +26,14 @@ export function mesh() {
     if (!about || !now.state.camera) return;
     const [l, r, b, t] = box();
     panels.draw({
-      box: [l, r, b, t], aspect: null, label: label ?? (about.kind.startsWith("forest") ? "level" : "cells"), colours: now.maps[now.state.map], middle: now.state.map === "diverging",
-      log: Boolean(now.state.log), limits: limits(), xName: about.flat ? "x" : "", yName: about.flat ? "y" : "",
+      box: [l, r, b, t], aspect: null, label: about.label, colours: now.maps[now.state.map], middle: now.state.map === "diverging",
+      log: Boolean(now.state.log), limits: limits(), xName: about.flat ? about.axes[0] : "", yName: about.flat ? about.axes[1] : "",
       xTicks: (n) => (about.flat ? placed({ from: l, to: r }, n) : []), yTicks: (n) => (about.flat ? placed({ from: b, to: t }, n) : []),
       text: ([px, py], words, k) => {
         const cell = panels.count === 1 ? panels.first.data.cells[k] : 0;
-        const where = about.flat ? `x ${textOf(px, (r - l) / 1000)}   y ${textOf(py, (t - b) / 1000)}   ` : "";
+        const where = about.flat ? `${about.axes[0]} ${textOf(px, (r - l) / 1000)}   ${about.axes[1]} ${textOf(py, (t - b) / 1000)}   ` : "";
         if (panels.count > 1) return `${where}${words}`;
-        return cell ? `${where}${words}   cell ${cell - 1}` : where;
+        return cell ? `${where}${words}   ${about.cell} ${cell - 1}` : where;
       },
     });
   };
@@ -45,7 +45,7 @@ export function mesh() {
       [abouts, about] = [found, found[0]];
       const isTurned = now.state.camera?.length === 5 && Boolean(now.state.camera[3] || now.state.camera[4]);
       if (now.state.camera?.length !== 5 || isTurned === about.flat) now.state.camera = about.flat ? [0, 0, 0, 0, 0] : [0, 0, 0, Math.PI / 6, Math.PI / 3];
-      byId("facts").textContent = `${about.kind}, ${about.cells.toLocaleString("en")} cells`;
+      byId("facts").textContent = `${about.kind}, ${about.cells.toLocaleString("en")} ${about.cell}s`;
       makeControls();
     }
     const ratio = (window.devicePixelRatio || 1) * (quick && about.cells > 100000 ? 0.5 : 1);

@@ -3,10 +3,10 @@
 /// The faces of a cube whose corners are in the order of bits, x the lowest: -x, +x, -y, +y, -z, +z.
 pub const VOXEL: [&[usize]; 6] =
     [&[0, 2, 6, 4], &[1, 3, 7, 5], &[0, 1, 5, 4], &[2, 3, 7, 6], &[0, 1, 3, 2], &[4, 5, 7, 6]];
-const TETRAHEDRON: [&[usize]; 4] = [&[0, 2, 1], &[0, 1, 3], &[1, 2, 3], &[0, 3, 2]];
+pub const TETRAHEDRON: [&[usize]; 4] = [&[0, 2, 1], &[0, 1, 3], &[1, 2, 3], &[0, 3, 2]];
 const HEXAHEDRON: [&[usize]; 6] =
     [&[0, 3, 2, 1], &[4, 5, 6, 7], &[0, 1, 5, 4], &[1, 2, 6, 5], &[2, 3, 7, 6], &[3, 0, 4, 7]];
-const WEDGE: [&[usize]; 5] = [&[0, 1, 2], &[3, 5, 4], &[0, 3, 4, 1], &[1, 4, 5, 2], &[2, 5, 3, 0]];
+pub const WEDGE: [&[usize]; 5] = [&[0, 1, 2], &[3, 5, 4], &[0, 3, 4, 1], &[1, 4, 5, 2], &[2, 5, 3, 0]];
 const PYRAMID: [&[usize]; 5] = [&[0, 3, 2, 1], &[0, 1, 4], &[1, 2, 4], &[2, 3, 4], &[3, 0, 4]];
 
 /// The faces of a shape in space, by its corners, which come before other points; `None` of those in a plane.
@@ -21,10 +21,17 @@ pub fn faces_of(shape: usize) -> Option<&'static [&'static [usize]]> {
     }
 }
 
-/// The polygons of a shape in a plane; none of points and lines.
+/// The polygons of a shape in a plane, the pieces of a line, or points.
 pub fn polygons(shape: usize, points: &[usize]) -> Vec<Vec<usize>> {
     let first = |count: usize| points.get(..count).map(<[usize]>::to_vec).into_iter().collect();
     match shape {
+        1 | 2 => points.iter().map(|&point| vec![point]).collect(),
+        3 | 4 => points.windows(2).map(<[usize]>::to_vec).collect(),
+        // From one end by the points between to the other one.
+        21 | 35 => points
+            .get(2..)
+            .map(|inner| [&points[..1], inner, &points[1..2]].concat())
+            .map_or_else(Vec::new, |line| line.windows(2).map(<[usize]>::to_vec).collect()),
         5 | 22 | 34 => first(3),
         6 => points.windows(3).map(<[usize]>::to_vec).collect(),
         7 => first(points.len()),
@@ -49,18 +56,32 @@ pub fn section(points: &[[f64; 3]], faces: &[&[usize]], (axis, at): (usize, f64)
             if a < b && is_above(a) != is_above(b)
                 || a > b && is_above(a) != is_above(b) && !has_edge(faces, b, a)
             {
-                let part = (at - points[a][axis]) / (points[b][axis] - points[a][axis]);
-                cut.push([0, 1, 2].map(|k| points[a][k] + part * (points[b][k] - points[a][k])));
+                cut.push(crossing(points[a], points[b], (axis, at)));
             }
         }
     }
     let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-    let count = super::figure::units(cut.len());
+    let count = crate::plot::figure::units(cut.len());
     let middle = |k: usize| cut.iter().map(|point| point[k]).sum::<f64>() / count;
     let (mu, mv) = (middle(u), middle(v));
     let angle = |point: &[f64; 3]| (point[v] - mv).atan2(point[u] - mu);
     cut.sort_by(|a, b| angle(a).total_cmp(&angle(b)));
     (cut.len() > 2).then_some(cut)
+}
+
+/// The line in which a plane cuts a polygon.
+pub fn trace(points: &[[f64; 3]], (axis, at): (usize, f64)) -> Option<Vec<[f64; 3]>> {
+    let next = |k: usize| points[(k + 1) % points.len()];
+    let is_cut = |&k: &usize| (points[k][axis] > at) != (next(k)[axis] > at);
+    let ends: Vec<_> =
+        (0..points.len()).filter(is_cut).map(|k| crossing(points[k], next(k), (axis, at))).collect();
+    (ends.len() == 2).then_some(ends)
+}
+
+/// Where a plane cuts the line between two points.
+fn crossing(a: [f64; 3], b: [f64; 3], (axis, at): (usize, f64)) -> [f64; 3] {
+    let part = (at - a[axis]) / (b[axis] - a[axis]);
+    [0, 1, 2].map(|k| if k == axis { at } else { a[k] + part * (b[k] - a[k]) })
 }
 
 /// Whether a face goes from one corner to another one.

@@ -1,0 +1,90 @@
+//! The datasets of a mesh: those of one step.
+
+use crate::datasets::slabs;
+use crate::fail::{Fail, Result};
+use crate::output::visible;
+use crate::plot::meaning::Meaning;
+use scda::{Dataset, Reader, Region, internals};
+
+/// The most cells of a mesh that are drawn: all of them are in memory.
+pub const MOST: u64 = 1 << 25;
+
+/// The numbers of a dataset, and its shape.
+pub type Numbers = (Vec<u64>, Vec<f64>);
+
+/// Finds the datasets of a group up to the end of a step.
+pub struct Parts<'a> {
+    pub reader: &'a mut Reader,
+    pub group: &'a str,
+    /// The section that ends the step.
+    pub end: u64,
+}
+
+impl Parts<'_> {
+    pub fn fail<T>(&self, words: impl std::fmt::Display) -> Result<T> {
+        Err(Fail::Trouble(format!("{}: {words}", visible(self.group))))
+    }
+
+    /// The sections of a name.
+    fn sections(&mut self, name: &str) -> Result<Vec<u64>> {
+        let full = format!("{}/{name}", self.group);
+        Ok(self.reader.find_all(internals::stored_name(&full).as_bytes())?)
+    }
+
+    /// The section of the last dataset of a name before the end of the step, and its record.
+    pub fn section(&mut self, name: &str) -> Result<Option<(u64, usize)>> {
+        let all = self.sections(name)?;
+        let record = all.partition_point(|&number| number < self.end).checked_sub(1);
+        Ok(record.map(|record| (all[record], record)))
+    }
+
+    /// The last dataset of a name from section `begin` on, before the end of the step, which can then be read.
+    pub fn dataset(&mut self, name: &str, begin: u64) -> Result<Option<Dataset>> {
+        let found = self.section(name)?.filter(|&(number, _)| number >= begin);
+        let Some((_, record)) = found else { return Ok(None) };
+        let full = format!("{}/{name}", self.group);
+        Ok(self.reader.find_dataset(&full, i64::try_from(record).unwrap_or(0))?)
+    }
+
+    /// Its numbers.
+    pub fn last(&mut self, name: &str, begin: u64) -> Result<Option<Numbers>> {
+        let Some(dataset) = self.dataset(name, begin)? else { return Ok(None) };
+        let (meaning, _) = Meaning::column(&dataset, None)?;
+        Ok(Some((dataset.shape.clone(), read(self.reader, &dataset, &meaning)?)))
+    }
+
+    pub fn need(&mut self, name: &str, begin: u64) -> Result<Numbers> {
+        match self.last(name, begin)? {
+            Some(found) => Ok(found),
+            None => self.fail(format_args!("found no {name}, which a mesh has")),
+        }
+    }
+}
+
+/// All numbers of the reader's current dataset.
+pub fn read(reader: &mut Reader, dataset: &Dataset, meaning: &Meaning) -> Result<Vec<f64>> {
+    let items = dataset.shape.iter().fold(1_u64, |all, &n| all.saturating_mul(n));
+    if items > 32 * MOST {
+        let name = visible(&dataset.name);
+        return Err(Fail::Trouble(format!("{name}: cannot be drawn: {items} items are too many")));
+    }
+    let (mut numbers, mut data) = (Vec::new(), Vec::new());
+    for slab in slabs::Slabs::new(dataset, Region::all(&dataset.shape)) {
+        slabs::read(reader, dataset, &slab, &mut data)?;
+        meaning.append(&data, &mut numbers);
+    }
+    Ok(numbers)
+}
+
+/// A whole number of a file as an index; what is none is an index that nothing has.
+pub fn index(number: f64) -> usize {
+    usize::try_from(whole(number)).unwrap_or(usize::MAX)
+}
+
+pub use crate::plot::axis::whole;
+
+/// A point among the coordinates of points, three of each.
+pub fn point(coordinates: &[f64], number: usize) -> Option<[f64; 3]> {
+    let begin = number.saturating_mul(3);
+    coordinates.get(begin..begin.saturating_add(3)).map(|at| [at[0], at[1], at[2]])
+}
