@@ -373,9 +373,12 @@ impl Writer {
         self.write(py, scda::Writer::commit_begin).map(CommitRequest)
     }
 
-    /// Whether this rank has nothing left to write for a commit. Not collective.
-    fn test(&self, request: &CommitRequest) -> bool {
-        self.locked(|open| open.as_ref().is_none_or(|writer| writer.test(request.0)))
+    /// Whether this rank has nothing left to write for a commit, or for the close. Not collective.
+    fn test(&self, request: Option<&CommitRequest>) -> bool {
+        let test = |writer: &scda::Writer| {
+            request.map_or_else(|| writer.is_settled(), |request| writer.test(request.0))
+        };
+        self.locked(|open| open.as_ref().is_none_or(test))
     }
 
     fn wait(&self, py: Python<'_>, request: &CommitRequest) -> PyResult<()> {
@@ -398,6 +401,11 @@ impl Writer {
             ("writing", found.writing.as_secs_f64()),
             ("syncing", found.syncing.as_secs_f64()),
         ])
+    }
+
+    /// After it, only `test` and `close` may be called.
+    fn close_begin(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, scda::Writer::begin_close)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -694,3 +694,38 @@ def test_a_commit_in_two_halves(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f", seal=False) as w:
         with pytest.raises(ValueError, match="no seal"):
             w.commit(wait=False)
+
+
+@pytest.mark.parametrize("background_bytes", [0, 1 << 20])
+def test_a_close_in_two_halves(background_bytes: int, tmp_path: Path) -> None:
+    data, expected = np.arange(400_000.0).reshape(400, 1000), tmp_path / "expected"
+    with scda.create(expected) as w:
+        w.dataset("field", data, encode=True)
+    path = tmp_path / "f"
+    w = scda.create(path, background_bytes=background_bytes)
+    w.dataset("field", data, encode=True)
+    request = w.close(wait=False)
+    data[:] = 0  # it was copied
+    assert not path.exists()  # it has its name when it is complete
+    for call in (w.flush, w.commit, lambda: w.dataset("other", data)):
+        with pytest.raises(scda.UsageError, match="being closed"):
+            call()
+    while not request.test():
+        pass
+    assert not w.closed
+    request.wait()
+    request.wait()  # once more is nothing
+    assert request.test() and w.closed and w.close(wait=False).test()
+    assert path.read_bytes() == expected.read_bytes()
+    with scda.create(path, background_bytes=background_bytes) as w:
+        w.inline("last", b"%-31d\n" % 1)
+        w.close(wait=False)  # the statement waits for it
+    with scda.open(path) as f:
+        assert len(f.sections) == 1
+    w = scda.create(path, background_bytes=background_bytes)
+    w.close(wait=False)
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del w
+        gc.collect()
+    with scda.open(path) as f:  # the old one
+        assert len(f.sections) == 1

@@ -26,7 +26,7 @@ from ._references import references
 from ._section import Section
 from ._sections import Sections
 from ._streams import Stream, Streams, StreamWriter
-from ._writer import CommitRequest, Writer, append, create
+from ._writer import CloseRequest, CommitRequest, Writer, append, create
 
 if TYPE_CHECKING:
     from ._zarr import ZarrStore
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Attributes",
+    "CloseRequest",
     "CommitRequest",
     "Dataset",
     "File",

@@ -202,6 +202,21 @@ class CommitRequest:
         self._writer = None
 
 
+class CloseRequest:
+    """A close that was begun: ``w.close(wait=False)``. If it is dropped with the writer and was not waited for, the file is incomplete."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def test(self) -> bool:
+        """Whether this process has written what it has to. Not collective."""
+        return self._writer._core.test(None)
+
+    def wait(self) -> None:
+        """Completes the file, as :meth:`Writer.close` does. Collective."""
+        self._writer.close()
+
+
 class Writer(Handle):
     """A file that is being written, section by section. After an error it is closed.
 
@@ -235,6 +250,7 @@ class Writer(Handle):
         self._process = os.getpid()
         self._failed = False
         self._is_complete = False
+        self._is_closing = False
         self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync, seal=seal)
         self._atomic = bool(atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
@@ -724,19 +740,33 @@ class Writer(Handle):
         self._check_open()
         return {name: int(value) if name.endswith("_bytes") else value for name, value in self._core.statistics() or ()}
 
-    def close(self) -> None:
-        """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
+    @overload
+    def close(self, wait: Literal[True] = True) -> None: ...
+    @overload
+    def close(self, wait: Literal[False]) -> CloseRequest: ...
+    def close(self, wait: bool = True) -> Optional[CloseRequest]:
+        """Completes the file. Only when this returns is every byte in it. Closing again does nothing.
+
+        With ``wait=False``, it returns when all is copied (``background_bytes``), and the request that it returns is to
+        be waited for. Until then the file is open, but nothing more can be written."""
         if self._failed:
             self._failed = False
             raise UsageError(f"{self._path}: the file is closed, incomplete", None, self._path)
+        if not wait:
+            if not self._closed and not self._is_closing:
+                with self._writing():
+                    self._core.close_begin()
+                    self._is_closing = True
+            return CloseRequest(self)
         if not self._closed:
-            self._check_open()
+            self._check_process()
             self._closed = True
             try:
                 self._core.close()
                 self._is_complete = True
             finally:
                 self._release()
+        return None
 
     @property
     def _rank(self) -> int:
@@ -764,6 +794,11 @@ class Writer(Handle):
 
     def _check_open(self) -> None:
         super()._check_open()
+        if self._is_closing:
+            raise UsageError(f"{self._path}: the file is being closed", None, self._path)
+        self._check_process()
+
+    def _check_process(self) -> None:
         if self._process != os.getpid():
             raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
 

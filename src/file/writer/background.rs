@@ -134,8 +134,12 @@ impl Writer {
         Ok(Closing(self))
     }
 
-    /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called.
-    pub(crate) fn begin_close(&mut self) -> Result<()> {
+    /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called. For who cannot give the writer away.
+    ///
+    /// # Errors
+    /// Those of [`Self::close_begin`].
+    #[doc(hidden)]
+    pub fn begin_close(&mut self) -> Result<()> {
         self.session.operate_ahead(|state| {
             state.sections.team.note_call(Function::CloseBegin);
             state.check_no_streams()?;
@@ -156,7 +160,9 @@ impl Writer {
     }
 
     /// Whether this rank has written all that was passed: see [`Self::test`].
-    pub(crate) fn is_settled(&self) -> bool {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
         self.session.state().is_none_or(|state| state.sections.is_settled())
     }
 
