@@ -128,7 +128,7 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
     }
 }
 
-/// The compressed datasets of a call wait for their place behind those of the calls before, in every codec.
+/// The compressed datasets of a call wait for their place behind those of the calls before, in every codec; and what is plain behind them.
 fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls: u64) -> Result<()> {
     let (mut rng, mut parts) = (Rng(seed), Rng(seed + size as u64));
     for number in 0..calls {
@@ -156,6 +156,29 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
                 file.datasets(&several)?;
             }
         }
+        let root = parts.below(size as u64) as usize;
+        let is_root = rank == root;
+        let plain = |name: &str| Dataset::new(name, DataType::Float32, [90, 31]);
+        match rng.below(8) {
+            0 => file.inline(b"time", root, is_root.then_some(&[b'0' + number as u8; 32]))?,
+            1 => file.block(b"parameters", root, 100, is_root.then_some(&[7; 100]), Encode::None)?,
+            2 => file.array(b"rows", &counts, 31 * 4, Source::Contiguous(&data), Encode::None)?,
+            3 => {
+                let sizes = vec![31 * 4; counts[rank] as usize];
+                let rows: Vec<&[u8]> = data.chunks(31 * 4).collect();
+                file.varray(b"varied", &counts, &sizes, None, Source::Indirect(&rows), Encode::None)?;
+            }
+            4 => file.group("plain", r#"{"a": 1}"#)?,
+            5 => file.field(&plain("plain/field"), &counts, &*data)?,
+            6 => {
+                let [a, b] = ["plain/a", "plain/b"].map(plain);
+                file.datasets(&[
+                    (&a, &regions[..], Data::Packed(&data)),
+                    (&b, &regions[..], Data::Packed(&data)),
+                ])?;
+            }
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -177,6 +200,8 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
                 file.wait(begun).unwrap();
                 assert_eq!(file.position().is_none(), background, "those behind the commit wait");
                 file.block(b"plain", 0, 3, Some(b"xyz"), Encode::None).unwrap();
+                assert_eq!(file.position().is_none(), background, "what is behind them waits, too");
+                file.flush().unwrap();
                 assert!(file.position().is_some());
                 compressed(&mut file, ranks, seed + 200, 4).unwrap();
                 // What was passed before an error is in the file, whether all ranks meet in it or one rank leaves.
@@ -185,7 +210,14 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
                 let twice = [Region::new([0], [2]), Region::new([1], [1])];
                 let is_last = ranks.0 + 1 == size;
                 let (regions, data) = if is_last { (&twice[..], &b"123"[..]) } else { (&[][..], &b""[..]) };
-                match seed % 4 {
+                match seed % 5 {
+                    4 => {
+                        // The rank that notices it may be alone.
+                        let data = Source::Contiguous(if is_last { b"12" } else { b"" });
+                        let counts: Vec<u64> = (1..=size as u64).map(|rank| rank / size as u64).collect();
+                        let written = file.array(b"refused", &counts, 1, data, Encode::None);
+                        assert!(written.and_then(|()| file.flush()).is_err());
+                    }
                     0 => assert!(file.dataset(&refused, regions, data).is_err()),
                     1 if is_last => drop(file.abandon("deliberately")),
                     1 => assert!(file.flush().is_err()),

@@ -148,7 +148,7 @@ impl<S: State> Session<S> {
 
     /// The sums of the sizes of each rank's elements, by rank.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        self.operate(|state| {
+        self.operate_ahead(|state| {
             state.team().note_call(Function::ProcSizes);
             state.team().gather(Sizes::Each(sizes).total())
         })
@@ -156,7 +156,7 @@ impl<S: State> Session<S> {
 
     /// The numbers of all ranks, by rank.
     pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
-        self.operate(|state| {
+        self.operate_ahead(|state| {
             state.team().note_call(Function::ProcCounts);
             state.team().gather(Ok(count))
         })
@@ -164,7 +164,7 @@ impl<S: State> Session<S> {
 
     /// The partition in which this rank has so many elements.
     pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
-        self.operate(|state| {
+        self.operate_ahead(|state| {
             state.team().note_call(Function::ProcCounts);
             state.team().partition_of(count)
         })

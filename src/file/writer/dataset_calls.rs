@@ -74,7 +74,7 @@ impl Writer {
 
     /// As [`Self::datasets`]. The C interface calls it with boxes that may be errors of this rank.
     pub(crate) fn given_datasets(&mut self, all: &[Given<'_>]) -> Result<()> {
-        self.session.operate(|state| {
+        self.session.operate_ahead(|state| {
             state.check_no_streams()?;
             state.datasets().datasets(all)
         })

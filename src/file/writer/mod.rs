@@ -36,7 +36,7 @@ use crate::parallel::{Communicator, KnownPartition};
 use crate::storage::lent::Lent;
 use background::Commits;
 use datasets::{DatasetCache, DatasetWriter, Unplaced};
-use kinds::{Compression, SectionWriter};
+use kinds::Compression;
 use sealing::Sealer;
 use sections::{Progress, Sections};
 use std::path::Path;
@@ -298,18 +298,18 @@ impl Writer {
     #[inline]
     pub(crate) fn write(
         &mut self,
-        section: impl FnOnce(&mut SectionWriter<'_>) -> Result<(), Failure>,
+        section: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
     ) -> Result<()> {
-        self.call(|state| section(&mut state.plain()))
+        self.call(|state| section(&mut state.datasets()))
     }
 
     /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`] says so.
     pub(crate) fn write_lent(
         &mut self,
         lent: Option<Lent>,
-        section: impl FnOnce(&mut SectionWriter<'_>) -> Result<(), Failure>,
+        section: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
     ) -> Result<()> {
-        self.call(|state| state.lending(lent, |state| section(&mut state.plain())))
+        self.call(|state| state.lending(lent, |state| section(&mut state.datasets())))
     }
 
     /// As [`Self::write_lent`], of a dataset or group.
@@ -327,10 +327,10 @@ impl Writer {
 
     #[inline]
     fn call(&mut self, write: impl FnOnce(&mut WriterState) -> Result<(), Failure>) -> Result<()> {
-        self.session.operate(|state| {
+        self.session.operate_ahead(|state| {
             state.check_no_streams()?;
             write(state)?;
-            state.sections.end_call()
+            if state.unplaced.is_empty() { state.sections.end_call() } else { Ok(()) }
         })
     }
 

@@ -2,7 +2,6 @@
 
 use super::WriterState;
 use super::datasets::DatasetWriter;
-use super::kinds::SectionWriter;
 use super::streams::{OwnStream, StreamWriter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::session::State;
@@ -11,10 +10,6 @@ use crate::storage::lent::Lent;
 
 impl WriterState {
     #[inline(always)]
-    pub(super) fn plain(&mut self) -> SectionWriter<'_> {
-        SectionWriter::new(&mut self.sections, &mut self.compression)
-    }
-
     pub(super) fn datasets(&mut self) -> DatasetWriter<'_> {
         let Self { sections, compression, datasets: cache, unplaced, .. } = self;
         DatasetWriter::new(sections, compression, cache, unplaced)

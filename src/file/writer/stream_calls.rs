@@ -2,6 +2,7 @@
 
 use super::{Writer, WriterState};
 use crate::error::Result;
+use crate::file::session::State as _;
 
 impl Writer {
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
@@ -56,6 +57,9 @@ impl Writer {
         tasks: u64,
         open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
     ) -> Result<()> {
-        self.call(|state| state.streams().write_from(user, chunk_bytes, tasks, open))
+        self.call(|state| {
+            state.catch_up()?;
+            state.streams().write_from(user, chunk_bytes, tasks, open)
+        })
     }
 }

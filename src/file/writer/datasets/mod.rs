@@ -4,6 +4,7 @@
 //! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
 //! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
 
+mod behind;
 mod chunked;
 mod contiguous;
 mod dataset_stream;
@@ -151,7 +152,11 @@ impl DatasetWriter<'_> {
             passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
         }
         if all[0].dataset.layout == DataLayout::Contiguous {
-            self.place()?;
+            let each =
+                passed.iter().zip(&texts).map(|((dataset, passed), text)| (*dataset, passed, text.as_str()));
+            if self.keep_contiguous(&each.collect::<Vec<_>>(), None)? {
+                return Ok(());
+            }
             return self.contiguous_datasets(passed.into_iter().zip(texts));
         }
         let plan = self.plan(passed)?;
@@ -220,9 +225,12 @@ impl DatasetWriter<'_> {
     /// Writes the attributes of a group.
     pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
         self.sections.team.note_call(Function::WriteGroup);
-        self.place()?;
         let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
         self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
+        if self.keep_group(&user, &text)? { Ok(()) } else { self.write_group(&user, &text) }
+    }
+
+    fn write_group(&mut self, user: &str, text: &str) -> Result<(), Failure> {
         self.plain().inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
         self.sections.end_section()?;
         self.plain().block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
@@ -280,8 +288,8 @@ impl DatasetWriter<'_> {
         let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => {
-                self.place()?;
-                return self.one_contiguous(dataset, text, passed, rows);
+                let kept = self.keep_contiguous(&[(dataset, &passed, &text)], rows)?;
+                return if kept { Ok(()) } else { self.one_contiguous(dataset, text, passed, rows) };
             }
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;

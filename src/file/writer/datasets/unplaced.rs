@@ -2,9 +2,11 @@
 //!
 //! Where their data end is known when all ranks have exchanged the sizes, and only the calls may do so. So the call that writes
 //! such a dataset copies its chunks, and gives them to the thread; [`DatasetWriter::place`] exchanges the sizes of all datasets that
-//! wait, in the next call that needs to know where the file ends, and writes them as if they were passed there.
+//! wait, in the next call that needs to know where the file ends, and writes them as if they were passed there. Calls behind them wait, too
+//! ([`behind`](super::behind)).
 
 use super::DatasetWriter;
+use super::behind::Later;
 use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, Overlap, prepare};
 use super::pieces::{Chunk, Plan, Window};
 use super::ready::is_text;
@@ -25,16 +27,22 @@ use std::time::{Duration, Instant};
 /// What a dataset takes beside its chunks and metadata while it waits.
 const DATASET_BYTES: u64 = 1024;
 
-/// The datasets that wait for their place, in the order of the calls. The same ones on all ranks.
+/// What waits for its place, in the order of the calls. The same on all ranks.
 #[derive(Default)]
 pub(in crate::file::writer) struct Unplaced {
-    waiting: Vec<Waiting>,
-    /// The memory that is reserved for them: the same number on all ranks.
-    reserved: u64,
+    pub(super) waiting: Vec<Waiting>,
+    /// The memory that is reserved for it: the same number on all ranks.
+    pub(super) reserved: u64,
     encoders: Arc<Mutex<Vec<ChunkEncoder>>>,
 }
 
-struct Waiting {
+pub(super) enum Waiting {
+    Chunks(Chunks),
+    Call(Later),
+}
+
+/// A dataset in chunks.
+pub(super) struct Chunks {
     dataset: Dataset,
     text: String,
     chunks: (Partition, u64),
@@ -65,7 +73,7 @@ enum Part {
 }
 
 impl Unplaced {
-    /// Whether no dataset waits.
+    /// Whether nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -105,7 +113,7 @@ impl DatasetWriter<'_> {
         self.sections.tolerate(room, ())?;
         for ((number, dataset), text) in datasets.iter().enumerate().zip(texts) {
             let (dataset, chunks) = ((*dataset).clone(), plan.chunks_of(number));
-            waiting.push(Waiting { dataset, text, chunks, made: Arc::default() });
+            waiting.push(Chunks { dataset, text, chunks, made: Arc::default() });
         }
         self.sections.queue().hold();
         let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
@@ -114,7 +122,7 @@ impl DatasetWriter<'_> {
         let agreed = mine.and_then(|mine| Ok(self.sections.team.agree(mine).map(|_| ())?));
         self.sections.queue().go_on();
         agreed?;
-        self.unplaced.waiting.append(&mut waiting);
+        self.unplaced.waiting.extend(waiting.into_iter().map(Waiting::Chunks));
         self.unplaced.reserved += bytes;
         Ok(())
     }
@@ -125,7 +133,7 @@ impl DatasetWriter<'_> {
         plan: &Plan<'_>,
         window: &Window,
         codecs: &[ChunkCodec],
-        waiting: &[Waiting],
+        waiting: &[Chunks],
     ) -> Result<Option<Overlap>> {
         plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
             self.keep_alike(plan, window, chunks, codec, waiting)
@@ -138,7 +146,7 @@ impl DatasetWriter<'_> {
         window: &Window,
         chunks: Range<u64>,
         codec: ChunkCodec,
-        waiting: &[Waiting],
+        waiting: &[Chunks],
     ) -> Result<Option<Overlap>> {
         let Range { start, end } = chunks;
         let (mut batches, mut buffer) = (Vec::<Batch>::new(), Vec::new());
@@ -183,7 +191,7 @@ impl DatasetWriter<'_> {
     }
 
     /// Gives batches to the thread, which compresses each on a thread of its own.
-    fn give(&mut self, batches: Vec<Batch>, codec: ChunkCodec, waiting: &[Waiting]) -> Result<()> {
+    fn give(&mut self, batches: Vec<Batch>, codec: ChunkCodec, waiting: &[Chunks]) -> Result<()> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
         let name = quote(waiting[first].dataset.name.as_bytes());
         let encoders = Arc::clone(&self.unplaced.encoders);
@@ -204,7 +212,7 @@ impl DatasetWriter<'_> {
         self.sections.queue().behind(move || compress().map_err(|error: Error| error.in_section(&name)))
     }
 
-    /// Gives the datasets that wait their place: exchanges the sizes of all, and writes them.
+    /// Gives what waits its place: exchanges the sizes of all datasets, and writes them.
     pub(in crate::file::writer) fn place(&mut self) -> Result<(), Failure> {
         if self.unplaced.is_empty() { Ok(()) } else { self.place_all() }
     }
@@ -212,18 +220,27 @@ impl DatasetWriter<'_> {
     #[cold]
     fn place_all(&mut self) -> Result<(), Failure> {
         let mine = self.sections.queue().settle();
-        let part =
-            |one: &Waiting| Partition { count: lock(&one.made).encoded.bytes(), ..Partition::default() };
+        let part = |one: &Waiting| match one {
+            Waiting::Chunks(Chunks { made, .. }) => {
+                Partition { count: lock(made).encoded.bytes(), ..Partition::default() }
+            }
+            Waiting::Call(_) => Partition::default(),
+        };
         let mut parts: Vec<Partition> = self.unplaced.waiting.iter().map(part).collect();
         self.sections.must_agree();
         let agreed = self.sections.team.agree(mine)?;
         let waiting = std::mem::take(&mut self.unplaced.waiting);
         agreed.spread_all(&mut parts)?;
-        for (Waiting { dataset, text, chunks, made }, bytes) in waiting.into_iter().zip(parts) {
-            let Made { encoded, time } = std::mem::take(&mut *lock(&made));
-            self.compression.spent.add_time(encoded.bytes(), time);
-            self.write_chunks(&dataset, &text, chunks, &EncodedChunks { encoded, bytes })?;
-            self.sections.end_call()?;
+        for (one, bytes) in waiting.into_iter().zip(parts) {
+            match one {
+                Waiting::Chunks(Chunks { dataset, text, chunks, made }) => {
+                    let Made { encoded, time } = std::mem::take(&mut *lock(&made));
+                    self.compression.spent.add_time(encoded.bytes(), time);
+                    self.write_chunks(&dataset, &text, chunks, &EncodedChunks { encoded, bytes })?;
+                }
+                Waiting::Call(call) => call(self)?,
+            }
+            self.sections.end_call_if_any()?;
         }
         let reserved = std::mem::take(&mut self.unplaced.reserved);
         self.sections.queue().release(reserved);

@@ -104,7 +104,7 @@ impl<'a> Passed<'a> {
     }
 
     /// All boxes.
-    pub(super) fn regions(&self) -> &'a [Region] {
+    pub fn regions(&self) -> &'a [Region] {
         self.regions
     }
 
