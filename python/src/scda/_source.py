@@ -7,11 +7,12 @@ import threading
 from collections import OrderedDict
 from typing import Any, Optional, Protocol
 
-# Reads of no more bytes are short.
-_SHORT = 1 << 14
-# The bytes of a block, and how many are kept.
+# Reads of fewer bytes are short.
+_SHORT = 1 << 18
+# The bytes of a block, the most blocks of a request, and how many blocks are kept.
 _BLOCK = 1 << 16
-_MOST_BLOCKS = 64
+_MOST_AHEAD = 64
+_MOST_BLOCKS = 256
 
 
 class Source(Protocol):
@@ -53,14 +54,16 @@ class _Object:
 
 
 class _Address:
-    """What has an address. A read is a request for a range of bytes; of what is between short ones, such as headers, some blocks
-    are kept."""
+    """What has an address. A read is a request for a range of bytes. Of short ones, such as headers or parts of rows, whole blocks
+    are kept; where they follow one another, also with small gaps, each request is for twice as many blocks."""
 
     def __init__(self, system: Any, path: str, name: str) -> None:
         self.name = name
         self._system, self._path = system, path
         self._size = 0
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        # The block behind those of the last request, and how many these were.
+        self._next, self._ahead = 0, 1
         self._lock = threading.Lock()
 
     def size(self) -> int:
@@ -74,18 +77,31 @@ class _Address:
             return self._size
 
     def read_at(self, offset: int, length: int) -> bytes:
-        first, last = offset // _BLOCK, (offset + length - 1) // _BLOCK
-        if length > _SHORT or last > first:
+        if length >= _SHORT:
             return self._request(offset, length)
+        first, end = offset // _BLOCK, -(-(offset + length) // _BLOCK)
         with self._lock:
-            if first not in self._blocks:
-                start = first * _BLOCK
-                self._blocks[first] = self._request(start, min(_BLOCK, max(self._size - start, 0)))
-                if len(self._blocks) > _MOST_BLOCKS:
-                    self._blocks.popitem(last=False)
-            self._blocks.move_to_end(first)
-            at = offset - first * _BLOCK
-            return self._blocks[first][at : at + length]
+            for block in range(first, end):
+                if block not in self._blocks:
+                    self._fetch(block, end)
+                self._blocks.move_to_end(block)
+            found = b"".join(self._blocks[block] for block in range(first, end))
+            while len(self._blocks) > _MOST_BLOCKS:
+                self._blocks.popitem(last=False)
+        at = offset - first * _BLOCK
+        return found[at : at + length]
+
+    def _fetch(self, block: int, end: int) -> None:
+        """Requests blocks, at least those up to `end`."""
+        follows = 0 <= block - self._next <= self._ahead
+        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if follows else 1
+        self._next = max(end, block + self._ahead)
+        start = block * _BLOCK
+        length = min(self._next * _BLOCK, self._size) - start
+        data = self._request(start, length) if length > 0 else b""
+        for number in range(block, self._next):
+            at = (number - block) * _BLOCK
+            self._blocks[number] = data[at : at + _BLOCK]
 
     def _request(self, offset: int, length: int) -> bytes:
         found: bytes = self._system.cat_file(self._path, start=offset, end=offset + length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar, Union
 
 import numpy as np
@@ -49,6 +50,7 @@ class Backend(BackendEntrypoint):
         "decode_timedelta",
         "group",
         "record",
+        "storage_options",
     )
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
@@ -61,11 +63,13 @@ class Backend(BackendEntrypoint):
         drop_variables: Union[str, Iterable[str], None] = None,
         group: str = "/",
         record: Optional[int] = None,
+        storage_options: Optional[dict[str, Any]] = None,
         **decoders: Any,
     ) -> Any:
-        dataset = self._open(filename_or_obj, drop_variables=drop_variables, group=group, record=record, **decoders)
+        options = {"drop_variables": drop_variables, "group": group, "record": record, "storage_options": storage_options}
+        dataset = self._open(filename_or_obj, **options, **decoders)
         if not dataset.variables:
-            with open(dataset.encoding["source"]) as file:
+            with open(dataset.encoding["source"], storage_options=storage_options) as file:
                 found = Group(file, (group or "/").strip("/") or "/")
                 groups = sorted({found._prefix + name.rpartition("/")[0] for name in found._datasets() if "/" in name})
             if groups:
@@ -80,6 +84,7 @@ class Backend(BackendEntrypoint):
         drop_variables: Union[str, Iterable[str], None] = None,
         group: str = "/",
         record: Optional[int] = None,
+        storage_options: Optional[dict[str, Any]] = None,
         **decoders: Any,
     ) -> Any:
         if not isinstance(filename_or_obj, (str, os.PathLike)):
@@ -88,7 +93,7 @@ class Backend(BackendEntrypoint):
         if not is_address(path):
             path = os.path.abspath(os.path.expanduser(path))
         without = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
-        store = _Store(path, group or "/", record, without)
+        store = _Store(partial(_open, storage_options=storage_options), path, group or "/", record, without)
         try:
             dataset = StoreBackendEntrypoint().open_dataset(store, **decoders)
         except BaseException:
@@ -106,7 +111,8 @@ class Backend(BackendEntrypoint):
         """Each group of the file as a dataset, by its path, with the variables directly in it."""
         first = options.pop("group", None) or "/"
         path = os.fspath(filename_or_obj)
-        with open(path if is_address(path) else os.path.expanduser(path)) as file:
+        name = path if is_address(path) else os.path.expanduser(path)
+        with open(name, storage_options=options.get("storage_options")) as file:
             whole = Group(file, first.strip("/") or "/")
             prefix = whole._prefix
             below = [name[len(prefix) :] for name in file._paths() if name.startswith(prefix)]
@@ -132,10 +138,10 @@ class Backend(BackendEntrypoint):
         return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
 
-def _open(path: str, mode: str) -> File:
+def _open(path: str, mode: str = "r", storage_options: Optional[dict[str, Any]] = None) -> File:
     """As xarray's manager of files calls it; without a mode, what it pickles cannot be opened again."""
     assert mode == "r"
-    return open(path)
+    return open(path, storage_options=storage_options)
 
 
 def _with_file(manager: Any, path: str, read: Callable[[File], _Found]) -> _Found:
@@ -147,16 +153,18 @@ def _with_file(manager: Any, path: str, read: Callable[[File], _Found]) -> _Foun
     except UsageError:
         if not file.closed:
             raise
-    with open(path) as own:
+    with manager._opener(path) as own:
         return read(own)
 
 
 class _Store(AbstractDataStore):
     """What xarray decodes."""
 
-    def __init__(self, path: str, group: str, record: Optional[int], without: list[str]) -> None:
+    def __init__(
+        self, opener: Callable[..., File], path: str, group: str, record: Optional[int], without: list[str]
+    ) -> None:
         # It keeps the path, to open the file again in another process.
-        self._manager = CachingFileManager(_open, path, mode="r")
+        self._manager = CachingFileManager(opener, path, mode="r")
         try:
             self._attrs, self._variables, self._unlimited = _with_file(
                 self._manager, path, lambda file: self._found(file, path, group, record, without)
