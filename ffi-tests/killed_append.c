@@ -165,7 +165,8 @@ static void append (group_t g, const scda_params_t *params) {
 
 static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_t *cut) {
   int err = -1;
-  const uint64_t seen = read_sections (0);
+  /* Unsealed sections may have any bytes after a loss of power. */
+  const uint64_t seen = is_powerless () ? UINT64_MAX : read_sections (0);
   REQUIRE (seen >= least);
   scda_fcontext_t *f = open_append (g, params, cut);
   REQUIRE (scda_fclose (f, &err) == 0);

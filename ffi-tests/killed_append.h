@@ -9,10 +9,13 @@
 static char filename[1200], committed[1200];
 static char **victim; /* CALL, HOW, RANK */
 
+/* Whether what is left is that of a loss of power, by powerless.py: only what was synced is certain. */
+static int is_powerless (void) { return getenv ("SCDA_POWERLESS") != NULL; }
+
 /* How much was committed, for DIR/committed. */
 static void note_committed (uint64_t number) {
   char text[40];
-  const int fd = open (committed, O_WRONLY | O_CREAT, 0666);
+  const int fd = open (committed, O_WRONLY | O_CREAT | (is_powerless () ? O_SYNC : 0), 0666);
   snprintf (text, sizeof text, "%20llu\n", (unsigned long long) number);
   REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
 }
@@ -36,6 +39,7 @@ static int run (int argc, char **argv, void (*append) (group_t, const scda_param
   snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
   snprintf (committed, sizeof committed, "%s/committed", argv[2]);
   params.seal = 1;
+  params.sync = is_powerless ();
   if (strcmp (argv[1], "check") == 0) {
     unsigned long long least = 0;
     uint64_t cut = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, losses of power, packages, and KILLS kills (300) for each
-# driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 11 GiB there.
+# driver and number of ranks, and losses of power for each number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 11 GiB there.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" long
@@ -116,6 +116,19 @@ for program in killed_append killed_streams; do
     done
   done
 done
+heading "Losses of power, on a file system that forgets what was not synced"
+if [ -w /dev/fuse ]; then
+  mkdir -p $folder/files/forgetful
+  run 600 cargo build --locked --manifest-path forgetful/Cargo.toml --target-dir $folder/cargo
+  for program in killed_append killed_streams; do
+    for ranks in 1 2 3; do
+      measured $folder/cargo/debug/scda-forgetful $folder/files/forgetful \
+        python3 ffi-tests/powerless.py $folder/files/forgetful "$kills" $ranks "$tests/$program" "$mpiexec" -n $ranks
+    done
+  done
+else
+  echo "losses of power: nobody may mount a file system of a program here (/dev/fuse)"
+fi
 heading "Kills while a thread writes"
 export SCDA_BACKGROUND_BYTES=1048576
 for ranks in 1 2 3; do

@@ -81,6 +81,9 @@ if [ "$wanted" = test ]; then
   need util-linux "cuts off the network, for the build without one" command -v unshare
   need procps "ends what runs beside a test that failed" command -v pkill
 fi
+if [ "$1" = long ] && [ "$(id -u)" -ne 0 ]; then
+  need fuse3 "mounts a file system of a program" command -v fusermount3
+fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
   need python3-paraview "opens files by the plugin" command -v pvpython
   need debhelper "builds the Debian packages" command -v dh

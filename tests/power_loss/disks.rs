@@ -1,11 +1,34 @@
 //! The disks that may be left after some events.
 
 use crate::common::Rng;
-use crate::record::{Event, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The files of the folder, by their names.
 pub type Disk = BTreeMap<String, Vec<u8>>;
+
+/// A change. Files have numbers, as their names change; so have descriptors.
+pub enum Event {
+    /// There was a file, with these bytes.
+    Old(u64, Vec<u8>),
+    Write(Write),
+    Truncate(u64, usize),
+    /// What was written by this descriptor is on the disk. The bytes of the file are these.
+    Sync(u64, i32, Vec<u8>),
+    /// The name is that of this file now, or of none.
+    Name(String, Option<u64>),
+    /// All names are on the disk.
+    SyncFolder,
+}
+
+#[derive(Clone)]
+pub struct Write {
+    pub file: u64,
+    pub fd: i32,
+    pub offset: usize,
+    pub bytes: Vec<u8>,
+    /// The call before it on this thread should have written them, too.
+    pub is_rest: bool,
+}
 
 /// What may be lost.
 #[derive(Clone, Copy, Debug)]

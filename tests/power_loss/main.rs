@@ -26,8 +26,8 @@ mod simulation;
 mod steps;
 
 use common::Rng;
-use disks::{Disk, Loss};
-use record::{Event, Log, Record, Write};
+use disks::{Disk, Event, Loss, Write};
+use record::{Log, Record};
 use steps::{Content, Steps, params, valid_length};
 
 fn number(variable: &str, default: u64) -> u64 {

@@ -1,6 +1,7 @@
 //! The calls of the system that change the files of one folder, in their order. This test program has functions of the names that the
 //! library calls in libc, so all its calls come by here.
 
+use crate::disks::{Event, Write};
 use crate::schedule::{Call, next_call};
 use libc::{c_char, c_int, c_uint, c_void, off64_t, size_t, ssize_t};
 use std::cell::Cell;
@@ -10,30 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// A change. Files have numbers, as their names change; so have descriptors.
-pub enum Event {
-    /// There was a file, with these bytes.
-    Old(u64, Vec<u8>),
-    Write(Write),
-    Truncate(u64, usize),
-    /// What was written by this descriptor is on the disk. The bytes of the file are these.
-    Sync(u64, c_int, Vec<u8>),
-    /// The name is that of this file now, or of none.
-    Name(String, Option<u64>),
-    /// All names are on the disk.
-    SyncFolder,
-}
-
-#[derive(Clone)]
-pub struct Write {
-    pub file: u64,
-    pub fd: c_int,
-    pub offset: usize,
-    pub bytes: Vec<u8>,
-    /// The call before it on this thread should have written them, too.
-    pub is_rest: bool,
-}
 
 /// What was recorded.
 pub struct Record {

@@ -3,8 +3,8 @@
 
 use crate::common::Rng;
 use crate::common::watched::Watched;
-use crate::disks::Loss;
-use crate::record::{Event, Log, Record, Write};
+use crate::disks::{Event, Loss, Write};
+use crate::record::{Log, Record};
 use crate::schedule::{self, End, Fault};
 use crate::steps::Content;
 use crate::{Job, Run, folder, number};
