@@ -44,7 +44,7 @@ pub mod internals {
     pub use crate::format::dataset::codecs::Codecs;
     pub use crate::format::dataset::fill::text_of;
     pub use crate::format::dataset::{
-        DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse, rounding,
+        DATASET_CONVENTION, GROUP_CONVENTION, fill, json, later, metadata, parse, rounding,
     };
     pub use crate::format::dataset::{stored_name, stored_path, type_of_text, type_text};
     pub use crate::format::entry::{CountFormat, parse_counts};

@@ -27,6 +27,8 @@ pub struct Target {
     sync: bool,
     /// Whether that of an atomic write is, without `sync`.
     sync_part: bool,
+    /// Whether what was written is read again.
+    is_read: bool,
     /// How many of the files that had the name before are kept.
     keep: u64,
     /// Rank 0: the file that has the name before.
@@ -48,8 +50,8 @@ impl Target {
         }
         let part = params.atomic.then(|| names::part_path(&path));
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
-        let keep = params.keep;
-        Self { path, part, sync, sync_part, keep, old: None, status: None, has_part: false, locks }
+        let (keep, is_read) = (params.keep, params.seal);
+        Self { path, part, sync, sync_part, keep, is_read, old: None, status: None, has_part: false, locks }
     }
 
     /// The name under which the file is written.
@@ -75,7 +77,9 @@ impl Target {
         if driver == Driver::MpiIo {
             return Ok(None);
         }
-        let mut file = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?;
+        // The attributes of what is sealed are read if some are set later.
+        let access = if self.is_read { OFlags::RDWR } else { OFlags::WRONLY };
+        let mut file = PosixFile::open(&self.path, access | OFlags::CREATE)?;
         self.opened(|| file.status().map(Some))?;
         if self.is_regular() {
             self.lock(&mut file)?;

@@ -20,6 +20,17 @@ pub trait ReadAt: Send {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
+/// Nothing, in the place of a file that somebody else has.
+impl ReadAt for io::Empty {
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn read_at(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
 /// What is read instead of a file, by one rank alone.
 pub struct Elsewhere<T>(pub T);
 

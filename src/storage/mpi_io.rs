@@ -214,9 +214,9 @@ impl MpiFile {
         };
         let mode = match access {
             Access::Read => sys::MODE_RDONLY,
-            Access::Write => sys::MODE_WRONLY | sys::MODE_CREATE,
+            Access::Write => sys::MODE_RDWR | sys::MODE_CREATE,
             Access::Append => sys::MODE_RDWR,
-            Access::WriteNew => sys::MODE_WRONLY | sys::MODE_CREATE | sys::MODE_EXCL,
+            Access::WriteNew => sys::MODE_RDWR | sys::MODE_CREATE | sys::MODE_EXCL,
         };
         let mut file = sys::file_null();
         // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;

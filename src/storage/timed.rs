@@ -33,6 +33,11 @@ impl Timed {
     pub fn new(file: Box<dyn ParallelFile>, reads: Reads) -> Self {
         Self { file, reads }
     }
+
+    /// The file, of which no more is counted.
+    pub fn into_inner(self) -> Box<dyn ParallelFile> {
+        self.file
+    }
 }
 
 impl ParallelFile for Timed {

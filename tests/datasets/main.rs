@@ -7,6 +7,7 @@ mod case;
 mod conversion;
 mod errors;
 mod exchanges;
+mod later;
 mod memory;
 mod streamed;
 #[path = "../common/watched.rs"]

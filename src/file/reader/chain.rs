@@ -66,7 +66,8 @@ pub(crate) struct Piece {
     pub from_end: usize,
     /// How many seals these are.
     pub seals: u64,
-    /// The number of sections before the first of them.
+    /// Where what the first of them covers begins, and the number of sections before that.
+    pub begin: u64,
     pub first: u64,
     /// Their table of names.
     pub table: Option<Table>,
@@ -300,8 +301,9 @@ impl Chain {
             sealed.seal.length - if found.is_some() { sealed.names } else { sealed.seal.index };
         self.next = (before.offset > 0).then_some(before);
         let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
+        let begin = self.next.map_or(0, |next| next.offset + SEAL_BYTES as u64);
         let table = found.as_ref().map(|read| read.table);
-        let piece = Piece { sealed, from_end, seals, first, table };
+        let piece = Piece { sealed, from_end, seals, begin, first, table };
         let is_long = piece.is_long();
         self.names = found.filter(|_| !is_long).map(|read| (self.pieces.len(), read.names));
         self.pieces.push(piece);

@@ -10,6 +10,7 @@ mod index;
 mod inspect;
 mod locate;
 mod lookup;
+mod own;
 mod ranks;
 mod sections;
 mod streams;
@@ -20,6 +21,7 @@ pub use datasets::Request;
 pub(crate) use datasets::Wanted;
 pub use index::Sealed;
 pub use inspect::Seals;
+pub(super) use own::{Found, OwnReader};
 pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::{Survey, Surveyor};
 

@@ -46,6 +46,7 @@ pub enum Function {
     WriteField,
     WriteTexts,
     WriteGroup,
+    SetAttributes,
     BeginStreams,
     EndStreams,
     Flush,

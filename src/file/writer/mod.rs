@@ -1,5 +1,6 @@
 //! Writing a file, section by section.
 
+mod attributes;
 mod background;
 mod dataset_calls;
 mod datasets;

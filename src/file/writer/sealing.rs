@@ -240,6 +240,12 @@ impl Sealer {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
     }
 
+    /// Where the last seal ends, 0 if there is none; on rank 0, the rows of the sections behind it.
+    pub(super) fn noted(&self) -> (u64, &[Row]) {
+        let sealed = if self.previous > 0 { self.previous + SEAL_BYTES as u64 } else { 0 };
+        (sealed, &self.rows)
+    }
+
     /// Writes anchors, index and seal behind the sections, of which there are some since the last seal. With `sync` the seal is written
     /// when they are in stable storage. Returns where the file ends. Collective.
     pub(super) fn seal(

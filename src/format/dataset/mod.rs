@@ -7,6 +7,7 @@ mod data_type;
 pub mod fill;
 mod grid;
 pub mod json;
+pub mod later;
 pub mod metadata;
 pub mod parse;
 mod region;

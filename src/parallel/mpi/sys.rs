@@ -131,7 +131,6 @@ const NO_MPI: c_int = -1;
 // The same in both families.
 pub const MODE_CREATE: c_int = 1;
 pub const MODE_RDONLY: c_int = 2;
-pub const MODE_WRONLY: c_int = 4;
 pub const MODE_RDWR: c_int = 8;
 pub const MODE_EXCL: c_int = 64;
 pub const UNDEFINED: c_int = -32766;
@@ -575,7 +574,6 @@ mod tests {
             ("MPI_SUCCESS", SUCCESS),
             ("MPI_MODE_CREATE", MODE_CREATE),
             ("MPI_MODE_RDONLY", MODE_RDONLY),
-            ("MPI_MODE_WRONLY", MODE_WRONLY),
             ("MPI_MODE_RDWR", MODE_RDWR),
             ("MPI_MODE_EXCL", MODE_EXCL),
             ("MPI_UNDEFINED", UNDEFINED),

@@ -4,6 +4,7 @@ use super::DatasetReader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Reader;
 use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::sections::Current;
 use crate::file::team::{Failure, Function};
 use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
 use crate::format::header::SectionType;
@@ -16,18 +17,7 @@ impl Reader {
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
     /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::group`].
     pub fn find_group(&mut self, path: &str) -> Result<Option<String>> {
-        let user = self.session.operate(|_| Ok(group_user(&stored_path(path))?))?;
-        let has_before = self.session.operate(|state| state.lookup().find_pair(user.as_bytes(), -1))?;
-        let Some(has_before) = has_before else { return Ok(None) };
-        let found = if has_before { self.group()? } else { None };
-        if let Some(group) = found {
-            return Ok(Some(group.attributes));
-        }
-        self.session.operate(|state| {
-            let what =
-                format!("section \"{user}\": found another section before it, expected that of a group");
-            Err(Error::new(ErrorKind::Format, what).at(state.sections().position()).into())
-        })
+        self.session.operate(|state| state.datasets().find_group(path))
     }
 
     /// The group that begins with the section whose header was just read: if this is the inline section of a group, reads it and the
@@ -41,7 +31,21 @@ impl Reader {
 }
 
 impl DatasetReader<'_> {
-    fn read_group(&mut self) -> Result<Option<Group>, Failure> {
+    /// See [`Reader::find_group`].
+    pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<String>, Failure> {
+        let user = group_user(&stored_path(path))?;
+        let Some(found) = self.lookup().find_pair(user.as_bytes(), -1, false)? else { return Ok(None) };
+        let group = if found.has_before { self.going_back(Self::read_group)? } else { None };
+        let Some(group) = group else {
+            let what =
+                format!("section \"{user}\": found another section before it, expected that of a group");
+            return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
+        };
+        Ok(Some(group.attributes))
+    }
+
+    /// See [`Reader::group`].
+    pub(in crate::file::reader) fn read_group(&mut self) -> Result<Option<Group>, Failure> {
         self.sections.team().note_call(Function::Group);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
             return Ok(None);
@@ -49,27 +53,32 @@ impl DatasetReader<'_> {
         if header.section_type != SectionType::Inline || *header.user != *GROUP_CONVENTION {
             return Ok(None);
         }
-        self.sections.advance(current.layout.end);
-        let wrong = |what: &str, at| Error::new(ErrorKind::Format, format!("group: {what}")).at(at);
-        if !self.lookup().next_section(true)? {
-            return Err(wrong(
-                "found the end of the file, expected its attributes",
-                self.sections.position(),
-            )
-            .into());
-        }
-        let (at, header) = (self.sections.position(), self.sections.header());
-        let path = header.and_then(|header| group_of(&header.user));
-        let (Some(path), Some(block)) = (path, self.sections.current_data()) else {
-            return Err(
-                wrong("found another section, expected a block whose user string ends in '/'", at).into()
-            );
-        };
-        if block.section_type != SectionType::Block {
-            return Err(wrong("found another section, expected a block with its attributes", at).into());
-        }
+        let (path, block) =
+            self.block_behind(&current, "group", "whose user string ends in '/'", group_of)?;
         let text = self.read_text(&block)?;
         let attributes = parse::group(&text).map_err(|error| error.further(block.layout.data))?;
         Ok(Some(Group { path, attributes }))
+    }
+
+    /// Reads the header of the block with attributes that follows an inline section; what its user string says.
+    pub(super) fn block_behind<T>(
+        &mut self,
+        inline: &Current,
+        what: &str,
+        expected: &str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<(T, Current), Failure> {
+        self.sections.advance(inline.layout.end);
+        let wrong = |found: &str, at| {
+            let words = format!("{what}: found {found}, expected a block {expected} with its attributes");
+            Error::new(ErrorKind::Format, words).at(at)
+        };
+        if !self.lookup().next_section(true)? {
+            return Err(wrong("the end of the file", self.sections.position()).into());
+        }
+        let (at, header) = (self.sections.position(), self.sections.header());
+        let said = header.and_then(|header| parse(&header.user));
+        let block = self.sections.current_data().filter(|block| block.section_type == SectionType::Block);
+        Ok(said.zip(block).ok_or_else(|| wrong("another section", at))?)
     }
 }

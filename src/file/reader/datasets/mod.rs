@@ -3,6 +3,7 @@
 mod chunk_cache;
 mod chunks;
 mod groups;
+mod later;
 mod room;
 mod rows;
 mod selection;
@@ -15,7 +16,7 @@ use self::selection::{CurrentDataset, FoundDataset, Selection};
 use self::sharing::Sharing;
 use super::Reader;
 use super::alone::ReadsAlone;
-use super::lookup::{Lookup, LookupCache};
+use super::lookup::{Later, Lookup, LookupCache};
 use super::sections::{Current, Sections};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
@@ -53,7 +54,7 @@ impl Reader {
     /// [`Self::next_section`].
     pub fn dataset(&mut self) -> Result<Option<Dataset>> {
         let found =
-            self.session.operate(|state| state.datasets().going_back(DatasetReader::read_metadata))?;
+            self.session.operate(|state| state.datasets().going_back(|this| this.read_metadata(None)))?;
         Ok(self.current_dataset().filter(|_| found).cloned())
     }
 
@@ -232,15 +233,20 @@ impl<'a> DatasetReader<'a> {
 
 impl DatasetReader<'_> {
     /// Goes to the dataset of this name; whether there is one.
-    fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
-        let Some(has_before) = self.lookup().find_pair(stored_name(name).as_bytes(), record)? else {
+    pub(super) fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
+        let Some(found) = self.lookup().find_pair(stored_name(name).as_bytes(), record, true)? else {
             return Ok(false);
         };
-        if has_before && self.going_back(Self::read_metadata)? {
+        if found.has_before && self.going_back(|this| this.read_metadata(Some(found.later)))? {
             return Ok(true);
         }
+        Err(self.no_metadata(name).into())
+    }
+
+    /// The error for a section of this name that is no dataset.
+    pub(super) fn no_metadata(&self, name: &str) -> Error {
         let what = format!("section \"{name}\": found no metadata before it, expected those of a dataset");
-        Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into())
+        Error::new(ErrorKind::Format, what).at(self.sections.position())
     }
 
     /// See [`Reader::read_datasets`].
@@ -306,8 +312,8 @@ impl DatasetReader<'_> {
         Ok(FoundDataset { dataset, current })
     }
 
-    /// Reads the metadata, and the header behind them.
-    fn read_metadata(&mut self) -> Result<bool, Failure> {
+    /// Reads the metadata, and the header behind them. Where attributes stand that were set later may be known.
+    pub(super) fn read_metadata(&mut self, later: Option<Later>) -> Result<bool, Failure> {
         self.sections.team().note_call(Function::Dataset);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
             return Ok(false);
@@ -330,8 +336,9 @@ impl DatasetReader<'_> {
             is_compressed: data.decoded,
         };
         let stored = Stored::new(&mut self.cache.known_metadata, &text, current.layout.data, section);
-        let stored = stored.map_err(|error| error.at(data.offset));
-        self.cache.dataset = Some(CurrentDataset { stored: Box::new(stored?), start: data.offset });
+        let mut stored = stored.map_err(|error| error.at(data.offset))?;
+        self.take_later(&mut stored.dataset, (data.offset, &data.user), later)?;
+        self.cache.dataset = Some(CurrentDataset { stored: Box::new(stored), start: data.offset });
         // Nobody has to read or skip the data.
         self.sections.let_go_on();
         Ok(true)

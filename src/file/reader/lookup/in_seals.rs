@@ -11,11 +11,16 @@ use crate::numbers::to_usize;
 use std::ops::Range;
 
 impl Lookup<'_> {
-    pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
+    /// See [`Reader::find`](crate::Reader::find). From the end of the file, it is looked for in pieces of the seals that cover
+    /// what is behind `least` bytes, and not in those before.
+    pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
         let is_backward = record < 0;
         let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
-        while !(is_backward && left < self.cache.names.sections_of(user).len() as u64) && self.keep_names()? {
-        }
+        while !(is_backward
+            && (left < self.cache.names.sections_of(user).len() as u64
+                || self.is_covered(self.cache.names.pieces(), least)?))
+            && self.keep_names()?
+        {}
         let kept = self.cache.names.pieces();
         if is_backward {
             let sections = self.cache.names.sections_of(user);
@@ -29,6 +34,9 @@ impl Lookup<'_> {
         for step in 0.. {
             let number = if is_backward { Some(kept + step) } else { pieces.checked_sub(step + 1) };
             let number = number.filter(|&number| number >= kept);
+            if is_backward && self.is_covered(kept + step, least)? {
+                break;
+            }
             let Some(piece) = number.map(|number| self.piece_of_names(number)).transpose()?.flatten() else {
                 break;
             };
@@ -54,6 +62,21 @@ impl Lookup<'_> {
         let place = (sections.len() as u64).checked_sub(left.saturating_add(1)).filter(|_| !is_backward);
         let found = place.and_then(|place| sections.get(to_usize(place)).copied());
         found.map(|number| self.section_named(number, user)).transpose()
+    }
+
+    /// The last section of this user string, if it begins behind so many bytes.
+    pub(super) fn find_behind(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
+        let Some(number) = self.find_in_seals(user, -1, least)? else { return Ok(None) };
+        Ok(if self.offset_of(number)? > least { Some(number) } else { None })
+    }
+
+    /// Whether the last pieces of the seals, which are so many, cover all that is behind `least` bytes.
+    fn is_covered(&mut self, pieces: usize, least: u64) -> Result<bool> {
+        let last = match pieces.checked_sub(1) {
+            Some(last) if least > 0 => self.piece_of_names(last)?,
+            _ => None,
+        };
+        Ok(last.is_some_and(|piece| piece.begin <= least))
     }
 
     fn piece_of_names(&mut self, number: usize) -> Result<Option<Piece>> {

@@ -1,10 +1,12 @@
 //! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
 
 mod in_seals;
+mod later;
 mod names;
 mod verify;
 mod walk;
 
+pub(super) use self::later::Later;
 use self::names::Names;
 use self::verify::Verified;
 use self::walk::Walk;
@@ -22,12 +24,22 @@ pub(super) struct LookupCache {
     /// The sections that this rank has walked.
     walk: Walk,
     verified: Verified,
+    /// Behind so many bytes of the file, no attributes of datasets were set later: the same on all ranks.
+    none_later: Option<u64>,
+}
+
+/// A pair of sections that was found by the second.
+pub(super) struct FoundPair {
+    /// Whether there is a section before it.
+    pub has_before: bool,
+    /// Where attributes of the dataset stand that were set later.
+    pub later: Later,
 }
 
 impl LookupCache {
     /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
     pub fn forget_end(&mut self) {
-        (self.names, self.walk) = (Names::default(), Walk::default());
+        (self.names, self.walk, self.none_later) = (Names::default(), Walk::default(), None);
     }
 }
 
@@ -94,28 +106,37 @@ impl Lookup<'_> {
     }
 
     /// Finds the second section of a pair, and reads the header of the one before it: whether there is one. If the file begins
-    /// with what was found, its own header is read.
-    pub fn find_pair(&mut self, user: &[u8], record: i64) -> Result<Option<bool>, Failure> {
+    /// with what was found, its own header is read. Of a dataset, also where attributes of it stand that were set later.
+    pub fn find_pair(
+        &mut self,
+        user: &[u8],
+        record: i64,
+        is_dataset: bool,
+    ) -> Result<Option<FoundPair>, Failure> {
         self.note_find(user, record);
         // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
         let (mut sent, is_alone) = (Vec::new(), self.sections.team().is_alone());
         let (is_sent, room) = split(if is_alone { Ok(false) } else { self.sections.expect_ahead() });
         let found = self.look_up_own(|this| {
-            let Some(number) = this.find_own(user, record)? else { return Ok([0; 2]) };
+            let Some(number) = this.find_own(user, record)? else { return Ok([0; 3]) };
             let offset = this.offset_of(number.saturating_sub(1))?;
+            let later = match is_dataset {
+                true => this.find_later(offset, user, |this| this.offset_of(number))?,
+                false => Later::None,
+            };
             if is_sent {
                 this.sections.look_ahead(offset, &mut sent)?;
             }
-            Ok([offset, u64::from(number > 0)])
+            Ok([offset, u64::from(number > 0), later.word()])
         });
         let found = room.and(found).map(Option::unwrap_or_default);
-        let [offset, has_before] = self.sections.share_ahead(found, &sent)?;
+        let [offset, has_before, later] = self.sections.share_ahead(found, &sent)?;
         if offset == 0 {
             return Ok(None);
         }
         self.sections.advance(offset);
         self.next_section(true)?;
-        Ok(Some(has_before == 1))
+        Ok(Some(FoundPair { has_before: has_before == 1, later: Later::of(later) }))
     }
 
     fn note_find(&mut self, user: &[u8], record: i64) {
@@ -126,7 +147,7 @@ impl Lookup<'_> {
 
     fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
         if self.sections.is_sealed() {
-            self.find_in_seals(user, record)
+            self.find_in_seals(user, record, 0)
         } else {
             self.find_by_walking(user, record)
         }

@@ -12,6 +12,7 @@ use crate::format::layout::{Layout, sum};
 use crate::memory::{self, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
+use crate::storage::ParallelFile;
 use std::ops::Range;
 use std::time::Instant;
 

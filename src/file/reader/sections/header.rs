@@ -54,15 +54,15 @@ impl Sections {
         self.window.expect()
     }
 
-    /// Shares the offset of a header that rank 0 has found, 0 for none, and another word; and, if the ranks
+    /// Shares the offset of a header that rank 0 has found, 0 for none, and two other words; and, if the ranks
     /// [expect](Self::expect_ahead) it, what rank 0 has read ahead there.
-    pub fn share_ahead(&mut self, found: Result<[u64; 2]>, sent: &[u8]) -> Result<[u64; 2], Failure> {
-        let words = found.map(|[offset, word]| [offset, word, sent.len() as u64]);
-        let (agreed, [offset, word, length]) = self.team.share_agreed(0, words)?;
+    pub fn share_ahead(&mut self, found: Result<[u64; 3]>, sent: &[u8]) -> Result<[u64; 3], Failure> {
+        let words = found.map(|[offset, one, other]| [offset, one, other, sent.len() as u64]);
+        let (agreed, [offset, one, other, length]) = self.team.share_agreed(0, words)?;
         if length > 0 {
             self.window.receive(&agreed, offset, length, sent)?;
         }
-        Ok([offset, word])
+        Ok([offset, one, other])
     }
 
     /// An error if the file ends before `end`.

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 /// The file and the ranks that read it, section by section.
 pub(crate) struct Sections {
     team: Team,
-    file: Box<dyn ParallelFile>,
+    file: Box<Timed>,
     params: Params,
     ends: Ends,
     /// The most bytes of a section, or of a part of one, that is read with the headers.
@@ -180,6 +180,11 @@ impl Sections {
     #[inline]
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// From now on, the file ends there: for a file of which more is known than its seals say.
+    pub fn set_ends(&mut self, ends: Ends) {
+        self.ends = ends;
     }
 
     /// Where the file ends.
@@ -344,7 +349,7 @@ impl Sections {
 
     /// The ranks and the file.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
-        (self.team, self.file)
+        (self.team, self.file.into_inner())
     }
 
     pub fn close(self) -> Result<()> {

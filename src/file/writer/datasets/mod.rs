@@ -27,6 +27,7 @@ use super::sections::Sections;
 use crate::error::{Error, Result};
 use crate::file::params::Encode;
 use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::format::INLINE_BYTES;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
 use crate::format::dataset::{
@@ -231,9 +232,20 @@ impl DatasetWriter<'_> {
     }
 
     fn write_group(&mut self, user: &str, text: &str) -> Result<(), Failure> {
-        self.plain().inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
+        self.pair((GROUP_CONVENTION, GROUP_DATA), user, text.len() as u64, text.as_bytes())
+    }
+
+    /// Writes an inline section, and a block of so many bytes, which rank 0 has.
+    pub(super) fn pair(
+        &mut self,
+        (convention, words): (&[u8], &[u8; INLINE_BYTES]),
+        user: &str,
+        bytes: u64,
+        text: &[u8],
+    ) -> Result<(), Failure> {
+        self.plain().inline(convention, 0, Ok(words))?;
         self.sections.end_section()?;
-        self.plain().block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
+        self.plain().block(user.as_bytes(), 0, bytes, Ok(text), Encode::None)
     }
 
     /// Notes and checks what must be the same on all ranks; returns the metadata.

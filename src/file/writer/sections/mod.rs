@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::file::buffer::SectionBuffer;
 use crate::file::held::Held;
 use crate::file::params::Params;
+use crate::file::reader::OwnReader;
 use crate::file::relay::Route;
 use crate::file::sums::{Run, SummedFile, Unsummed};
 use crate::file::team::{Failure, Team};
@@ -221,6 +222,19 @@ impl Sections {
             self.team.mark(end);
         }
         if sync { self.sync() } else { Ok(()) }
+    }
+
+    /// Reads on rank 0, after a flush, what is in the file: see [`OwnReader`].
+    pub fn read_own<T>(&mut self, read: impl FnOnce(&mut OwnReader<'_>) -> Result<T>) -> Result<T> {
+        let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
+        let (team, ends, params) = (self.team.alone(), (sealed, self.progress.end()), &self.params);
+        let result = self.file.now()?.read_by(|file| match OwnReader::new(team, file, ends, rows, params) {
+            Ok(mut reader) => (read(&mut reader), reader.into_file()),
+            Err((error, file)) => (Err(error), file),
+        });
+        // Nothing has changed.
+        self.begin_call();
+        result
     }
 
     /// Brings what was written to stable storage.

@@ -1,0 +1,298 @@
+//! Attributes that are set when their dataset or group is in the file already.
+
+use super::with;
+use scda::{
+    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
+    run_on_threads,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn sealed() -> Params {
+    with(|params| params.seal = true)
+}
+
+fn step(name: &str, attributes: &str, chunks: bool) -> Dataset {
+    let mut dataset = Dataset::new(name, DataType::Uint8, [4]);
+    dataset.attributes = attributes.into();
+    if chunks {
+        dataset.layout = Layout::Chunked { shape: None, text: false };
+    }
+    dataset
+}
+
+fn append(path: &Path) -> Writer {
+    Writer::append(Solo, path, &sealed()).unwrap()
+}
+
+fn write(file: &mut Writer, dataset: &Dataset) {
+    file.dataset(dataset, &[Region::all(&dataset.shape)], b"abcd").unwrap();
+}
+
+/// A sealed file with two records of `rho`, and attributes of the file.
+fn create(path: &Path) {
+    let mut file = Writer::create(Solo, path, b"", &sealed()).unwrap();
+    file.group("/", r#"{"title":"a"}"#).unwrap();
+    write(&mut file, &step("rho", r#"{"n":1.50}"#, false));
+    file.commit().unwrap();
+    write(&mut file, &step("rho", r#"{"n":2}"#, true));
+    file.close().unwrap();
+}
+
+/// The attributes of all datasets in the order of the file, found by walking.
+fn walked(file: &mut Reader) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    while file.next_section(true).unwrap().is_some() {
+        if let Some(dataset) = file.dataset().unwrap() {
+            found.push((dataset.name, dataset.attributes));
+        }
+        file.skip().unwrap();
+    }
+    found
+}
+
+fn of(path: &Path, name: &str, record: i64) -> String {
+    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let found = file.find_dataset(name, record).unwrap().unwrap();
+    let mut data = [0; 4];
+    file.read_dataset(&[Region::all(&[4])], &mut data).unwrap();
+    assert_eq!(&data, b"abcd");
+    found.attributes
+}
+
+#[test]
+fn any_number_of_ranks_sets_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<_> = (1..=4).map(|ranks| folder.path().join(ranks.to_string())).collect();
+    for (ranks, path) in (1..).zip(&paths) {
+        create(path);
+        let old = std::fs::read(path).unwrap();
+        run_on_threads(ranks, |comm| {
+            let is_last = comm.rank() + 1 == ranks;
+            let mut file = Writer::append(comm, path, &sealed()).unwrap();
+            file.set_attributes("rho", 0, r#"{"units": "kg m-3"}"#).unwrap();
+            file.set_attributes("/", 7, r#"{"n": 1}"#).unwrap();
+            let all = [Region::all(&[4])];
+            let mine = if is_last { &all[..] } else { &[] };
+            file.dataset(&step("a/p", "{}", true), mine, if is_last { &b"abcd"[..] } else { &[] }).unwrap();
+            file.set_attributes("a/p", 0, r#"{"units": "Pa"}"#).unwrap();
+            file.set_attributes("rho", -1, r#"{"n": null, "m": {"é": [null]}}"#).unwrap();
+            // They are merged with what was set before, in this job, too.
+            file.set_attributes("rho", 0, r#"{"n": null, "o": "p"}"#).unwrap();
+            file.set_attributes("a/", 0, r#"{"q": 0.10}"#).unwrap();
+            file.set_attributes("/", 0, r#"{"title": null}"#).unwrap();
+            file.close().unwrap();
+        });
+        let bytes = std::fs::read(path).unwrap();
+        assert!(bytes.starts_with(&old));
+        assert!(bytes == std::fs::read(&paths[0]).unwrap(), "{ranks} ranks");
+        let expected = [
+            ("rho", r#"{"units":"kg m-3","o":"p"}"#),
+            ("rho", r#"{"m":{"é":[null]}}"#),
+            ("a/p", r#"{"units":"Pa"}"#),
+        ];
+        run_on_threads(ranks, |comm| {
+            let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+            let expected = expected.map(|(name, attributes)| (name.to_owned(), attributes.to_owned()));
+            assert_eq!(walked(&mut file), expected);
+            assert_eq!(file.find_group("/").unwrap().unwrap(), r#"{"n":1}"#);
+            assert_eq!(file.find_group("a").unwrap().unwrap(), r#"{"q":0.10}"#);
+            file.close().unwrap();
+        });
+        for (name, record, place) in [("rho", 0, 0), ("rho", -2, 0), ("rho", -1, 1), ("a/p", 0, 2)] {
+            assert_eq!(of(path, name, record), expected[place].1);
+        }
+    }
+}
+
+#[test]
+fn the_bytes_are_those_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    create(&path);
+    let old = std::fs::read(&path).unwrap();
+    let mut file = append(&path);
+    file.set_attributes("rho", 0, r#"{"units": "m"}"#).unwrap();
+    file.close().unwrap();
+    let new = String::from_utf8_lossy(&std::fs::read(&path).unwrap()[old.len()..]).into_owned();
+    let data = String::from_utf8_lossy(&old).find("A rho").unwrap();
+    let user = format!("/{data}/rho ");
+    let expected = format!(
+        "I scda attributes 00 ------------------------------------------\n\
+         Below: attributes of a dataset.\n\
+         B {user:-<61}\n\
+         E 32 --------------------------\n{{\n  \"n\": 1.50,\n  \"units\": \"m\"\n}}\n="
+    );
+    assert!(new.starts_with(&expected), "{new}\n{expected}");
+}
+
+#[test]
+fn what_is_not_sealed_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    create(&path);
+    let old = std::fs::read(&path).unwrap();
+    let mut file = append(&path);
+    file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();
+    file.flush().unwrap();
+    // As if the job were killed.
+    file.forget();
+    assert!(std::fs::read(&path).unwrap().len() > old.len());
+    let last = with(|params| params.to_seal = true);
+    let mut file = Reader::open(Solo, &path, &last).unwrap();
+    assert_eq!(file.find_dataset("rho", -1).unwrap().unwrap().attributes, r#"{"n":2}"#);
+    file.close().unwrap();
+    append(&path).close().unwrap();
+    assert!(std::fs::read(&path).unwrap() == old);
+
+    // Of a step that is cut, what was set goes, and is not that of the step that is then written at its place.
+    let mut file = append(&path);
+    file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();
+    file.set_attributes("rho", 0, r#"{"n": 4}"#).unwrap();
+    file.close().unwrap();
+    assert_eq!([of(&path, "rho", -1), of(&path, "rho", 0)], [r#"{"n":3}"#, r#"{"n":4}"#]);
+    let back = with(|params| (params.seal, params.behind) = (true, 3));
+    let mut file = Writer::append(Solo, &path, &back).unwrap();
+    write(&mut file, &step("rho", r#"{"n":2}"#, true));
+    file.close().unwrap();
+    assert!(std::fs::read(&path).unwrap() == old);
+    assert_eq!([of(&path, "rho", -1), of(&path, "rho", 0)], [r#"{"n":2}"#, r#"{"n":1.50}"#]);
+}
+
+#[test]
+fn what_cannot_be_set_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    create(&path);
+    let old = std::fs::read(&path).unwrap();
+    let mut file = append(&path);
+    file.tolerate_arguments().unwrap();
+    for (name, record, changes) in [
+        ("p", -1, "{}"),
+        ("rho", 2, "{}"),
+        ("rho", -3, "{}"),
+        ("rho", 0, "[]"),
+        ("rho", 0, r#"{"a":1,"a":2}"#),
+        ("rho", 0, r#"{"scda_name":"p"}"#),
+        ("//", 0, "{}"),
+    ] {
+        let error = file.set_attributes(name, record, changes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument, "{name} {record} {changes}: {error}");
+    }
+    file.close().unwrap();
+    assert!(std::fs::read(&path).unwrap() == old);
+    let errors = run_on_threads(2, |comm| {
+        let changes = if comm.rank() == 0 { r#"{"a":1}"# } else { r#"{"a":2}"# };
+        let mut file = Writer::append(comm, &path, &sealed()).unwrap();
+        file.set_attributes("rho", 0, changes).and_then(|()| file.close()).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
+    let plain = folder.path().join("plain");
+    let mut file = Writer::create(Solo, &plain, b"", &Params::default()).unwrap();
+    write(&mut file, &step("rho", "{}", false));
+    assert_eq!(file.set_attributes("rho", 0, "{}").unwrap_err().kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn a_pair_that_is_none_is_an_error_at_its_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let below = b"Below: attributes of a dataset.\n";
+    for (inline, text, words) in [
+        (&b"scda attributes 00"[..], "{\"a\": }", "expected value"),
+        (b"scda attributes 00", "[1]", "expected an object"),
+        (b"another", "{}", "found another section before it"),
+    ] {
+        create(&path);
+        let data = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).find("A rho").unwrap();
+        let mut file = append(&path);
+        // So that there is one at all.
+        file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();
+        let at = file.position().unwrap();
+        file.inline(inline, 0, Some(below)).unwrap();
+        let user = format!("/{data}/rho");
+        file.block(user.as_bytes(), 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
+        file.close().unwrap();
+        assert_eq!(of(&path, "rho", -1), r#"{"n":3}"#);
+        for ranks in [1, 3] {
+            let errors = run_on_threads(ranks, |comm| {
+                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                file.find_dataset("rho", 0).unwrap_err()
+            });
+            for error in &errors {
+                assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, errors[0].offset()));
+                assert!(error.offset().unwrap() >= at && error.to_string().contains(words), "{error}");
+            }
+        }
+        // A reader that goes on can read the others.
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        file.tolerate_damage().unwrap();
+        assert!(file.find_dataset("rho", 0).is_err());
+        assert_eq!(file.find_dataset("rho", -1).unwrap().unwrap().attributes, r#"{"n":3}"#);
+    }
+}
+
+/// Whatever is set when, of which record, in a file of how many seals, with and without tables of names.
+#[test]
+fn each_record_has_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for seed in 0..12_u64 {
+        let mut random = seed;
+        let mut below = |most: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % most
+        };
+        let long = format!("{}/name", "x".repeat(50 + 3 * seed as usize));
+        let names = ["a", "group/b", &*scda::internals::stored_name(&long)].map(str::to_owned);
+        let mut expected: BTreeMap<(usize, u64), BTreeMap<String, u64>> = BTreeMap::new();
+        let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+        let mut order = Vec::new();
+        for number in 0..100 {
+            let name = below(3) as usize;
+            let records = expected.keys().filter(|(other, _)| *other == name).count() as u64;
+            match below(5) {
+                0..2 => {
+                    write(&mut file, &step(&names[name], &format!("{{\"k{number}\":0}}"), number % 2 == 0));
+                    order.push((name, records));
+                    expected.insert((name, records), [(format!("k{number}"), 0)].into());
+                }
+                2..4 if records > 0 => {
+                    let (record, key) = (below(records), format!("k{}", below(number)));
+                    let value = below(3);
+                    let signed = record as i64 - if below(2) == 0 { records as i64 } else { 0 };
+                    let text = if value == 0 { "null".into() } else { value.to_string() };
+                    file.set_attributes(&names[name], signed, &format!("{{\"{key}\":{text}}}")).unwrap();
+                    let all = expected.get_mut(&(name, record)).unwrap();
+                    if value == 0 {
+                        all.remove(&key)
+                    } else {
+                        all.insert(key, value)
+                    };
+                }
+                4 if below(4) == 0 => {
+                    file.close().unwrap();
+                    file = append(&path);
+                }
+                _ => file.commit().unwrap(),
+            }
+        }
+        file.close().unwrap();
+        let parsed = |text: &str| serde_json::from_str::<BTreeMap<String, u64>>(text).unwrap();
+        let params = with(|params| params.verify = seed % 2 == 0);
+        let mut file = Reader::open(Solo, &path, &params).unwrap();
+        let all = walked(&mut file);
+        assert_eq!(all.len(), order.len());
+        for ((name, record), (found, attributes)) in order.iter().zip(&all) {
+            assert_eq!(
+                (&names[*name], &parsed(attributes)),
+                (found, &expected[&(*name, *record)]),
+                "seed {seed}"
+            );
+            let record = i64::try_from(*record).unwrap();
+            let alone = of(&path, found, record);
+            assert_eq!(alone, *attributes, "seed {seed}");
+            assert_eq!(file.find_dataset(found, record).unwrap().unwrap().attributes, alone);
+        }
+    }
+}
