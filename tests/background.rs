@@ -135,8 +135,12 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
         let mut all = Vec::new();
         for which in 0..=number % 3 {
             let mut dataset = Dataset::new(format!("field {number} {which}"), DataType::Float32, [90, 31]);
-            let (rows, how) = (1 + rng.below(40), rng.below(5) as usize);
-            dataset.layout = Layout::Chunked { shape: Some(vec![rows, 8]), text: how == 4 };
+            let (rows, how) = (1 + rng.below(40), rng.below(6) as usize);
+            let shape = Some(vec![rows, 8]);
+            dataset.layout = match how {
+                5 => Layout::Auto { shape },
+                _ => Layout::Chunked { shape, text: how == 4 },
+            };
             dataset.codec = Codec::NAMES.get(how).map_or(Codec::default(), |&(codec, _)| codec);
             all.push(dataset);
         }
@@ -159,7 +163,7 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
         let root = parts.below(size as u64) as usize;
         let is_root = rank == root;
         let plain = |name: &str| Dataset::new(name, DataType::Float32, [90, 31]);
-        match rng.below(8) {
+        match rng.below(9) {
             0 => file.inline(b"time", root, is_root.then_some(&[b'0' + number as u8; 32]))?,
             1 => file.block(b"parameters", root, 100, is_root.then_some(&[7; 100]), Encode::None)?,
             2 => file.array(b"rows", &counts, 31 * 4, Source::Contiguous(&data), Encode::None)?,
@@ -176,6 +180,15 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
                     (&a, &regions[..], Data::Packed(&data)),
                     (&b, &regions[..], Data::Packed(&data)),
                 ])?;
+            }
+            7 => {
+                // Neither a sample of many chunks nor all of a few get smaller.
+                let mut noise = plain("noise");
+                let rows = if seed % 2 == 0 { 1 } else { 45 };
+                noise.layout = Layout::Auto { shape: Some(vec![rows, 31]) };
+                let cells = 31 * before..31 * (before + counts[rank]);
+                let data: Vec<u8> = cells.flat_map(|cell| (Rng(cell).next() as u32).to_le_bytes()).collect();
+                file.field(&noise, &counts, &*data)?;
             }
             _ => {}
         }

@@ -27,7 +27,7 @@ pub(super) type Later = Box<dyn FnOnce(&mut DatasetWriter<'_>) -> Result<(), Fai
 const CALL_BYTES: u64 = 1024;
 
 /// A contiguous dataset with the data of this rank.
-struct Copied {
+pub(super) struct Copied {
     dataset: Dataset,
     text: String,
     regions: Vec<Region>,
@@ -227,22 +227,18 @@ impl DatasetWriter<'_> {
             let mut copied = Vec::new();
             reserve(&mut copied, all.len())?;
             for &(dataset, passed, text) in all {
-                let mut data = Vec::new();
-                match passed.packed() {
-                    Some(packed) => data = copy(packed)?,
-                    None => {
-                        resize(&mut data, passed.bytes())?;
-                        passed.gather(0, &mut data);
-                    }
-                }
-                let regions = passed.regions().to_vec();
-                copied.push(Copied { dataset: dataset.clone(), text: text.into(), regions, data });
+                copied.push(Copied::new(dataset, passed, text)?);
             }
             Ok(Box::new(move |datasets| datasets.write_copied(copied, own)))
         })
     }
 
-    fn write_copied(&mut self, copied: Vec<Copied>, own: Option<Partition>) -> Result<(), Failure> {
+    /// Writes contiguous datasets that were copied.
+    pub(super) fn write_copied(
+        &mut self,
+        copied: Vec<Copied>,
+        own: Option<Partition>,
+    ) -> Result<(), Failure> {
         let ready: Vec<Ready<'_>> =
             copied.iter().map(|one| Ready::Packed(Cow::Borrowed(&one.data))).collect();
         let mut all = Vec::new();
@@ -297,6 +293,20 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         self.place()?;
         self.plain().varray_from(user, count, elements, encode)
+    }
+}
+
+impl Copied {
+    pub fn new(dataset: &Dataset, passed: &Passed<'_>, text: &str) -> Result<Self> {
+        let mut data = Vec::new();
+        match passed.packed() {
+            Some(packed) => data = copy(packed)?,
+            None => {
+                resize(&mut data, passed.bytes())?;
+                passed.gather(0, &mut data);
+            }
+        }
+        Ok(Self { dataset: dataset.clone(), text: text.into(), regions: passed.regions().to_vec(), data })
     }
 }
 

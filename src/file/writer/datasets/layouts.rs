@@ -14,6 +14,7 @@ use crate::format::layout::Layout;
 const MOST_SAMPLED: u64 = 32;
 
 /// The two ways to store a dataset.
+#[derive(Clone)]
 pub(super) struct Layouts {
     pub contiguous: Stored,
     pub chunked: Stored,
@@ -22,6 +23,7 @@ pub(super) struct Layouts {
 }
 
 /// A dataset as it is stored, and its metadata.
+#[derive(Clone)]
 pub(super) struct Stored {
     pub dataset: Dataset,
     pub text: String,
@@ -68,13 +70,13 @@ impl Layouts {
 }
 
 impl DatasetWriter<'_> {
-    /// Encodes the chunks of a dataset, if that makes it smaller. `counts` says how many rows each rank has, if all have them in order.
-    pub(super) fn encode_if_smaller<'a>(
+    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each rank has, if all have them in order.
+    pub(super) fn plan_if_it_pays<'a>(
         &mut self,
         layouts: &Layouts,
         passed: Passed<'a>,
         counts: Option<&[u64]>,
-    ) -> Result<Option<(Plan<'a>, EncodedChunks)>, Failure> {
+    ) -> Result<Option<Plan<'a>>, Failure> {
         let dataset = &layouts.chunked.dataset;
         let mut plan = self.plan_of(dataset, passed, counts)?;
         if let Some(step) = layouts.sample_step() {
@@ -85,7 +87,6 @@ impl DatasetWriter<'_> {
                 return Ok(None);
             }
         }
-        let chunks = self.encode_dataset(dataset, &plan)?;
-        Ok(layouts.chunks_are_smaller(chunks.bytes.total)?.then_some((plan, chunks)))
+        Ok(Some(plan))
     }
 }

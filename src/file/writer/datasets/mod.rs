@@ -22,6 +22,7 @@ pub(super) use unplaced::Unplaced;
 
 use self::layouts::{Layouts, Stored};
 use self::ready::{Ready, ready};
+use self::unplaced::Instead;
 use super::kinds::{Compression, SectionWriter};
 use super::sections::Sections;
 use crate::error::{Error, Result};
@@ -162,8 +163,8 @@ impl DatasetWriter<'_> {
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
-        if let Some(bytes) = self.room_behind(&texts, &plan)? {
-            return self.keep_datasets(&datasets, texts, &plan, bytes);
+        if let Some(bytes) = self.room_behind(&texts, &plan, 0)? {
+            return self.keep_datasets(&datasets, texts, &plan, bytes, None);
         }
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
@@ -299,28 +300,47 @@ impl DatasetWriter<'_> {
         let counts = counts.flatten();
         let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
-            DataLayout::Contiguous => {
-                let kept = self.keep_contiguous(&[(dataset, &passed, &text)], rows)?;
-                return if kept { Ok(()) } else { self.one_contiguous(dataset, text, passed, rows) };
-            }
+            DataLayout::Contiguous => return self.keep_or_write(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
-                if let Some(bytes) = self.room_behind(std::slice::from_ref(&text), &plan)? {
-                    return self.keep_datasets(&[dataset], vec![text], &plan, bytes);
+                if let Some(bytes) = self.room_behind(std::slice::from_ref(&text), &plan, 0)? {
+                    return self.keep_datasets(&[dataset], vec![text], &plan, bytes, None);
                 }
                 let encoded = self.encode_dataset(dataset, &plan)?;
                 return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);
             }
-            DataLayout::Auto { .. } => self.place()?,
+            DataLayout::Auto { .. } => {}
         }
         let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
-        if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {
+        let plan = self.plan_if_it_pays(&layouts, passed, counts)?;
+        let passed = Passed::new(&layouts.contiguous.dataset, regions, data);
+        let passed = self.sections.tolerate(passed, Passed::NONE)?;
+        if let Some(plan) = plan {
             let Stored { dataset, text } = &layouts.chunked;
-            return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
+            if let Some(bytes) = self.room_for_both(&layouts, &plan, &passed)? {
+                let instead = Instead { layouts: &layouts, passed, rows };
+                return self.keep_datasets(&[dataset], vec![text.clone()], &plan, bytes, Some(instead));
+            }
+            let encoded = self.encode_dataset(dataset, &plan)?;
+            if layouts.chunks_are_smaller(encoded.bytes.total)? {
+                self.place()?;
+                return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
+            }
         }
-        let Stored { dataset, text } = layouts.contiguous;
-        let passed = self.sections.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
-        self.one_contiguous(&dataset, text, passed, rows)
+        let Stored { dataset, text } = &layouts.contiguous;
+        self.keep_or_write(dataset, text.clone(), passed, rows)
+    }
+
+    /// Writes a contiguous dataset, or keeps it behind what waits.
+    fn keep_or_write(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        passed: Passed<'_>,
+        rows: Option<Partition>,
+    ) -> Result<(), Failure> {
+        let kept = self.keep_contiguous(&[(dataset, &passed, &text)], rows)?;
+        if kept { Ok(()) } else { self.one_contiguous(dataset, text, passed, rows) }
     }
 
     /// Writes the block of metadata.

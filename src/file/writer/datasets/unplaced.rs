@@ -6,14 +6,15 @@
 //! ([`behind`](super::behind)).
 
 use super::DatasetWriter;
-use super::behind::Later;
+use super::behind::{Copied, Later};
 use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, Overlap, prepare};
-use super::pieces::{Chunk, Plan, Window};
+use super::layouts::{Layouts, Stored};
+use super::pieces::{Chunk, Passed, Plan, Window};
 use super::ready::is_text;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::error::{Error, Result, quote};
 use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
-use crate::file::team::Failure;
+use crate::file::team::{FINE, Failure};
 use crate::file::writer::WriterState;
 use crate::format::dataset::Dataset;
 use crate::memory::reserve;
@@ -36,6 +37,7 @@ pub(in crate::file::writer) struct Unplaced {
     encoders: Arc<Mutex<Vec<ChunkEncoder>>>,
 }
 
+#[allow(clippy::large_enum_variant)] // there are few calls
 pub(super) enum Waiting {
     Chunks(Chunks),
     Call(Later),
@@ -47,6 +49,15 @@ pub(super) struct Chunks {
     text: String,
     chunks: (Partition, u64),
     made: Arc<Mutex<Made>>,
+    /// What is written instead if that is smaller.
+    instead: Option<(Layouts, Copied, Option<Partition>)>,
+}
+
+/// What is written instead of chunks if that is smaller: the plain data, perhaps with the rows that all ranks know.
+pub(super) struct Instead<'a> {
+    pub layouts: &'a Layouts,
+    pub passed: Passed<'a>,
+    pub rows: Option<Partition>,
 }
 
 /// What the thread has made of a dataset.
@@ -82,28 +93,52 @@ impl Unplaced {
 
 impl DatasetWriter<'_> {
     /// The memory for which the thread compresses the chunks of this plan, of datasets with these metadata; `None` if there is no thread, or not
-    /// as much memory: then the call compresses. Those that wait are placed if there is none beside them. All ranks know.
-    pub(super) fn room_behind(&mut self, texts: &[String], plan: &Plan<'_>) -> Result<Option<u64>, Failure> {
+    /// as much memory: then the call compresses. Those that wait are placed if there is none beside them. All ranks know, and what takes
+    /// `more` memory.
+    pub(super) fn room_behind(
+        &mut self,
+        texts: &[String],
+        plan: &Plan<'_>,
+        more: u64,
+    ) -> Result<Option<u64>, Failure> {
         if !self.sections.queue().is_background() {
             return Ok(None);
         }
         let most = self.sections.queue().most_reserved();
         // The text, and the dataset with its attributes.
         let known = texts.iter().map(|text| DATASET_BYTES + 2 * text.len() as u64).sum::<u64>();
-        let bytes = plan.most_bytes(BYTES_PER_CHUNK).saturating_add(known);
+        let bytes = plan.most_bytes(BYTES_PER_CHUNK).saturating_add(known).saturating_add(more);
         if self.unplaced.reserved.saturating_add(bytes) > most {
             self.place()?;
         }
         Ok((bytes <= most).then_some(bytes))
     }
 
-    /// Copies the chunks of datasets for the thread, into so much memory. Each has its metadata.
+    /// As [`Self::room_behind`], of a dataset that is kept as chunks and as plain data until all ranks know which are smaller.
+    pub(super) fn room_for_both(
+        &mut self,
+        layouts: &Layouts,
+        plan: &Plan<'_>,
+        passed: &Passed<'_>,
+    ) -> Result<Option<u64>, Failure> {
+        if !self.sections.queue().is_background() {
+            return Ok(None);
+        }
+        // The most of any rank.
+        let mut least = [FINE - passed.bytes().min(FINE)];
+        self.sections.team.agree_with(Ok(()), &mut least)?;
+        let texts = [&layouts.chunked, &layouts.contiguous].map(|stored| stored.text.clone());
+        self.room_behind(&texts, plan, FINE - least[0])
+    }
+
+    /// Copies the chunks of datasets for the thread, into so much memory. Each has its metadata, and one may have what is written `instead`.
     pub(super) fn keep_datasets(
         &mut self,
         datasets: &[&Dataset],
         texts: Vec<String>,
         plan: &Plan<'_>,
         bytes: u64,
+        instead: Option<Instead<'_>>,
     ) -> Result<(), Failure> {
         let mut waiting = Vec::new();
         // All ranks have the same datasets in the end: what can fail on one of them does so before they agree.
@@ -113,13 +148,21 @@ impl DatasetWriter<'_> {
         self.sections.tolerate(room, ())?;
         for ((number, dataset), text) in datasets.iter().enumerate().zip(texts) {
             let (dataset, chunks) = ((*dataset).clone(), plan.chunks_of(number));
-            waiting.push(Chunks { dataset, text, chunks, made: Arc::default() });
+            waiting.push(Chunks { dataset, text, chunks, made: Arc::default(), instead: None });
         }
         self.sections.queue().hold();
+        if let Some(Instead { layouts, passed, rows }) = instead {
+            let began = Instant::now();
+            let Stored { dataset, text } = &layouts.contiguous;
+            let copied = Copied::new(dataset, &passed, text);
+            let copied = copied.map(|copied| waiting[0].instead = Some((layouts.clone(), copied, rows)));
+            self.sections.team.defer(copied);
+            self.sections.queue().note_copied(passed.bytes(), began);
+        }
         let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
             this.keep_window(plan, window, codecs, &waiting)
         });
-        let agreed = mine.and_then(|mine| Ok(self.sections.team.agree(mine).map(|_| ())?));
+        let agreed = mine.and_then(|mine| self.sections.team.agree(mine).map(drop));
         self.sections.queue().go_on();
         agreed?;
         self.unplaced.waiting.extend(waiting.into_iter().map(Waiting::Chunks));
@@ -233,10 +276,16 @@ impl DatasetWriter<'_> {
         agreed.spread_all(&mut parts)?;
         for (one, bytes) in waiting.into_iter().zip(parts) {
             match one {
-                Waiting::Chunks(Chunks { dataset, text, chunks, made }) => {
+                Waiting::Chunks(Chunks { dataset, text, chunks, made, instead }) => {
                     let Made { encoded, time } = std::mem::take(&mut *lock(&made));
                     self.compression.spent.add_time(encoded.bytes(), time);
-                    self.write_chunks(&dataset, &text, chunks, &EncodedChunks { encoded, bytes })?;
+                    let encoded = EncodedChunks { encoded, bytes };
+                    match instead {
+                        Some((layouts, copied, rows)) if !layouts.chunks_are_smaller(bytes.total)? => {
+                            self.write_copied(vec![copied], rows)?;
+                        }
+                        _ => self.write_chunks(&dataset, &text, chunks, &encoded)?,
+                    }
                 }
                 Waiting::Call(call) => call(self)?,
             }
