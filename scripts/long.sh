@@ -50,6 +50,8 @@ heading "A stream of 10 GiB beside others that have little, plain and sealed"
 for seal in 0 1; do
   measured "$mpiexec" -n 4 "$tests/large_streams" $folder/files/large-streams.scda $seal
 done
+heading "All numbers of eight digits"
+measured cargo test --locked --release --target-dir $folder/cargo --lib format::proofs -- --ignored
 heading "1000 ranks in one process"
 measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
 heading "A million disks after a loss of power, 100,000 simulated runs"

@@ -222,6 +222,7 @@ mod tests {
             assert!(index.is_multiple_of(32));
             let found = Table::parse(start, index, bytes.last_chunk().unwrap()).unwrap();
             assert_eq!((found.end.seal, found.end.seals, found.names), (32, 16, 3));
+            assert_eq!((Table::end_offset(index), found.rows, found.bytes()), (index - 128, 3328, 19 * 96));
             assert_eq!(found.end.crc, crc::of(&bytes[..bytes.len() - CRC_TAIL_BYTES]));
             let row = |at: u64| bytes[to_usize(at - start)..].first_chunk().unwrap();
             let found_names: Vec<Name> =

@@ -145,6 +145,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn chunks_of_whole_pages_are_aligned() {
+        let alignment = |chunk_bytes| StreamPart { tasks: 1, chunk_bytes, part: 0 }.alignment();
+        let bytes = [1, 96, 4096, 12_288, 3 << 19, 1 << 20, 3 << 22];
+        assert_eq!(bytes.map(alignment), [32, 32, 4096, 4096, 1 << 19, 1 << 20, 1 << 20]);
+        assert_eq!(MAX_BLOCK_BYTES, 96 + (1 << 20));
+    }
+
+    #[test]
     fn a_block_brings_the_chunks_to_their_place() {
         for chunk_bytes in [1, 32, 96, 4096, 12_288, 1 << 20, 3 << 20, 1 << 30] {
             let set = StreamPart { tasks: 5, chunk_bytes, part: 3 };
