@@ -22,8 +22,8 @@ use walk::{Both, Side};
 
 /// Compare what two files hold
 ///
-/// Compares datasets, groups, streams and other sections of the same name: the first ones of it, then the second ones, and so
-/// on, wherever in the files they are. Compression, line breaks, and the program that wrote the file are no differences, and
+/// Compares datasets, streams and other sections of the same name: the first ones of it, then the second ones, and so on,
+/// wherever in the files they are; and of groups the attributes that they have, which are those set last. Compression, line breaks, and the program that wrote the file are no differences, and
 /// the order is none without --order. Lists all differences, and what only one of the files has. With --quiet, nothing behind
 /// the first difference is read.
 ///
@@ -116,12 +116,6 @@ impl Things<'_, '_, '_> {
             x.skip(&mut self.a.reader)?;
             y.skip(&mut self.b.reader)?;
             return Ok(differences);
-        }
-        if let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair) {
-            x.skip(&mut self.a.reader)?;
-            y.skip(&mut self.b.reader)?;
-            let (a, b) = (&found.group.attributes, &other.group.attributes);
-            return Ok(datasets::of_attributes(at, "group", &found.block.user, a, b));
         }
         // What cannot be read as data of a dataset is compared as the sections that it is.
         if x.readable().is_some() || y.readable().is_some() {
@@ -225,6 +219,18 @@ fn compare(
             && !each(difference)?
         {
             return Ok(None);
+        }
+    }
+    for (x, y) in both.groups() {
+        let (x, y) = (both.a.again(x)?, both.b.again(y)?);
+        let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair) else { continue };
+        let at = At { numbers: (main_number(&x), main_number(&y)), record: 0 };
+        let attributes = (&found.group.attributes, &other.group.attributes);
+        for difference in datasets::of_attributes(&at, "group", &found.block.user, attributes.0, attributes.1)
+        {
+            if !each(difference)? {
+                return Ok(None);
+            }
         }
     }
     for alone in both.alone() {

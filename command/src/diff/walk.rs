@@ -5,14 +5,13 @@ use crate::datasets::{Item, Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use scda::{Reader, Streams};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a thing is: those of different kinds are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Section,
     Dataset,
-    Group,
     Streams,
     /// A part of streams whose first part is missing.
     Part,
@@ -24,12 +23,11 @@ type Key = (Kind, Vec<u8>);
 fn key_of(item: &Item) -> Key {
     match (&item.pair, &item.streams) {
         (Some(Pair::Dataset(found)), _) => (Kind::Dataset, found.dataset.name.clone().into_bytes()),
-        (Some(Pair::Group(found)), _) => (Kind::Group, found.group.path.clone().into_bytes()),
-        (None, Some(found)) => {
+        (_, Some(found)) => {
             let kind = if found.streams.part() > 0 { Kind::Part } else { Kind::Streams };
             (kind, found.streams.name().to_vec())
         }
-        (None, None) => (Kind::Section, item.section.user.to_vec()),
+        _ => (Kind::Section, item.section.user.to_vec()),
     }
 }
 
@@ -48,12 +46,15 @@ pub struct Side<'a> {
     /// The sets of streams up to here, each with its place, and which is the last one of each name.
     sets: Vec<(Place, Streams)>,
     last_sets: HashMap<Vec<u8>, usize>,
+    /// The last attributes of each group up to here, which are those that it has.
+    groups: BTreeMap<String, Place>,
 }
 
 impl<'a> Side<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Result<Self> {
         let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
-        Ok(Self { reader: input.open()?, walk, sets: Vec::new(), last_sets: HashMap::new() })
+        let (sets, last_sets, groups) = Default::default();
+        Ok(Self { reader: input.open()?, walk, sets, last_sets, groups })
     }
 
     /// The reader of the dataset that was found last.
@@ -61,9 +62,14 @@ impl<'a> Side<'a> {
         self.walk.dataset_reader()
     }
 
-    /// The next thing. More parts of streams are put to those before.
+    /// The next thing but for groups. More parts of streams are put to those before.
     fn next(&mut self) -> Result<Option<Item>> {
         while let Some(item) = self.walk.next(&mut self.reader)? {
+            if let Some(Pair::Group(found)) = &item.pair {
+                self.groups.insert(found.group.path.clone(), Place::of(&item));
+                item.skip(&mut self.reader)?;
+                continue;
+            }
             let Some(found) = &item.streams else { return Ok(Some(item)) };
             let name = found.streams.name().to_vec();
             if found.streams.part() == 0 {
@@ -238,6 +244,12 @@ impl<'a> Both<'a> {
         self.largest = (self.largest.0.max(numbers.0), self.largest.1.max(numbers.1));
     }
 
+    /// Where the attributes of groups are that both files have; call it at the end.
+    pub fn groups(&self) -> Vec<(Place, Place)> {
+        let (a, b) = (&self.a.groups, &self.b.groups);
+        a.iter().filter_map(|(path, &place)| Some((place, *b.get(path)?))).collect()
+    }
+
     /// The things without a counterpart, those of the first file before those of the second one; call it at the end.
     pub fn alone(&mut self) -> Vec<Alone> {
         let mut all = Vec::new();
@@ -250,6 +262,10 @@ impl<'a> Both<'a> {
                 is_first,
                 record,
             }));
+        }
+        for (is_first, own, other) in [(true, &self.a, &self.b), (false, &self.b, &self.a)] {
+            let alone = own.groups.iter().filter(|(path, _)| !other.groups.contains_key(*path));
+            all.extend(alone.map(|(_, &place)| Alone { place, is_first, record: 0 }));
         }
         all.sort_by_key(|one| (!one.is_first, one.place.before));
         all

@@ -22,6 +22,25 @@ const BLOCK: &str = r#"{"type": "B", "user": "b", "data_text": "block"}"#;
 const GROUP: &str = r#"{"type": "G", "user": "g", "attributes": {"x": 1, "y": 2}}"#;
 
 #[test]
+fn of_groups_the_attributes_set_last_are_compared() {
+    let place = Place::new();
+    let (other, y) = (GROUP.replace("\"y\": 2", "\"y\": 3"), dataset("y", "7"));
+    make(&place, "a.scda", &[&other, &y]);
+    // Set again, and then once more to what they were.
+    make(&place, "b.scda", &[&y, GROUP, &other]);
+    place.scda("diff --order a.scda b.scda").good();
+    place.scda("diff a.scda a.scda").good();
+    let one_more = r#"{"type": "G", "user": "/", "attributes": {"title": "t"}}"#;
+    make(&place, "c.scda", &[GROUP, &y, &other, GROUP, one_more, one_more]);
+    let run = place.scda("diff b.scda c.scda").bad(1, "");
+    let expected = "section 6 | 8 (group \"g/\"): attribute y: 3 | 2\n\
+                    only in c.scda: section 12: attributes of the group \"/\"\n";
+    assert_eq!(run.text(), expected);
+    place.scda("diff --quiet b.scda c.scda").bad(1, "");
+    place.scda("diff --raw a.scda b.scda").bad(1, "");
+}
+
+#[test]
 fn things_are_paired_by_name_and_record() {
     let place = Place::new();
     let (one, two, three, y) =
