@@ -12,7 +12,7 @@ import numpy as np
 import scda
 from arrays import TYPES, in_memory, names, part, random_boxes, random_items, random_key, random_layout, random_shape
 from mpi4py import MPI
-from scda import _core, _forest, _ranks, _selection
+from scda import _core, _mesh, _ranks, _selection
 from scda._ranks import Ranks
 
 comm = MPI.COMM_WORLD
@@ -636,7 +636,7 @@ def forest(folder: Path) -> None:
             mesh.write(w)
             w.dataset("forest/fields/u", np.arange(len(mesh)), chunks=5)
     comm.Barrier()
-    _forest._BATCH = 4
+    _mesh.BATCH = 4
     count, corners = len(mesh), mesh.corners(brick)
     with scda.open(path, comm=comm) as f:
         step = scda.Forest(f)[0]

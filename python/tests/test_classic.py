@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scda
 from scda import _spool
-from scda._import import Invalid, convert
+from scda._import import convert  # noqa: E402
+from scda._importer import Invalid
 
 FORMATS = {"NETCDF3_CLASSIC": 1, "NETCDF3_64BIT_OFFSET": 2, "NETCDF3_64BIT_DATA": 5}
 

@@ -76,7 +76,7 @@ def test_the_python_page_on_several_ranks(folder: Path) -> None:
 
 def test_the_docstrings(folder: Path) -> None:
     examples = 0
-    for module in (scda, scda._dataset, scda._file, scda._forest, scda._group, scda._sections, scda._references, scda._section, scda._writer):
+    for module in (scda, scda._dataset, scda._file, scda._forest, scda._group, scda._mesh, scda._sections, scda._references, scda._section, scda._writer):
         for test in doctest.DocTestFinder().find(module, extraglobs={"scda": scda, "np": np}):
             runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
             output: list[str] = []

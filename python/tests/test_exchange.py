@@ -25,7 +25,7 @@ h5py = pytest.importorskip("h5py")
 netCDF4 = pytest.importorskip("netCDF4")
 xr = pytest.importorskip("xarray")
 
-from scda import _hdf5, _import, _progress  # noqa: E402
+from scda import _hdf5, _importer, _progress  # noqa: E402
 from scda._export import export  # noqa: E402
 from scda._import import convert  # noqa: E402
 
@@ -331,7 +331,7 @@ def test_a_damaged_export_is_no_surprise(tmp_path: Path) -> None:
 
 
 def test_attributes_beyond_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_import, "_MOST_ATTRIBUTE_BYTES", 1000)
+    monkeypatch.setattr(_importer, "_MOST_ATTRIBUTE_BYTES", 1000)
     with h5py.File(tmp_path / "f.h5", "w") as h:
         h["u"] = 1
         h["u"].attrs.update({"small": 1, "large": np.arange(1000), "units": "m"})

@@ -30,7 +30,7 @@ def test_points_and_cells(dimension: int, finest: int, tmp_path: Path, monkeypat
     assert mesh.level.max() == finest
     write(tmp_path / "f", brick, mesh)
     for batch in (1 << 20, 7, 1):
-        monkeypatch.setattr("scda._forest._BATCH", batch)
+        monkeypatch.setattr("scda._mesh.BATCH", batch)
         with scda.open(tmp_path / "f") as f:
             assert scda.forests(f) == ["forest"]
             forest = scda.Forest(f)
@@ -246,7 +246,7 @@ def swap(array: Any) -> Any:
 def test_what_is_damaged(
     dimension: int, batch: int, damage: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scda._forest._BATCH", batch)
+    monkeypatch.setattr("scda._mesh.BATCH", batch)
     brick, mesh = made(dimension)
     damage(brick, mesh)
     write(tmp_path / "f", brick, mesh)
@@ -281,7 +281,7 @@ def test_trees_that_are_not_there_take_no_memory(tmp_path: Path, monkeypatch: py
         w.dataset("forest/coordinates", np.zeros((1, 2), "i4"))
         w.dataset("forest/level", np.zeros(1, "u1"))
         w.dataset("forest/tree_offsets", shape=trees + 1, dtype="i8", chunks=1 << 18)
-    monkeypatch.setattr("scda._forest._BATCH", 1 << 10)
+    monkeypatch.setattr("scda._mesh.BATCH", 1 << 10)
     read = []
     original = scda.Dataset._read
     monkeypatch.setattr(

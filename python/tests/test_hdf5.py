@@ -25,7 +25,8 @@ xr = pytest.importorskip("xarray")
 from scda import _import_hdf5, _spool, _zarr_arrays  # noqa: E402
 from scda.__main__ import new_file  # noqa: E402
 from scda._export import export  # noqa: E402
-from scda._import import Invalid, convert  # noqa: E402
+from scda._import import convert  # noqa: E402
+from scda._importer import Invalid  # noqa: E402
 
 NO_NETCDF = ("float16",)
 

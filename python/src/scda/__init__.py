@@ -18,8 +18,9 @@ from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
 from ._file import File, open, open_last, verify
-from ._forest import Forest, forests, mesh_checksum
+from ._forest import Forest, forests
 from ._group import Group, Records
+from ._mesh import mesh_checksum
 from ._particles import Particles, particle_groups
 from ._patches import Patches, patch_meshes
 from ._references import references

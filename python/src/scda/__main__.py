@@ -172,7 +172,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return 0
 
 
-def _warn(message: Union[Warning, str], *_: Any) -> None:
+def _warn(message: Union[Warning, str], *_: Any, **__: Any) -> None:
     _tell(str(message))
 
 

@@ -10,13 +10,14 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 
 from ._description import TYPE_NAMES
-from ._variables import MISSING, as_item
 
 # The attribute that names those of the same object that are JSON. It is a JSON list itself, since not all of NetCDF has lists
 # of texts.
 JSON_NAMES = "scda_json"
 # The attribute that says the types of others, where their JSON does not.
 TYPES = "scda_types"
+# The attributes whose numbers stand for missing values.
+MISSING = ("_FillValue", "missing_value")
 # Those with the type of the data that they belong to, as CF has them.
 _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -46,6 +47,25 @@ class Typed(NamedTuple):
 
     value: Any
     type: dict[str, Any]
+
+
+def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number of JSON that stands for missing values, or a text such as "NaN", as an item of the type of the data, so that
+    it equals them; an array for a list. None: it is none, or the type has it not."""
+    if isinstance(value, list) and value:
+        items = [as_item(each, dtype) for each in value]
+        return None if any(item is None for item in items) else np.array(items, dtype)
+    is_text = isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity")
+    if dtype.kind not in "iufcb" or isinstance(value, bool) or not (is_text or isinstance(value, (int, float))):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            item = dtype.type(value)
+        if dtype.kind == "f":
+            return item if is_text or np.isfinite(item) or not math.isfinite(value) else None
+        return item if item == value else None
+    except (OverflowError, ValueError, TypeError):
+        return None
 
 
 def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._dataset import Dataset
-from ._variables import MAX_SHAPE, MISSING, as_item
+from ._attributes import MISSING, as_item
+from ._variables import MAX_SHAPE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -181,11 +181,11 @@ def import_(
     """
     from ._import import convert
 
-    source, new, lines = os.fspath(path), os.fspath(out), []  # type: ignore[var-annotated]
+    source, new = os.fspath(path), os.fspath(out)
+    lines: list[str] = []
     check_free(new, force, source)
     with bar(source) as progress:
-        how = {"seal": seal, "without": without, "strict": strict}
-        convert(source, new, **how, tell=lines.append, progress=progress)
+        convert(source, new, seal=seal, without=without, strict=strict, tell=lines.append, progress=progress)
     return lines
 
 

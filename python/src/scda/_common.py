@@ -87,8 +87,8 @@ def prepare(
         for what, value in switches.items():
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{what}: found {value!r}, expected True or False")
-        for what, value in (limits or {}).items():
-            integer(what, value, 0, (1 << 63) - 1)
+        for what, limit in (limits or {}).items():
+            integer(what, limit, 0, (1 << 63) - 1)
         number = _threads(threads, ranks)
     except Exception as error:
         failure = error

@@ -241,7 +241,7 @@ def layout_of(
         raise ValueError(f"codec: found {codec!r}, expected one of {', '.join(map(repr, CODECS))}")
     if codec is not None and text:
         raise ValueError(f"codec: found {codec!r} with text=True, which is compressed by zlib")
-    of_chunks = {"chunks": chunks, "codec": codec, "level": level, "shuffle": shuffle, "text": text or None}
+    of_chunks: dict[str, Any] = {"chunks": chunks, "codec": codec, "level": level, "shuffle": shuffle, "text": text or None}
     of_chunks.update(zip(("max_relative_error", "max_absolute_error"), max_errors))
     given = [name for name, value in of_chunks.items() if value is not None]
     shape = None if chunks is None else integers("chunks", chunks)

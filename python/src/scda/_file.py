@@ -37,7 +37,7 @@ from ._selection import select
 from ._streams import Streams
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 # Names of datasets, each with the number of a record or without; as the keys of a dict with what is read of each.
 _Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]

@@ -353,7 +353,7 @@ def _json_item(value: Any, of: Any, paths: Paths) -> Any:
         return [_number(float(value.real)), _number(float(value.imag))]
     if isinstance(value, np.floating):
         return _number(float(value))
-    return list(bytes(value)) if isinstance(value, np.void) else value.item()
+    return list(value.tobytes()) if isinstance(value, np.void) else value.item()
 
 
 def array_of_json(value: Any, described: Any, paths: Paths) -> tuple[h5t.TypeID, Any]:

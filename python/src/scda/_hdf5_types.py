@@ -175,7 +175,7 @@ def _make(described: Any) -> h5t.TypeID:
             return getattr(h5t, f"UNIX_D{bits}{order}").copy()
         if f"{kind}{bits}" not in TYPE_NAMES:
             raise ValueError(described)
-        return h5t.py_create(np.dtype(f"{kind}{bits}").newbyteorder(match["big"] or "<")).copy()
+        return h5t.py_create(np.dtype(f"{kind}{bits}").newbyteorder(">" if match["big"] else "<")).copy()
     (which,) = {"enum", "opaque", "array", "struct", "list"} & set(described)
     if which == "enum":
         made = h5t.enum_create(_make(described["enum"]))
@@ -230,7 +230,7 @@ def layout(described: Any) -> np.dtype[Any]:
         if match["kind"] == "r":
             return np.dtype(f"V{int(match['bits']) // 8}")
         name = f"{_OF_NUMPY.get(match['kind'], match['kind'])}{match['bits']}"
-        return np.dtype(name).newbyteorder(match["big"] or "<")
+        return np.dtype(name).newbyteorder(">" if match["big"] else "<")
     if "enum" in described:
         return layout(described["enum"])
     if "opaque" in described:

@@ -12,8 +12,8 @@ from typing import IO, Any, Iterator, NamedTuple
 
 import numpy as np
 
-from ._forest import _MESH
-from ._import import Importer, Invalid, expect_name
+from ._mesh import MESH
+from ._importer import Importer, Invalid, expect_name
 from ._patches import ATTRIBUTE, mesh_of_patches
 from ._spool import Spool
 
@@ -123,7 +123,7 @@ class Amrex(Importer):
         self._w.group("/", source)
         self._w.group(GROUP, {ATTRIBUTE: 1, "dimension": d, **attrs})
         self._w.dataset(f"{GROUP}/time", time)
-        self._w.dataset(f"{GROUP}/boxes", boxes, attrs={_MESH: checksum})
+        self._w.dataset(f"{GROUP}/boxes", boxes, attrs={MESH: checksum})
         self._w.dataset(f"{GROUP}/level", level)
         self._w.dataset(f"{GROUP}/ratio", ratio)
         self._w.dataset(f"{GROUP}/domain", np.array(domain_cells, np.int64))
@@ -202,7 +202,7 @@ class Amrex(Importer):
                     items[offsets[patch] : offsets[patch + 1]] = values.ravel(order="F")
                     self._progress.add(8 * values.size)
                     patch += 1
-            self._w.dataset(f"{GROUP}/fields/{name}", items, attrs={_MESH: checksum})
+            self._w.dataset(f"{GROUP}/fields/{name}", items, attrs={MESH: checksum})
 
     def _values(self, level: _Level, component: int) -> Iterator[Any]:
         """The values of a variable in each patch of a level, x first, without ghost cells."""

@@ -44,7 +44,7 @@ from ._hdf5 import (
 )
 from ._hdf5_items import Items, Paths
 from ._hdf5_types import BOOL, default, describe
-from ._import import Importer, Invalid, as_bool, expect_name
+from ._importer import Importer, Invalid, as_bool, expect_name
 from ._selection import pieces
 from ._spool import Spool
 from ._variables import DIMENSIONS, MAX_SHAPE
@@ -266,7 +266,7 @@ class Hdf5(Importer):
             attrs[MAX_SHAPE] = [*dataset.maxshape, *items.inner][first : first + len(shape)]
         # Chunks of HDF5 that are one record each have those of the record.
         is_cut = dataset.chunks and len(shape) > 0 and (not has_records or dataset.chunks[0] == 1)
-        options = {
+        options: dict[str, Any] = {
             "fill_value": bool(items.fill_value) if dtype.kind == "b" else items.fill_value,
             "dims": dims if any(dims) else None,
             "shape": shape,

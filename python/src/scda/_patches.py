@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from ._dataset import Dataset
-from ._forest import _MESH, checksum_terms
+from ._mesh import MESH, checksum_terms
 from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class PatchMesh:
         self.origin, self._spacing = parts["geometry"][:]
         self._check(patches, boxes, parts)
         self.offsets, self.checksum = mesh_of_patches(self.boxes, self.level)
-        named = boxes.attrs.get(_MESH, self.checksum)
+        named = boxes.attrs.get(MESH, self.checksum)
         if named != self.checksum:
             patches._fail(
-                f"{boxes.name}: {_MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes
+                f"{boxes.name}: {MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes
             )
 
     def _check(self, patches: Patches, boxes: Dataset, parts: dict[str, Dataset]) -> None:
@@ -183,10 +183,10 @@ class PatchStep:
         """A field: a dataset with the cells of all patches; None if the step has none of this name."""
         mesh = self.mesh
         found = self.patches._field(f"fields/{name}", self.number, int(mesh.offsets[-1]), "cells")
-        if found is not None and found.attrs.get(_MESH, mesh.checksum) != mesh.checksum:
-            named = found.attrs[_MESH]
+        if found is not None and found.attrs.get(MESH, mesh.checksum) != mesh.checksum:
+            named = found.attrs[MESH]
             self.patches._fail(
-                f"{found.name}: {_MESH}: found {named!r}, expected {mesh.checksum!r}, that of the mesh", found
+                f"{found.name}: {MESH}: found {named!r}, expected {mesh.checksum!r}, that of the mesh", found
             )
         return found
 
@@ -218,8 +218,8 @@ class PatchStep:
         out = np.full((*shape, *field.shape[1:]), 0 if fill is None else fill, field.dtype)
         for number in numbers:
             begin = (mesh.boxes[number, 0] - first)[::-1]
-            place = tuple(slice(b, b + n) for b, n in zip(begin, mesh.shape(number)))
-            out[place] = self.patch(name, number)
+            place = tuple(slice(b, b + n) for b, n in zip(begin, mesh.shape(int(number))))
+            out[place] = self.patch(name, int(number))
         return out
 
     def _expected(self, name: str) -> Dataset:

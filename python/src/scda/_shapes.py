@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Optional
 import numpy as np
 
 from ._dataset import Dataset
-from ._forest import _BATCH, _BITS, _MESH, Mesh, _terms, _unique
+from ._mesh import BITS, Mesh, terms, unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class ShapedMesh(Mesh):
     def _check_elements(self) -> str:
         """Elements lie in their trees, in the order of positions and apart. Returns the checksum."""
         d = self.dimension
-        finest = 21 if d == 3 else _BITS
+        finest = 21 if d == 3 else BITS
         checksum, start = 0, 0
         before_tree, before_end = -1, np.uint64(0)
         for trees, corner, level, found_type, found in self._batches(0, len(self), self.type, self.position):
@@ -132,9 +132,9 @@ class ShapedMesh(Mesh):
             shape = self.tree_shape[trees]
             element = np.where(kind < 8, self._table[shape, np.minimum(kind, 7)], 255)
             self._check(element == 255, self.type, start, trees, kind, "a type that its tree has")
-            edge = np.int64(1) << (_BITS - level)
+            edge = np.int64(1) << (BITS - level)
             places = corner[:, None] + edge[:, None, None] * self._corners[element]
-            inside = ((places >= 0) & (places <= 1 << _BITS)).all((1, 2))
+            inside = ((places >= 0) & (places <= 1 << BITS)).all((1, 2))
             for shapes, low, high in (
                 ([_TRIANGLE, _PRISM], 1, 0),
                 ([_TETRAHEDRON], 1, 2),
@@ -157,7 +157,7 @@ class ShapedMesh(Mesh):
             begin[same] = np.append(before_end, (position + size)[:-1])[same]
             odd = (position < begin) | (position > whole - size)
             self._check(odd, self.position, start, trees, position, "a position behind the element before")
-            checksum += _terms(position, trees, level)
+            checksum += terms(position, trees, level)
             before_tree, before_end = int(trees[-1]), (position + size)[-1]
             start += len(trees)
         return f"{checksum % 2**64:016x}"
@@ -184,12 +184,12 @@ class ShapedMesh(Mesh):
         for trees, corner, level, kind in self._elements(first, end):
             element = self._table[self.tree_shape[trees], kind]
             finest = int(level.max())
-            places = (corner >> (_BITS - finest))[:, None]
+            places = (corner >> (BITS - finest))[:, None]
             places = places + (self._corners[element] << (finest - level)[:, None, None])
             nodes = np.empty((len(level), 2**d, d + 1), np.int64)
             nodes[..., 0] = (trees - trees[0])[:, None]
             nodes[..., 1:] = places[:, : 2**d, ::-1]
-            different, cells = _unique(nodes.reshape(-1, d + 1), finest + 1)
+            different, cells = unique(nodes.reshape(-1, d + 1), finest + 1)
             points = self._place(different[:, 0] + trees[0], different[:, :0:-1] / float(1 << finest))
             shapes = self._shapes[element]
             widths = np.zeros(15, np.int64)

@@ -120,7 +120,8 @@ def source_of(path: Any, storage_options: Optional[dict[str, Any]]) -> Optional[
     if is_address(path):
         from fsspec.core import url_to_fs
 
-        return _Address(*url_to_fs(path, **(storage_options or {})), path)
+        system, found = url_to_fs(path, **(storage_options or {}))
+        return _Address(system, found, path)
     if storage_options is not None:
         raise ValueError(f"storage_options: found {path!r}, expected an address such as https://... or s3://...")
     if hasattr(path, "fs") and hasattr(path, "path") and not hasattr(path, "read"):  # fsspec.open(...)

@@ -55,27 +55,6 @@ _NETCDF_FILL = 9.969209968386869e36
 MAX_SHAPE = "scda_max_shape"
 # The attribute of a group with the dimensions of NetCDF that no variable has: their sizes, null for one that may grow.
 DIMENSIONS = "scda_dimensions"
-# The attributes whose numbers stand for missing values.
-MISSING = ("_FillValue", "missing_value")
-
-
-def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number of JSON that stands for missing values, or a text such as "NaN", as an item of the type of the data, so that
-    it equals them; an array for a list. None: it is none, or the type has it not."""
-    if isinstance(value, list) and value:
-        items = [as_item(each, dtype) for each in value]
-        return None if any(item is None for item in items) else np.array(items, dtype)
-    is_text = isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity")
-    if dtype.kind not in "iufcb" or isinstance(value, bool) or not (is_text or isinstance(value, (int, float))):
-        return None
-    try:
-        with np.errstate(over="ignore"):
-            item = dtype.type(value)
-        if dtype.kind == "f":
-            return item if is_text or np.isfinite(item) or not math.isfinite(value) else None
-        return item if item == value else None
-    except (OverflowError, ValueError, TypeError):
-        return None
 
 
 def has_fill_attribute(variable: Variable) -> bool:

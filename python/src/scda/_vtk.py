@@ -17,7 +17,8 @@ from ._cf import View, unpacked
 from ._dataset import Dataset
 from ._errors import ShortFileError
 from ._file import File, open
-from ._forest import Forest, Mesh, forests
+from ._forest import Forest, forests
+from ._mesh import Mesh
 from ._grid import Grid
 from ._particles import Particles, ParticleStep, particle_groups
 from ._patches import Patches, PatchMesh, patch_meshes

@@ -596,8 +596,8 @@ class Writer(Handle):
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
             errors = (max_relative_error, max_absolute_error)
-            layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-            described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
+            layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
+            described = _describe(name, item, whole, *layout, codec, level, shuffle, errors, fill_value, dims, attrs)
             self._core.field(described, rows, memory_of(array))
 
     def _texts(

@@ -66,8 +66,8 @@ class Backend(BackendEntrypoint):
         storage_options: Optional[dict[str, Any]] = None,
         **decoders: Any,
     ) -> Any:
-        options = {"drop_variables": drop_variables, "group": group, "record": record, "storage_options": storage_options}
-        dataset = self._open(filename_or_obj, **options, **decoders)
+        decoders.update(drop_variables=drop_variables, group=group, record=record, storage_options=storage_options)
+        dataset = self._open(filename_or_obj, **decoders)
         if not dataset.variables:
             with open(dataset.encoding["source"], storage_options=storage_options) as file:
                 found = Group(file, (group or "/").strip("/") or "/")

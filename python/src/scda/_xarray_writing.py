@@ -77,9 +77,9 @@ def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[s
 
 def _computed(arrays: list[Any]) -> list[Any]:
     if any(hasattr(array, "__dask_graph__") for array in arrays):
-        import dask
+        from dask.base import compute
 
-        arrays = list(dask.compute(*arrays))
+        arrays = list(compute(*arrays))
     return [np.asarray(array) for array in arrays]
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional
 
 import numpy as np
 
+from ._attributes import MISSING, as_item
 from ._dataset import Dataset
-from ._variables import MISSING, Array, as_item, levels
+from ._variables import Array, levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

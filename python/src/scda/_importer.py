@@ -1,0 +1,125 @@
+"""What the importers of all formats have in common."""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+import numpy as np
+
+from ._errors import Error
+from ._progress import Progress
+from ._writer import Writer
+
+_USER_BYTES = 58
+# Of the attributes of an object, as their JSON lies in the file: a dataset may have 4 MiB of metadata.
+_MOST_ATTRIBUTE_BYTES = 4_000_000
+_RESERVED = {"A compressed scda 00", "B compressed scda 00", "V compressed scda 00"}
+Tell = Callable[[str], None]
+
+
+class Invalid(ValueError):
+    """The file is not what it should be."""
+
+
+class Importer:
+    """What imports one file. A folder for temporary files is that of the new file."""
+
+    format: str
+
+    def __init__(
+        self,
+        w: Writer,
+        path: str,
+        folder: str,
+        is_wanted: Callable[[str], bool],
+        tell: Tell,
+        is_strict: bool,
+        progress: Progress,
+    ) -> None:
+        self._w = w
+        self._name = path
+        self._folder = folder
+        self._is_wanted = is_wanted
+        self._tell = tell
+        self._is_strict = is_strict
+        self._progress = progress
+        # How many things have no place in the new file; and whether an array, or all below a group, is among them.
+        self.left_out = 0
+        self.is_incomplete = False
+
+    @classmethod
+    def user(cls, path: str) -> str:
+        """The user string of the new file."""
+        return os.path.basename(path).encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
+
+    def run(self, source: dict[str, Any]) -> dict[str, Any]:
+        """Writes everything. Returns the attributes of the file, which are those that it has and these."""
+        raise NotImplementedError
+
+    def _leave_out(self, path: str, reason: str, *, is_array: bool = True) -> None:
+        if self._is_strict:
+            raise ValueError(f"{self._name}: {path!r}: {reason}; without --strict it is left out")
+        self._tell(f"{self._name}: {path!r}: {reason}; it is left out")
+        self.left_out += 1
+        self.is_incomplete |= is_array
+
+    def _attributes_of(self, path: str, found: tuple[dict[str, Any], list[tuple[str, str]]]) -> dict[str, Any]:
+        """What :func:`scda._attributes.described` returns, with a line about each that is left out."""
+        attrs, left_out = found
+        for name, reason in left_out:
+            self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
+        sizes = {name: _json_bytes(value) for name, value in attrs.items()}
+        while sum(sizes.values()) > _MOST_ATTRIBUTE_BYTES:
+            name = max(sizes, key=lambda name: sizes[name])
+            reason = (
+                f"found {sizes.pop(name)} bytes of JSON, expected at most {_MOST_ATTRIBUTE_BYTES} of all attributes"
+            )
+            del attrs[name]
+            self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
+        return attrs
+
+    @contextmanager
+    def _of(self, path: str) -> Iterator[None]:
+        """What an scda file has no place for is left out. Errors name the array."""
+        try:
+            yield
+        except Invalid as error:
+            raise Invalid(f"{self._name}: {path!r}: {error}; --without leaves it out") from None
+        except (TypeError, ValueError) as error:
+            if isinstance(error, Error):
+                raise
+            self._leave_out(path, str(error))
+
+
+def expect_name(path: str) -> None:
+    """A ValueError for a name that no dataset can have, whatever its length."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ValueError("found a name that is no UTF-8") from None
+    if any(unicodedata.category(c) == "Cc" for c in path):
+        raise ValueError("found control characters in the name")
+    if not all(path.split("/")):
+        raise ValueError("found a slash at an end of the name, or two together")
+    if path.startswith("scda ") or path in _RESERVED:
+        raise ValueError("found a name that is reserved")
+
+
+def _json_bytes(value: Any) -> int:
+    """The bytes of an attribute in the file, where each item of a list has a line of its own; not fewer than that."""
+    if isinstance(value, (list, dict)):
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        return len(text.encode()) + 4 * text.count("\n") + 64
+    return len(json.dumps(value, ensure_ascii=False).encode()) + 64
+
+
+def as_bool(item: np.dtype[Any], attrs: dict[str, Any]) -> np.dtype[Any]:
+    """The type of items that xarray has written as bools; the attribute that says so is taken away."""
+    if item != np.int8 or attrs.get("dtype") != "bool":
+        return item
+    del attrs["dtype"]
+    return np.dtype("?")
