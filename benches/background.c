@@ -3,9 +3,10 @@
  *   mpirun -n 1 background FOLDER [REPETITIONS [MIB [MILLISECONDS]]]   rows of a table
  *   mpirun -n 1 background FOLDER timeline [MIB [MILLISECONDS]]        what rank 0 does when, for timeline.py
  *
- * A row is a way to pass MIB (64) of doubles of each rank: ranks, MiB, way; in ms the median times of memcpy to fresh memory, of the call that writes,
- * and of the call and its commit with sync; the median of the ratio of the call to memcpy in the same repetition, and that of the best times; then what a
- * loop of MILLISECONDS (500) of computing with that call and a commit takes more than the loop without them, in percent: with the thread, and without. */
+ * A row is a way to pass MIB (64) of doubles of each rank: ranks, MiB, way; in ms the median times of memcpy to fresh memory (and a barrier, because
+ * the call ends with an agreement), of the call that writes, and of the call and its commit with sync; the median of the ratio of the call to memcpy in
+ * the same repetition, that of the best times, and the median of the same ratio in time of the processor, of the thread that calls; then what a loop of
+ * MILLISECONDS (500) of computing with that call and a commit takes more than the loop without them, in percent: with the thread, and without. */
 #define _POSIX_C_SOURCE 200809L
 #include <scda.h>
 
@@ -25,6 +26,7 @@ static uint64_t items;
 static double *data, compute_seconds, start_of_all;
 static int rank, size, draws;
 
+/* Seconds: of the clock, and of the processor for this thread. */
 static double now (void) {
   struct timespec t;
   clock_gettime (CLOCK_MONOTONIC, &t);
@@ -36,6 +38,12 @@ static void need (int is_well) {
     fprintf (stderr, "%s\n", scda_last_error_message ());
     MPI_Abort (comm, 1);
   }
+}
+
+static double busy (void) {
+  struct timespec t;
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
 }
 
 /* Something that was done from then until now, for the picture. */
@@ -67,13 +75,15 @@ static double median (double *times, int n) {
   return n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
 }
 
-static double copy_once (void) {
+static double copy_once (double *busy_seconds) {
   const size_t bytes = items * sizeof *data;
-  const double begin = now ();
+  const double begin = now (), busy_begin = busy ();
   double *copy = (double *) malloc (bytes), time;
   if (copy == NULL) { MPI_Abort (comm, 1); }
   memcpy (copy, data, bytes);
+  MPI_Barrier (comm);
   time = now () - begin;
+  *busy_seconds = busy () - busy_begin;
   need (copy[items / 2] == data[items / 2]);
   free (copy);
   return time;
@@ -141,19 +151,21 @@ static double loop (int way, int in_background) {
 }
 
 static void row (int way, int repetitions) {
-  static double copies[most], calls[most], commits[most], ratios[most];
+  static double copies[most], calls[most], commits[most], ratios[most], busy_ratios[most];
   const double alone = loop (-1, 0), thread = loop (way, 1), without = loop (way, 0);
   double least_copy = 1e9, least_call = 1e9;
   int i, err;
   for (i = 0; i < repetitions; ++i) {
     scda_fcontext_t *f = create (way, 1);
-    double begin;
+    double begin, busy_begin, busy_copy;
     need (f != NULL);
-    copies[i] = copy_once ();
     MPI_Barrier (comm);
+    copies[i] = copy_once (&busy_copy);
     begin = now ();
+    busy_begin = busy ();
     need ((f = write_field (f, way)) != NULL);
     calls[i] = now () - begin;
+    busy_ratios[i] = (busy () - busy_begin) / busy_copy;
     need ((f = scda_fcommit (f, &err)) != NULL);
     commits[i] = now () - begin;
     need (scda_fclose (f, &err) == 0);
@@ -163,9 +175,9 @@ static void row (int way, int repetitions) {
     least_call = calls[i] < least_call ? calls[i] : least_call;
   }
   if (rank == 0) {
-    printf ("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f | %.2f | %.0f | %.0f |\n", size, (int) (items * sizeof *data >> 20), names[way],
+    printf ("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f | %.2f | %.2f | %.0f | %.0f |\n", size, (int) (items * sizeof *data >> 20), names[way],
             1e3 * median (copies, repetitions), 1e3 * median (calls, repetitions), 1e3 * median (commits, repetitions),
-            median (ratios, repetitions), least_call / least_copy, 100 * (thread / alone - 1), 100 * (without / alone - 1));
+            median (ratios, repetitions), least_call / least_copy, median (busy_ratios, repetitions), 100 * (thread / alone - 1), 100 * (without / alone - 1));
     fflush (stdout);
   }
 }

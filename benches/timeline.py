@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `background FOLDER MIB MILLISECONDS timeline` (background.c) has measured: timeline.py < lines > docs/images/background.svg"""
+"""Draws what `background FOLDER timeline` (background.c) has measured: timeline.py < lines > docs/images/background.svg"""
 import sys
 
 COLOURS = {"compute": "#9ecae1", "copy": "#fdae6b", "write": "#e6550d", "sync": "#756bb1", "wait": "#de2d26"}
