@@ -36,6 +36,7 @@ program test_fortran_datasets
   call reading(trim(folder) // "/fortran-datasets.scda")
   call in_one_call(trim(folder) // "/fortran-datasets.scda")
   call copies(trim(folder) // "/fortran-datasets.scda")
+  call later(trim(folder) // "/fortran-datasets-later.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
@@ -94,6 +95,36 @@ contains
     real(real64) :: value
     value = (i + 10 * j + 100 * k) / 8.0_real64
   end function value
+
+  ! Attributes that are set when the data are in the file already, by this job and by one that appends.
+  subroutine later(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_params_t) :: params
+    type(scda_dataset_t) :: d
+    character(:), allocatable :: attributes
+    logical :: found
+    call scda_params_init(params)
+    params%seal = 1
+    call scda_fopen_write(f, comm, filename, "later", params=params)
+    call scda_write(f, "t", 0.5d0)
+    call scda_write(f, "t", 1.5d0)
+    call scda_fset_attributes(f, "t", "{""units"": ""s"", ""x"": 1}", record=0)
+    call scda_fclose(f)
+    call scda_fopen_append(f, comm, filename)
+    call scda_fset_attributes(f, "t", "{""x"": null}", record=0)
+    call scda_fset_attributes(f, "t", scda_json("last", .true.))
+    call scda_fset_attributes(f, "/", scda_json("title", "later"))
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call scda_ffind_dataset(f, "t", found, d, 0)
+    call require(found .and. d%attributes == "{""units"":""s""}", "attributes set later: " // d%attributes)
+    call scda_ffind_dataset(f, "t", found, d, -1)
+    call require(found .and. d%attributes == "{""last"":true}", "attributes set later: " // d%attributes)
+    call scda_ffind_group(f, "/", found, attributes)
+    call require(found .and. attributes == "{""title"":""later""}", "attributes set later: " // attributes)
+    call scda_fclose(f)
+  end subroutine later
 
   ! A part of the array, from these indices to those.
   function part(first, last) result(numbers)

@@ -800,6 +800,30 @@ static void texts (const std::string &name) {
   CHECK (thrown ([&] { refused.write_texts (scda::dataset ("bytes", { 1, 2 }), std::vector<std::string> (3)); }, "texts: found 3, expected 2") == SCDA_ERR_ARG);
 }
 
+// Attributes that are set when the data are in the file already, by this job and by one that appends.
+static void later (const std::string &name) {
+  const scda::params sealed = scda::params ().seal ();
+  {
+    scda::writer w (g.comm, name, "later", sealed);
+    w.write ("t", 0.5);
+    w.write ("t", 1.5);
+    w.set_attributes ("t", "{\"units\": \"s\", \"x\": 1}", 0);
+    w.close ();
+  }
+  scda::writer w = scda::writer::append (g.comm, name.c_str ());
+  w.set_attributes ("t", "{\"x\": null}", 0);
+  w.set_attributes ("t", scda::attributes ("last", true));
+  w.set_attributes ("/", scda::attributes ("title", "later"));
+  w.close ();
+  scda::reader r (g.comm, name);
+  scda::dataset d;
+  std::string title;
+  CHECK (r.find_dataset (d, "t", 0) && d.attributes () == "{\"units\":\"s\"}");
+  CHECK (r.find_dataset (d, "t", -1) && d.attributes () == "{\"last\":true}");
+  CHECK (r.find_group (title, "/") && title == "{\"title\":\"later\"}");
+  r.close ();
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -819,5 +843,6 @@ int main (int argc, char **argv) {
   refused (folder + "/hpp-datasets-refused.scda");
   structs (folder + "/hpp-datasets-structs.scda");
   texts (folder + "/hpp-datasets-texts.scda");
+  later (folder + "/hpp-datasets-later.scda");
   return finish ();
 }

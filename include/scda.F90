@@ -137,6 +137,7 @@ module scda_implementation
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
+  public :: scda_fset_attributes
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
@@ -1952,6 +1953,24 @@ contains
     f%handle = c_fwrite_group(f%handle, trim(path) // c_null_char, object_of(attributes) // c_null_char, f%err)
     call finish(f, ierr)
   end subroutine scda_fwrite_group
+
+  !> Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end):
+  !> call scda_fset_attributes(f, name, changes, ierr, record). changes: a JSON object, in which null removes.
+  !> record: 0 for the first dataset of this name; by default the last one.
+  subroutine scda_fset_attributes(f, name, changes, ierr, record)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name, changes
+    integer, intent(out), optional :: ierr
+    integer, intent(in), optional :: record
+    logical :: fits
+    if (index(name, c_null_char) + index(changes, c_null_char) > 0) then
+      call refuse(f, "attributes: found a NUL character", fits)
+    end if
+    call refuse_held(f)
+    f%handle = c_fset_attributes(f%handle, trim(name) // c_null_char, int(chosen(record, -1), c_int64_t), &
+      object_of(changes) // c_null_char, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fset_attributes
 
   !> Finds the attributes of a group, a JSON object: call scda_ffind_group(f, path, found, attributes, ierr)
   subroutine scda_ffind_group(f, path, found, attributes, ierr)

@@ -2044,6 +2044,31 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
                                    int *err);
 
 /**
+ * Sets attributes of a dataset that is in the file already, of this program or an earlier one, or of a group. The others stay.
+ *
+ * They are appended, and count with the next seal: nothing in the file changes. So the file must be a sealed one
+ * (`params.seal`), and it is opened by `scda_fopen_append`, or the dataset was written since it was created.
+ *
+ * Collective. All ranks pass the same arguments.
+ *
+ * @param [in] f        The file, open for writing.
+ * @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end, such as
+ *                      "flow/", or "/" for all of the file.
+ * @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one, -1 for the last
+ *                      one. Not looked at for a group.
+ * @param [in] changes  A JSON object, a C string in UTF-8: what each attribute becomes. `null` removes it.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not have and for
+ * what cannot be attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of `scda_fflush`.
+ */
+scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
+                                      const char *name,
+                                      int64_t record,
+                                      const char *changes,
+                                      int *err);
+
+/**
  * Tells whether the section whose header was just read begins a dataset. If it does, this reads the
  * metadata and the header of the data: `d` says what the dataset is, and `scda_fread_dataset` reads any boxes of it, or
  * none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.

@@ -1418,6 +1418,13 @@ public:
     const std::string c_path = c_string (path, fits), c_attributes = c_string (attributes, fits);
     call ([&] (int *err) { return scda_fwrite_group (f_, c_path.c_str (), c_attributes.c_str (), err); });
   }
+  /** Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end): see
+   *  scda_fset_attributes. `changes`: the text of a JSON object, in which `null` removes. `record`: 0 for the first one, -1 for the last. */
+  void set_attributes (text name, text changes, std::int64_t record = -1) {
+    bool fits = true;
+    const std::string c_name = c_string (name, fits), c_changes = c_string (changes, fits);
+    call ([&] (int *err) { return scda_fset_attributes (f_, c_name.c_str (), record, c_changes.c_str (), err); });
+  }
 
 private:
   /* The indices of the first dimension that `data` have are those of this rank. */

@@ -9,22 +9,23 @@ use crate::output::{Output, complain};
 use crate::pick::Pick;
 use crate::seal::unsealed;
 use crate::storing::How;
-use crate::transfer::read_metadata;
+use crate::transfer::{read_metadata, with_attributes};
 use scda::Section;
-use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
-use scda::internals::metadata::ALIGNMENT;
+use scda::internals::json::{check, compact};
+use scda::internals::later::changed;
 use scda::internals::to_usize;
 use serde_json::Value;
 use std::path::PathBuf;
 
 /// Show or set attributes of a dataset, a group or the file
 ///
-/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. Those of a group, or of the file, are
-/// appended to a sealed file: the last ones count. Otherwise a new file with the other sections as they are replaces FILE when
-/// it is complete, which takes the time and the space of a copy. A sealed file stays sealed.
+/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. To a sealed file they are appended: nothing
+/// in it changes. Otherwise a new file with the other sections as they are replaces FILE when it is complete, which takes the
+/// time and the space of a copy.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string.
+A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string; null
+removes the attribute.
 
 Examples:
   scda attr state.scda rho                    the attributes of a dataset
@@ -138,14 +139,14 @@ impl Args {
         }
     }
 
-    /// The new attributes, made from the present ones.
-    fn changed(&self, attributes: &str) -> Result<String> {
-        let own = |member: &scda::internals::json::Member<'_>| (member.key.clone(), compact(member.text));
-        let mut all: Vec<_> = attributes_of(attributes).iter().map(own).collect();
+    /// What changes of the present attributes: an object, in which `null` removes.
+    fn changes(&self, attributes: &str) -> Result<String> {
+        let mut all: Vec<(&str, String)> = Vec::new();
         for key in &self.remove {
-            let place = all.iter().position(|(other, _)| other == key);
-            let place = place.ok_or_else(|| Fail::Trouble(format!("--remove: found no attribute {key}")))?;
-            all.remove(place);
+            if !attributes_of(attributes).iter().any(|member| member.key == *key) {
+                return Err(Fail::Trouble(format!("--remove: found no attribute {key}")));
+            }
+            all.push((key, "null".to_owned()));
         }
         for text in &self.set {
             let (key, value) = text
@@ -157,10 +158,8 @@ impl Args {
                 Ok(()) => compact(value),
                 Err(_) => Value::from(value).to_string(),
             };
-            match all.iter_mut().find(|(other, _)| other == key) {
-                Some((_, old)) => *old = value,
-                None => all.push((key.to_owned(), value)),
-            }
+            all.retain(|(other, _)| *other != key);
+            all.push((key, value));
         }
         let pairs: Vec<_> =
             all.into_iter().map(|(key, value)| format!("{}:{value}", Value::from(key))).collect();
@@ -178,30 +177,6 @@ fn check_sealed(input: &Input) -> Result<()> {
     let sealed = seals.all.last().map(|last| last.seal.length);
     let behind = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
     if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
-}
-
-/// The metadata with new attributes. Everything else stays byte for byte.
-fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
-    let found = members(metadata.as_bytes())?;
-    let text = match found.iter().find(|member| member.key == "attributes") {
-        Some(member) => {
-            let start = to_usize(member.offset);
-            let end = start + member.text.len();
-            format!("{}{attributes}{}", &metadata[..start], &metadata[end..])
-        }
-        None => {
-            let start = metadata.trim_end().strip_suffix('}').unwrap_or(metadata);
-            format!("{start},\"attributes\":{attributes}}}")
-        }
-    };
-    let text = indented(&text) + "\n";
-    let bytes = text.len() as u64 + ALIGNMENT;
-    if bytes > MAX_METADATA_BYTES {
-        return Err(Fail::Trouble(format!(
-            "attributes: found {bytes} bytes of metadata, expected at most {MAX_METADATA_BYTES}"
-        )));
-    }
-    Ok(text)
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -235,17 +210,18 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(owner) = &owner {
         from.at(owner.block.offset)?;
     }
-    let attributes = args.changed(attributes)?;
+    let changes = args.changes(attributes)?;
     let how = How::default();
     let params = how.params_like(&from.reader, &args.resources);
-    let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
-    if args.is_group() && from.reader.is_sealed() {
+    if from.reader.is_sealed() {
         let mut output = NewFile::append(&args.file, params, &[])?;
         // From now on, nobody else writes the file.
         held.check()?;
-        output.writer()?.group(path, &attributes)?;
+        output.writer()?.set_attributes(&args.name, args.record.unwrap_or(-1), &changes)?;
         return output.finish();
     }
+    let attributes = changed(attributes, &changes)?;
+    let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
     let mut pick = Pick::new(&[], &[]);
     if let Some(owner) = &owner {
         let mut other = input.open()?;

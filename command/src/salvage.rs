@@ -1,16 +1,16 @@
 //! `scda salvage`: what is whole of a damaged file.
 
 use crate::check::{Finding, Part, check_datasets, scan, words};
-use crate::datasets::{begins_streams, is_first};
+use crate::datasets::{Pair, Pairs, begins_streams, is_first, is_later};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
 use crate::storing::How;
-use crate::transfer::{as_it_is, leading};
+use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
 use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
-use scda::{Reader, Section, SectionType, UserString, Writer};
+use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
 use std::path::PathBuf;
 
 /// The name of chunks without the metadata that say which streams they are of.
@@ -184,9 +184,15 @@ fn save(
         Part::Leading(section, count) => leading(reader, writer, &left.named(*section)?, *count, progress),
         Part::Sections(_, range) => {
             reader.seek(range.start)?;
+            let mut pairs = Pairs::new(input);
             while reader.position().is_some_and(|position| position < range.end) {
                 let Some(section) = reader.next_section(true)? else { break };
                 if left.saved.contains(&section.offset) {
+                    reader.skip()?;
+                    continue;
+                }
+                // In the new file, the data of datasets begin elsewhere: attributes that were set later become a part of their metadata.
+                if reader.is_sealed() && is_later(section.section_type, &section.user) {
                     reader.skip()?;
                     continue;
                 }
@@ -212,6 +218,15 @@ fn save(
                         }
                         continue;
                     }
+                }
+                if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
+                    && found.later.is_some()
+                {
+                    let text = with_attributes(&read_metadata(reader, &section)?, &found.dataset.attributes)?;
+                    let (user, bytes) = (&section.user, text.len() as u64);
+                    writer.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+                    reader.skip()?;
+                    continue;
                 }
                 as_it_is(reader, writer, &left.named(section)?, progress)?;
             }

@@ -10,7 +10,7 @@ use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::storing::How;
 use crate::streams;
-use scda::internals::json::members;
+use scda::internals::json::{MAX_METADATA_BYTES, indented, members};
 use scda::internals::metadata::{self, ALIGNMENT};
 use scda::internals::parse::KEYS;
 use scda::internals::{Codecs, to_usize};
@@ -106,7 +106,15 @@ impl Way<'_> {
             };
             complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
         }
-        match new_metadata.map_or_else(|| shifted(reader, output, found), |text| Ok(Some(text)))? {
+        let changed = match (new_metadata, found.later) {
+            (Some(text), _) => Some(text),
+            // In the copy, the data are elsewhere.
+            (None, Some(_)) => {
+                Some(with_attributes(&read_metadata(reader, section)?, &found.dataset.attributes)?)
+            }
+            (None, None) => shifted(reader, output, found)?,
+        };
+        match changed {
             Some(text) => {
                 let is_plain = found.dataset.layout == Layout::Contiguous && !found.data.decoded;
                 output.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
@@ -150,7 +158,7 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
 /// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the
 /// white space at their end.
 fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Option<String>> {
-    let Found { dataset, block, data } = found;
+    let Found { dataset, block, data, .. } = found;
     let is_aligned =
         data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
     let position = output.writer()?.position().unwrap_or(0);
@@ -164,6 +172,30 @@ fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Op
 fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
     let members = members(metadata.as_bytes())?;
     Ok(members.into_iter().map(|member| member.key).filter(|key| !KEYS.contains(&&**key)).collect())
+}
+
+/// The metadata with new attributes. Everything else stays byte for byte.
+pub fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
+    let found = members(metadata.as_bytes())?;
+    let text = match found.iter().find(|member| member.key == "attributes") {
+        Some(member) => {
+            let start = to_usize(member.offset);
+            let end = start + member.text.len();
+            format!("{}{attributes}{}", &metadata[..start], &metadata[end..])
+        }
+        None => {
+            let start = metadata.trim_end().strip_suffix('}').unwrap_or(metadata);
+            format!("{start},\"attributes\":{attributes}}}")
+        }
+    };
+    let text = indented(&text) + "\n";
+    let bytes = text.len() as u64 + ALIGNMENT;
+    if bytes > MAX_METADATA_BYTES {
+        return Err(Fail::Trouble(format!(
+            "attributes: found {bytes} bytes of metadata, expected at most {MAX_METADATA_BYTES}"
+        )));
+    }
+    Ok(text)
 }
 
 /// The text of the block of metadata whose header was just read.

@@ -337,6 +337,10 @@ impl Writer {
         self.write(py, |writer| writer.group(path, attributes))
     }
 
+    fn set_attributes(&self, py: Python<'_>, name: &str, record: i64, changes: &str) -> PyResult<()> {
+        self.write(py, |writer| writer.set_attributes(name, record, changes))
+    }
+
     fn begin_streams(&self, py: Python<'_>, name: &[u8], chunk_bytes: u64) -> PyResult<()> {
         self.write(py, |writer| writer.begin_streams(name, chunk_bytes))
     }

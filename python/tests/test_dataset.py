@@ -775,3 +775,34 @@ def test_what_is_between_indices_is_not_read(tmp_path: Path) -> None:
             before = bytes_read()
             assert (rho[[1, 500, 999]] == data[[1, 500, 999]]).all()
             assert bytes_read() - before < 2_000_000
+
+
+def test_attributes_are_set_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.scda"
+    with scda.create(path) as w:
+        for step in range(2):
+            w.dataset("rho", np.arange(3.0) + step, attrs={"step": step})
+        w["rho"].attrs["units"] = "kg m-3"
+    before = path.read_bytes()
+    long = "group/" * 12 + "x"
+    with scda.append(path) as w:
+        w.dataset(long, [1])
+        w[long].attrs["a"] = np.float32(0.5)
+        w.set_attrs("rho", {"units": "K", "step": None}, record=0)
+        w["rho"].attrs.update({"b": [1, 2]})
+        del w["rho"].attrs["step"]
+        w["/"].attrs["title"] = "later"
+        with pytest.raises(TypeError, match="del removes"):
+            w["rho"].attrs["c"] = None
+        with pytest.raises(scda.ArgumentError, match="found no record 2"):
+            w.set_attrs("rho", {}, record=2)
+        with pytest.raises(scda.ArgumentError):
+            w["none"].attrs["c"] = 1
+    assert path.read_bytes().startswith(before)
+    with scda.open(path) as f:
+        assert [dict(record.attrs) for record in f.records("rho")] == [{"units": "K"}, {"units": "kg m-3", "b": [1, 2]}]
+        assert f[long].attrs["a"] == 0.5 and f.attrs["title"] == "later"
+    with scda.create(path, seal=False) as w:
+        w.dataset("rho", [1])
+        with pytest.raises(scda.UsageError, match="without seals"):
+            w["rho"].attrs["c"] = 1

@@ -282,3 +282,38 @@ pub unsafe extern "C" fn scda_fwrite_group(
     };
     on_writer(f, err, body)
 }
+
+/// Sets attributes of a dataset that is in the file already, of this program or an earlier one, or of a group. The others stay.
+///
+/// They are appended, and count with the next seal: nothing in the file changes. So the file must be a sealed one
+/// (`params.seal`), and it is opened by `scda_fopen_append`, or the dataset was written since it was created.
+///
+/// Collective. All ranks pass the same arguments.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] name     The name of the dataset, a C string; or the path of a group with a slash at its end, such as
+///                      "flow/", or "/" for all of the file.
+/// @param [in] record   Which of the datasets of this name, as for `scda_ffind_dataset`: 0 for the first one, -1 for the last
+///                      one. Not looked at for a group.
+/// @param [in] changes  A JSON object, a C string in UTF-8: what each attribute becomes. `null` removes it.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` for a file without seals, `SCDA_ERR_ARG` for a dataset that the file does not have and for
+/// what cannot be attributes, `SCDA_ERR_FORMAT` for a damaged dataset or group, and those of `scda_fflush`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fset_attributes(
+    f: *mut scda_fcontext_t,
+    name: *const c_char,
+    record: i64,
+    changes: *const c_char,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `name` that is NULL or a C string.
+        let name = writer.require(unsafe { self::name(name, "name of a dataset or path of a group") })?;
+        // SAFETY: C passes `changes` that are NULL or a C string.
+        let changes = writer.require(unsafe { json(changes) })?;
+        writer.set_attributes(name, record, &changes)
+    };
+    on_writer(f, err, body)
+}

@@ -69,7 +69,8 @@ fn any_number_of_ranks_sets_them() {
         let old = std::fs::read(path).unwrap();
         run_on_threads(ranks, |comm| {
             let is_last = comm.rank() + 1 == ranks;
-            let mut file = Writer::append(comm, path, &sealed()).unwrap();
+            let background = with(|params| params.background_bytes = if ranks > 2 { 1 << 20 } else { 0 });
+            let mut file = Writer::append(comm, path, &background).unwrap();
             file.set_attributes("rho", 0, r#"{"units": "kg m-3"}"#).unwrap();
             file.set_attributes("/", 7, r#"{"n": 1}"#).unwrap();
             let all = [Region::all(&[4])];

@@ -1,6 +1,7 @@
 //! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
 
 use super::finding::{Fault, Finding, Note, Part, Scan};
+use super::later::Later;
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
@@ -36,6 +37,7 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
         Part::Sections(number, range) => Some((*number, range.clone())),
         Part::Leading(..) => None,
     };
+    let mut later = Later::default();
     let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
     for (number, range) in scan.parts.iter().filter_map(whole).collect::<Vec<_>>() {
         reader.seek(range.start)?;
@@ -57,6 +59,17 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
                 // Damage may have hidden a part.
                 item.fault = item.fault.take().or(follows.err().filter(|_| scan.findings.is_empty()));
                 last_parts.insert(name, part.streams.clone());
+            }
+            // Damage may have hidden the dataset.
+            if let Some(words) = later.look(&item).filter(|_| before == 0) {
+                let finding = Finding::of_section(item.number, Fault::Words(words));
+                let user = Some(item.section.user);
+                scan.findings.push(Finding {
+                    section: Some(item.section),
+                    user,
+                    of_dataset: true,
+                    ..finding
+                });
             }
             let fault = item.fault.take();
             if fault.is_some()

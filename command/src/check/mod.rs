@@ -2,6 +2,7 @@
 
 mod datasets;
 mod finding;
+mod later;
 mod meshes;
 mod report;
 mod sealed;

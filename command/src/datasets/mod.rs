@@ -12,6 +12,7 @@ use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::output::visible;
 use scda::internals::json::{Member, compact, members};
+use scda::internals::later::{ATTRIBUTES_CONVENTION, later_of};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
 use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString};
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct Found {
     /// The block of metadata.
     pub block: Section,
     pub data: Section,
+    /// Where its attributes begin, if they were set later.
+    pub later: Option<u64>,
 }
 
 /// The attributes of a group with their sections.
@@ -151,7 +154,9 @@ impl<'a> Pairs<'a> {
                 .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
         }
         let dataset = reader.dataset()?;
-        let found = dataset.zip(second).map(|(dataset, data)| Found { dataset, block: *section, data });
+        let later = reader.later_attributes();
+        let found =
+            dataset.zip(second).map(|(dataset, data)| Found { dataset, block: *section, data, later });
         Ok(found.map(|found| Pair::Dataset(Box::new(found))))
     }
 
@@ -259,8 +264,10 @@ impl Item {
     }
 }
 
-/// Goes through a file, sections that belong together at a time.
+/// Goes through a file, sections that belong together at a time. Attributes that were set later are those of their dataset, and no item.
 pub struct Walk<'a> {
+    /// Whether their sections are items nevertheless.
+    later: bool,
     /// Whether the three sections of streams are one item.
     streams: bool,
     /// None: every section is one by itself, and compressed ones are two.
@@ -271,7 +278,7 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
-        Self { pairs: (!raw).then(|| Pairs::new(input)), streams: false, number: 0 }
+        Self { pairs: (!raw).then(|| Pairs::new(input)), later: raw, streams: false, number: 0 }
     }
 
     /// The sections of streams are together, too.
@@ -279,9 +286,9 @@ impl<'a> Walk<'a> {
         Self { streams: true, ..Self::new(input, false) }
     }
 
-    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says.
+    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says. Sections of attributes are items.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
-        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), streams: true, number: 0 }
+        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), later: true, streams: true, number: 0 }
     }
 
     /// The name of the file in messages, unless every section is one by itself.
@@ -314,7 +321,13 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// Those of the reader.
     pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
-        let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
+        let section = loop {
+            let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
+            if self.later || !passes_later(reader, &section)? {
+                break section;
+            }
+            self.number += 2;
+        };
         let mut item = Item { number: self.number + 1, section, pair: None, streams: None, fault: None };
         if let Some(pairs) = &mut self.pairs {
             (item.pair, item.fault) = pairs.look(&section)?;
@@ -326,6 +339,36 @@ impl<'a> Walk<'a> {
         self.number = item.last();
         Ok(Some(item))
     }
+}
+
+/// Whether a section announces attributes of a dataset that were set later, or has them.
+pub fn is_later(section_type: SectionType, user: &[u8]) -> bool {
+    match section_type {
+        SectionType::Inline => user == ATTRIBUTES_CONVENTION,
+        SectionType::Block => later_of(user).is_some(),
+        SectionType::Array | SectionType::Varray => false,
+    }
+}
+
+/// Whether a section announces them.
+pub fn announces_later(section: &Section) -> bool {
+    section.section_type == SectionType::Inline && is_later(section.section_type, &section.user)
+}
+
+/// Goes behind the sections of attributes that were set later, if the one whose header was just read is the first of them.
+fn passes_later(reader: &mut Reader, section: &Section) -> scda::Result<bool> {
+    if !announces_later(section) {
+        return Ok(false);
+    }
+    reader.skip()?;
+    let block = reader.next_section(true)?;
+    if block.is_some_and(|block| !announces_later(&block) && is_later(block.section_type, &block.user)) {
+        reader.skip()?;
+        return Ok(true);
+    }
+    reader.seek(section.offset)?;
+    reader.next_section(true)?;
+    Ok(false)
 }
 
 /// A shape in a word.

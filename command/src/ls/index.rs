@@ -1,6 +1,6 @@
 //! The list of a sealed file, from its indexes alone.
 
-use crate::datasets::{Item, Pairs, begins_streams, is_first};
+use crate::datasets::{Item, Pairs, begins_streams, is_first, is_later};
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
@@ -87,6 +87,9 @@ impl Lines<'_> {
                 return Ok(());
             }
             return self.write(&item, row);
+        }
+        if is_later(section_type, &row.user) {
+            return Ok(());
         }
         let begins_streams = begins_streams(section_type, &row.user);
         if !is_first(section_type, &row.user) && !begins_streams {

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, together, type_name
+from ._common import VARIABLE_TYPES, Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, record_number, together, type_name
 from ._description import (
     CODECS,
     Description,
@@ -28,6 +28,7 @@ from ._description import (
     with_name,
 )
 from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
+from ._later import Written
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
@@ -636,6 +637,27 @@ class Writer(Handle):
                 raise TypeError(f"path: found {type(path).__name__}, expected a str")
             stored = _core.stored_path(path)
             self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
+
+    def set_attrs(self, name: str, attrs: Mapping[str, Any], *, record: int = -1) -> None:
+        """Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end; ``/`` for the
+        file). The others stay. They are appended to the file, which must be a sealed one: nothing in it changes.
+
+        Args:
+            name: as for :meth:`dataset`.
+            attrs: as for :meth:`dataset`; None removes an attribute.
+            record: which of the datasets of this name: 0 for the first one, -1 for the last one.
+
+        ``w["rho"].attrs["units"] = "kg m-3"`` and ``del w["rho"].attrs["units"]`` do the same for one attribute.
+        """
+        with self._writing():
+            if not isinstance(name, str):
+                raise TypeError(f"name: found {type(name).__name__}, expected a str")
+            self._core.set_attributes(name, record_number(record), attributes_text(attrs))
+
+    def __getitem__(self, name: str) -> Written:
+        """What is in the file already, to set attributes of it: the last dataset of this name, or a group (a path with a slash at
+        its end)."""
+        return Written(self, name)
 
     def xarray(self, ds: Any, group: str = "/", *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None) -> None:
         """Writes a dataset of xarray: each variable as a dataset, with attributes, names of dimensions and, by the CF conventions, times

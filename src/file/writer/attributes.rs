@@ -39,7 +39,11 @@ impl Writer {
     /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and what is no JSON object or sets
     /// `scda_name`; `Format` for a damaged dataset or group; those of [`Self::flush`].
     pub fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<()> {
-        self.call(|state| state.set_attributes(name, record, changes))
+        self.session.operate(|state| {
+            state.check_no_streams()?;
+            state.set_attributes(name, record, changes)?;
+            state.sections.end_call()
+        })
     }
 }
 

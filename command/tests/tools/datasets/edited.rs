@@ -79,7 +79,8 @@ fn attributes_are_shown_and_set() {
             show("b.scda flow/density"),
             "units = \"K\"\ntime = 2.50\nflags = [1,{\"a\":null}]\nempty = \"\"\n"
         );
-        // Those of a group are appended to what is sealed; whatever was there stays.
+        // They are appended to what is sealed; whatever was there stays.
+        assert_eq!(place.read("b.scda").starts_with(&place.read("a.scda")), seal);
         let sealed = place.read("b.scda");
         show("b.scda / --remove title");
         assert_eq!(place.read("b.scda").starts_with(&sealed), seal);
@@ -93,6 +94,27 @@ fn attributes_are_shown_and_set() {
         assert_eq!(show("b.scda rho --record 0") + &show("b.scda rho --record -1"), "second = true\n");
         place.scda("check --strict b.scda").good();
         assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        // In a copy they are those of the datasets, wherever these are then.
+        let pairs = |name: &str| {
+            place.scda(&format!("ls --raw {name}")).good().text().matches("scda attributes 00").count()
+        };
+        assert_eq!(pairs("b.scda"), if seal { 2 } else { 0 });
+        assert!(!place.scda("ls b.scda").good().text().contains("scda attributes 00"));
+        for copy in ["copy -f --delete note b.scda d.scda", "copy -f --decode --delete note b.scda d.scda"] {
+            place.scda(copy).good();
+            assert_eq!(pairs("d.scda"), 0);
+            place.scda("check --strict d.scda").good();
+            let shown =
+                |name: &str| show(&format!("{name} flow/density")) + &show(&format!("{name} rho --record 1"));
+            assert_eq!(shown("d.scda"), shown("b.scda"));
+        }
+        place.shell("scda copy -f b.scda d.scda && scda diff b.scda d.scda").good();
+        let sum = |name: &str| {
+            let text = place.scda(&format!("sum --total {name}")).good().text().to_owned();
+            text.split_whitespace().next().map(str::to_owned)
+        };
+        assert_eq!(sum("b.scda"), sum("d.scda"));
+        place.shell("rm d.scda").good();
         // It is the same file, not a copy in its place: another link to it shows them, too.
         place.shell("cp b.scda d.scda && ln d.scda e.scda").good();
         show("d.scda / page=2");
@@ -119,6 +141,44 @@ fn attributes_are_shown_and_set() {
         }
         assert!(place.read("b.scda") == before);
         assert_eq!(place.names(), ["a.scda", "b.scda"]);
+    }
+}
+
+/// Data elsewhere than before have the same attributes, in a file that is saved from damage, too.
+#[test]
+fn attributes_are_salvaged() {
+    let place = Place::new();
+    with_datasets(&place, "a.scda", true);
+    place.scda("attr a.scda rho --record 1 units=K").good();
+    let mut bytes = place.read("a.scda");
+    let at = bytes.windows(5).position(|five| five == b"hello").unwrap();
+    bytes[at - 40] ^= 1;
+    place.write("a.scda", bytes);
+    place.scda("salvage a.scda b.scda");
+    assert_eq!(place.scda("attr b.scda rho --record 1").good().text(), "units = \"K\"\n");
+    place.scda("check --strict b.scda").good();
+}
+
+#[test]
+fn attributes_of_no_dataset_are_found() {
+    let place = Place::new();
+    let mut params = Params::default();
+    params.seal = true;
+    let below = b"Below: attributes of a dataset.\n";
+    for (user, words) in [
+        ("/128/step", "found attributes of no dataset, expected that one's data at byte 128"),
+        ("/736/other", "found attributes of no dataset"),
+        ("other", "found another section, expected a block with attributes of a dataset"),
+    ] {
+        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+        all(&mut file, &Dataset::new("step", DataType::Int32, []), &[0; 4]);
+        file.set_attributes("step", 0, r#"{"units": "s"}"#).unwrap();
+        file.inline(b"scda attributes 00", 0, Some(below)).unwrap();
+        file.block(user.as_bytes(), 0, 2, Some(b"{}"), scda::Encode::None).unwrap();
+        file.close().unwrap();
+        let found = place.scda("check a.scda").bad(1, "");
+        assert!(found.text().contains(words), "{found:?}");
+        assert_eq!(place.scda("attr a.scda step").good().text(), "units = \"s\"\n");
     }
 }
 

@@ -9,26 +9,25 @@ use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, later_user};
 use crate::format::header::SectionType;
 
 impl DatasetReader<'_> {
-    /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string. Where they stand
-    /// may be known. The section that is being read does not change.
+    /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string; where they
+    /// begin. That may be known. The section that is being read does not change.
     pub(super) fn take_later(
         &mut self,
         dataset: &mut Dataset,
         (data, user): (u64, &[u8]),
         known: Option<Later>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<u64>, Failure> {
         let found = match known {
             Some(found) => found,
             None => self.lookup().later(data, user)?,
         };
         self.lookup().note_later(data, found);
-        if let Later::At(offset) = found {
-            let user = later_user(data, std::str::from_utf8(user).unwrap_or_default());
-            let before = self.sections.leave_section();
-            dataset.attributes = self.read_later(offset, &user)?;
-            self.sections.return_to(before);
-        }
-        Ok(())
+        let Later::At(offset) = found else { return Ok(None) };
+        let user = later_user(data, std::str::from_utf8(user).unwrap_or_default());
+        let before = self.sections.leave_section();
+        dataset.attributes = self.read_later(offset, &user)?;
+        self.sections.return_to(before);
+        Ok(Some(offset))
     }
 
     /// The attributes in the pair that begins at this offset, whose block has this user string.

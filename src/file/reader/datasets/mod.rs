@@ -33,6 +33,13 @@ impl Reader {
         self.session.state()?.current_dataset().ok()
     }
 
+    /// Where in the file the attributes of the dataset begin whose data can be read, if they were set later than it was written
+    /// ([`Writer::set_attributes`](crate::Writer::set_attributes)). Not collective.
+    #[must_use]
+    pub fn later_attributes(&self) -> Option<u64> {
+        self.session.state()?.datasets.later(&self.session.state()?.sections)
+    }
+
     /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The name may be one of more than 58 bytes, under
     /// which `scda import` and Python write (docs/datasets.md). The `record` is 0 for the first dataset of
     /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there are not so many.
@@ -188,6 +195,11 @@ impl DatasetCache {
         Ok(&dataset.stored.dataset)
     }
 
+    /// Where its attributes begin, if they were set later.
+    fn later(&self, sections: &Sections) -> Option<u64> {
+        self.current_with_section(sections).ok()?.0.later
+    }
+
     /// The current dataset, and the section of its data.
     fn current_with_section(&self, sections: &Sections) -> Result<(&CurrentDataset, Current)> {
         let is_next = |dataset: &&CurrentDataset| {
@@ -337,8 +349,8 @@ impl DatasetReader<'_> {
         };
         let stored = Stored::new(&mut self.cache.known_metadata, &text, current.layout.data, section);
         let mut stored = stored.map_err(|error| error.at(data.offset))?;
-        self.take_later(&mut stored.dataset, (data.offset, &data.user), later)?;
-        self.cache.dataset = Some(CurrentDataset { stored: Box::new(stored), start: data.offset });
+        let later = self.take_later(&mut stored.dataset, (data.offset, &data.user), later)?;
+        self.cache.dataset = Some(CurrentDataset { stored: Box::new(stored), start: data.offset, later });
         // Nobody has to read or skip the data.
         self.sections.let_go_on();
         Ok(true)

@@ -17,6 +17,8 @@ pub(super) struct CurrentDataset {
     pub stored: Box<Stored>,
     /// Where the section of its data begins.
     pub start: u64,
+    /// Where attributes stand that were set later.
+    pub later: Option<u64>,
 }
 
 /// A dataset that was found, and the section of its data.
@@ -60,7 +62,7 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// Those of [`Self::new`].
     pub(super) fn of_bytes(found: &'a FoundDataset, regions: &'a [Region]) -> Result<(Self, u64)> {
-        let FoundDataset { dataset: CurrentDataset { stored, start }, current } = found;
+        let FoundDataset { dataset: CurrentDataset { stored, start, .. }, current } = found;
         let dataset = &stored.dataset;
         if let Some(why) = &dataset.unsupported {
             let message =

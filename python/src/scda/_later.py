@@ -1,0 +1,43 @@
+"""Attributes of what a writer has in its file already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping
+
+if TYPE_CHECKING:
+    from ._writer import Writer
+
+
+class Written:
+    """A dataset or group in a file that is written: see :meth:`Writer.set_attrs`."""
+
+    def __init__(self, writer: Writer, name: str) -> None:
+        self._writer, self._name = writer, name
+
+    def __repr__(self) -> str:
+        return f"<scda written {self._name!r}>"
+
+    @property
+    def attrs(self) -> WrittenAttributes:
+        """Its attributes, which can be set and deleted."""
+        return WrittenAttributes(self._writer, self._name)
+
+
+class WrittenAttributes:
+    """The attributes of a dataset or group in a file that is written. They can be set and deleted; :func:`scda.open` reads them."""
+
+    def __init__(self, writer: Writer, name: str) -> None:
+        self._writer, self._name = writer, name
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        """Removes an attribute, if there is one."""
+        self._writer.set_attrs(self._name, {key: None})
+
+    def update(self, attrs: Mapping[str, Any]) -> None:
+        """Sets several attributes at once."""
+        if any(value is None for value in attrs.values()):
+            raise TypeError("attrs: found None, expected a value; del removes an attribute")
+        self._writer.set_attrs(self._name, attrs)
