@@ -5,7 +5,7 @@ pub mod in_order;
 pub mod slabs;
 pub mod source;
 pub mod statistics;
-mod times;
+pub mod times;
 pub mod values;
 
 use crate::fail::{Fail, Result, is_invalid};

@@ -50,22 +50,31 @@ impl Statistics {
         (self.finite > 0).then(|| self.sum / real(self.finite))
     }
 
-    /// Those of the reader's current dataset, as its attributes say what numbers mean; `None` if the items are no numbers.
-    pub fn read(reader: &mut Reader, dataset: &Dataset, threads: usize) -> Result<Option<Self>> {
-        let Some(meaning) = Meaning::new(dataset) else { return Ok(None) };
+    /// Those of the reader's current dataset, of each of these meanings of it.
+    pub fn read(
+        reader: &mut Reader,
+        dataset: &Dataset,
+        meanings: &[Meaning],
+        threads: usize,
+    ) -> Result<Vec<Self>> {
         let block = BLOCK_ITEMS * to_usize(dataset.data_type.item_bytes());
-        let (mut all, mut data) = (Self::NONE, Vec::new());
+        let (mut all, mut data) = (vec![Self::NONE; meanings.len()], Vec::new());
+        if meanings.is_empty() {
+            return Ok(all);
+        }
         for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
             slabs::read(reader, dataset, &slab, &mut data)?;
             let blocks: Vec<_> = data.chunks(block).collect();
             let of_some = |some: &[&[u8]]| {
                 let mut numbers = Vec::with_capacity(BLOCK_ITEMS);
-                let of_one = |block: &&[u8]| {
+                let mut of_one = |block: &[u8], meaning: &Meaning| {
                     numbers.clear();
                     meaning.append(block, &mut numbers);
                     Self::of_block(&numbers)
                 };
-                some.iter().map(of_one).collect::<Vec<_>>()
+                let mut of_all =
+                    |block: &&[u8]| meanings.iter().map(|meaning| of_one(block, meaning)).collect::<Vec<_>>();
+                some.iter().map(&mut of_all).collect::<Vec<_>>()
             };
             let each = blocks.len().div_ceil(threads.max(1)).max(1);
             let found = std::thread::scope(|scope| {
@@ -74,13 +83,21 @@ impl Statistics {
                     blocks.chunks(each).map(|some| scope.spawn(move || of_some(some))).collect();
                 workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect::<Vec<_>>()
             });
-            found.iter().for_each(|block| all.add(block));
+            found.iter().for_each(|block| all.iter_mut().zip(block).for_each(|(all, block)| all.add(block)));
         }
-        Ok(Some(all))
+        Ok(all)
     }
 
-    /// In words.
-    pub fn words(&self) -> String {
+    /// In words, a line for each meaning.
+    pub fn lines(meanings: &[Meaning], found: &[Self]) -> Vec<String> {
+        let line = |(meaning, found): (&Meaning, &Self)| match meaning.member() {
+            Some(member) => format!("{member}: {}", found.words(meaning)),
+            None => found.words(meaning),
+        };
+        meanings.iter().zip(found).map(line).collect()
+    }
+
+    fn words(&self, meaning: &Meaning) -> String {
         let others = match self.others {
             0 => String::new(),
             1 => "; 1 is not finite".to_owned(),
@@ -89,7 +106,9 @@ impl Statistics {
         match self.mean() {
             None => format!("no finite numbers{others}"),
             Some(mean) => {
-                let text = |number: f64| text_of(number, number.abs() * 1e-6);
+                let text = |number: f64| {
+                    meaning.moment(number).unwrap_or_else(|| text_of(number, number.abs() * 1e-6))
+                };
                 format!("{} to {}, mean {}{others}", text(self.least), text(self.most), text(mean))
             }
         }

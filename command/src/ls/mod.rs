@@ -214,7 +214,7 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
 }
 
 /// All details of a dataset.
-fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -> Result<()> {
+fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[String]) -> Result<()> {
     let Found { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
@@ -255,32 +255,31 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -
     if let Some(why) = &dataset.unsupported {
         out.text(format_args!("  unreadable  {}\n", visible(why)))?;
     }
-    if !numbers.is_empty() {
-        out.text(format_args!("  values      {numbers}\n"))?;
-    }
+    numbers.iter().try_for_each(|numbers| out.text(format_args!("  values      {numbers}\n")))?;
     describe_attributes(out, &dataset.attributes)?;
     describe_place(out, block.offset, row)
 }
 
-/// The smallest and the largest number of a dataset and their mean, which reads it; of a large one, what its writer says.
-fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bool) -> Result<String> {
+/// The smallest and the largest number of a dataset and their mean, which reads it; of a large one, what its writer says. Of structs a line
+/// for each member.
+fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bool) -> Result<Vec<String>> {
     let Found { dataset, .. } = found;
     let bytes = dataset.data_bytes().unwrap_or(u64::MAX);
-    if bytes == 0 || Meaning::new(dataset).is_none() {
-        return Ok(String::new());
+    let meanings = Meaning::all(dataset);
+    if bytes == 0 || meanings.is_empty() {
+        return Ok(Vec::new());
     }
     if bytes > MOST_READ_BYTES && !read_all {
         let range = attributes(&dataset.attributes).get("actual_range").and_then(|value| {
             let [from, to] = &value.as_array()?[..] else { return None };
             Some(format!("{from} to {to}, as the attribute actual_range says"))
         });
-        return Ok(
-            range.unwrap_or_else(|| "not read, because there are many; --read-all reads them".to_owned())
-        );
+        let none = || "not read, because there are many; --read-all reads them".to_owned();
+        return Ok(vec![range.unwrap_or_else(none)]);
     }
-    match Statistics::read(walk.dataset_reader()?, dataset, input.threads()) {
-        Ok(numbers) => Ok(numbers.map(|numbers| numbers.words()).unwrap_or_default()),
-        Err(Fail::Scda(error)) => Ok(format!("cannot be read: {}", visible(&error.to_string()))),
+    match Statistics::read(walk.dataset_reader()?, dataset, &meanings, input.threads()) {
+        Ok(numbers) => Ok(Statistics::lines(&meanings, &numbers)),
+        Err(Fail::Scda(error)) => Ok(vec![format!("cannot be read: {}", visible(&error.to_string()))]),
         Err(fail) => Err(fail),
     }
 }

@@ -1,10 +1,12 @@
 //! What the numbers of a dataset mean: as doubles, by the CF conventions.
 
+use super::axis::whole;
+use crate::datasets::times::show_moment;
 use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, Kind, Struct};
+use scda::{DataType, Dataset, Kind, Struct, TimeUnit};
 use serde_json::{Map, Value};
 
 /// How items of a dataset become numbers that are drawn.
@@ -44,7 +46,7 @@ pub fn number_of(value: &Value) -> Option<f64> {
 
 /// Whether items of this kind have no place on an axis.
 fn is_no_number(kind: Kind) -> bool {
-    matches!(kind, Kind::Raw | Kind::Time | Kind::Text | Kind::Struct | Kind::Variable)
+    matches!(kind, Kind::Raw | Kind::Text | Kind::Struct | Kind::Variable)
 }
 
 impl Meaning {
@@ -71,7 +73,8 @@ impl Meaning {
             missing.iter_mut().for_each(|number| *number = f64::from(*number as f32));
         }
         let (scale, offset) = (get("scale_factor").unwrap_or(1.0), get("add_offset").unwrap_or(0.0));
-        let (units, long_name) = (text("units"), text("long_name").or_else(|| text("standard_name")));
+        let units = text("units").or_else(|| time_units(data_type));
+        let long_name = text("long_name").or_else(|| text("standard_name"));
         Some(Self {
             data_type,
             item_bytes,
@@ -171,7 +174,8 @@ impl Meaning {
             .get("units")
             .and_then(|units| units.get(name))
             .and_then(Value::as_str)
-            .map(visible);
+            .map(visible)
+            .or_else(|| time_units(data_type));
         Self {
             data_type,
             item_bytes: to_usize(data_type.item_bytes()),
@@ -209,6 +213,14 @@ impl Meaning {
             DataType::Int32 => {
                 numbers.extend(data.as_chunks().0.iter().map(|item| f64::from(i32::from_ne_bytes(*item))));
             }
+            DataType::Datetime(unit) | DataType::Timedelta(unit) => {
+                let scale = f64::from(unit.scale());
+                let number = |item: &[u8; 8]| match i64::from_ne_bytes(*item) {
+                    i64::MIN => f64::NAN,
+                    count => count as f64 * scale,
+                };
+                numbers.extend(data.as_chunks().0.iter().map(number));
+            }
             DataType::Uint8 | DataType::Bool => numbers.extend(data.iter().map(|&item| f64::from(item))),
             DataType::Complex64 | DataType::Complex128 => {
                 numbers.extend(data.chunks_exact(self.item_bytes).map(|item| {
@@ -230,6 +242,40 @@ impl Meaning {
         }
     }
 
+    /// All that a dataset has: one; of structs that of each member; of items that are no numbers none.
+    pub fn all(dataset: &Dataset) -> Vec<Self> {
+        match dataset.data_type {
+            _ if dataset.unsupported.is_some() => Vec::new(),
+            DataType::Struct(all) => {
+                Self::members(dataset).iter().map(|(name, _)| Self::of_member(dataset, all, name)).collect()
+            }
+            _ => Self::new(dataset).into_iter().collect(),
+        }
+    }
+
+    /// The member of structs that it is of.
+    pub fn member(&self) -> Option<&str> {
+        self.member.as_deref()
+    }
+
+    /// A moment in words, up to its second, if that is what a number stands for.
+    pub fn moment(&self, number: f64) -> Option<String> {
+        let DataType::Datetime(unit) = self.data_type else { return None };
+        let parts = match unit.name() {
+            "ms" => 1e3,
+            "us" => 1e6,
+            "ns" => 1e9,
+            "ps" => 1e12,
+            "fs" => 1e15,
+            "as" => 1e18,
+            _ => 1.0,
+        };
+        let name = if parts > 1.0 { "s" } else { unit.name() };
+        let mut text = String::new();
+        show_moment(whole((number / parts).floor()), TimeUnit::from_text(name)?, &mut text);
+        Some(text)
+    }
+
     /// What an axis or a colour bar of these numbers is called: the end of the name, unless there is a long one.
     pub fn label(&self, name: &str) -> String {
         self.label_of(name, |what| what)
@@ -248,6 +294,25 @@ impl Meaning {
             what
         };
         with_units(&make(what), self.units.as_deref())
+    }
+}
+
+/// What moments and spans are counted in, as CF says it.
+fn time_units(data_type: DataType) -> Option<String> {
+    let name = |unit: TimeUnit| match unit.name() {
+        "Y" => "years",
+        "M" => "months",
+        "W" => "weeks",
+        "D" => "days",
+        "h" => "hours",
+        "m" => "minutes",
+        "s" => "seconds",
+        other => other,
+    };
+    match data_type {
+        DataType::Datetime(unit) => Some(format!("{} since 1970-01-01", name(unit))),
+        DataType::Timedelta(unit) => Some(name(unit).to_owned()).filter(|name| name != "generic"),
+        _ => None,
     }
 }
 

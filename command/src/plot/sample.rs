@@ -8,8 +8,10 @@ use scda::{Dataset, Layout, Reader, Region};
 
 /// The most bytes that are read at once.
 const MOST_BYTES: u64 = 64 << 20;
-/// The most bytes of chunks that are decompressed for a picture, unless one row of samples needs more.
-const MOST_CHUNK_BYTES: u64 = 1 << 30;
+/// The most bytes of chunks that are decompressed for a picture at once, unless one row of samples needs more.
+pub const QUICK: u64 = 1 << 30;
+/// Likewise for a picture that need not be there at once.
+pub const THOROUGH: u64 = 1 << 34;
 /// Items of a row that lie so many bytes apart are read one by one.
 const FAR_BYTES: u64 = 1 << 14;
 /// The most items of a line of which all are read.
@@ -62,6 +64,8 @@ pub struct Plane {
     pub samples: [Samples; 2],
     /// The index in each other dimension.
     pub fixed: Vec<u64>,
+    /// The most bytes of chunks that are decompressed, such as [`QUICK`].
+    pub most_bytes: u64,
 }
 
 impl Plane {
@@ -77,13 +81,12 @@ impl Plane {
         let chunks = |samples: &[Samples; 2]| [0, 1].map(|axis| samples[axis].chunks(chunk[axis]));
         loop {
             let [rows, columns] = chunks(&samples);
-            if rows.saturating_mul(columns).saturating_mul(bytes) <= MOST_CHUNK_BYTES
-                || rows.max(columns) <= 1
+            if rows.saturating_mul(columns).saturating_mul(bytes) <= self.most_bytes || rows.max(columns) <= 1
             {
                 return samples;
             }
             let axis = usize::from(columns > rows);
-            samples[axis].count = samples[axis].count.min(to_usize(rows.max(columns))).div_ceil(2);
+            samples[axis].count = samples[axis].count.min(to_usize(rows.max(columns))) * 9 / 10;
         }
     }
 
@@ -208,6 +211,7 @@ impl Line {
                 dimensions,
                 samples: [Samples::new(at, at + 1, 1), samples],
                 fixed: self.fixed.clone(),
+                most_bytes: QUICK,
             };
             let ([_, samples], numbers) = plane.read(reader, dataset, meaning)?;
             (samples, numbers)

@@ -3,7 +3,7 @@
 use super::coordinates::{Coordinates, real};
 use super::meaning::Meaning;
 use super::mesh::{Mesh, Place};
-use super::sample::{Line, Plane, Points, Samples};
+use super::sample::{Line, Plane, Points, Samples, THOROUGH};
 use super::{Args, indices, title};
 use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
@@ -204,7 +204,12 @@ fn of_dataset(
                 let (from, to) = ends(dimension);
                 Samples::new(from, to, most)
             });
-            let plane = Plane { dimensions: [rows, columns], samples, fixed: region.start.clone() };
+            let plane = Plane {
+                dimensions: [rows, columns],
+                samples,
+                fixed: region.start.clone(),
+                most_bytes: THOROUGH,
+            };
             let (samples, numbers) = plane.read(reader, &dataset, &meaning)?;
             let title = title(name, shown, &indices(&region.start, &[rows, columns]));
             Ok(Subject::Image(Box::new(Image { samples, numbers, coordinates, label, title })))

@@ -207,8 +207,10 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         dimensions.push(json!({"name": found.name, "indices": indices, "values": values}));
     }
     let mesh = Place::is_field(&mut open.reader, &name)?;
-    let meaning = Meaning::of_items(&dataset, parameters.text("component")).ok();
     let members = Meaning::members(&dataset);
+    let column = parameters.text("component").filter(|_| !members.is_empty());
+    let meaning = Meaning::of_items(&dataset, column).ok();
+    let is_ragged = mesh && Place::is_ragged(&mut open.reader, &name)?;
     Ok(Answer::json(&json!({
         "kind": kind,
         "shape": dataset.shape,
@@ -220,6 +222,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         "is_number": meaning.is_some(),
         "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
         "members": members,
+        "ragged": is_ragged,
         "mesh": mesh,
     })))
 }
@@ -292,11 +295,14 @@ fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 }
 
 fn statistics(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
-    let (_, _, dataset, _) = open.dataset(parameters)?;
-    let found = Statistics::read(&mut open.reader, &dataset, open.input.threads())?;
+    let (name, record) = (open.name(parameters)?, parameters.get("record")?);
+    let dataset = subject::readable(&mut open.reader, &name, record)?;
+    let meanings = Meaning::all(&dataset);
+    let found = Statistics::read(&mut open.reader, &dataset, &meanings, open.input.threads())?;
+    let first = found.first().filter(|found| found.finite > 0);
     Ok(Answer::json(&json!({
-        "words": found.map(|found| found.words()),
-        "least": found.filter(|found| found.finite > 0).map(|found| found.least),
-        "most": found.filter(|found| found.finite > 0).map(|found| found.most),
+        "words": Statistics::lines(&meanings, &found).join("\n"),
+        "least": first.map(|found| found.least),
+        "most": first.map(|found| found.most),
     })))
 }

@@ -115,6 +115,13 @@ impl Catalogue {
                 break;
             }
         }
+        // A mesh has as many records as time steps.
+        for at in 0..found.entries.len() {
+            let time = ("dataset", format!("{}/time", found.entries[at].name));
+            if let Some(&time) = places.get(&time).filter(|_| found.entries[at].is_mesh) {
+                found.entries[at].records = found.entries[time].records;
+            }
+        }
         Ok(found)
     }
 

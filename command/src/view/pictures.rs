@@ -8,7 +8,7 @@ use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
-use crate::plot::sample::{Items, Line, Plane, Samples};
+use crate::plot::sample::{Items, Line, Plane, QUICK, Samples, THOROUGH};
 use crate::plot::subject;
 use scda::{Dataset, Region};
 use serde_json::json;
@@ -54,10 +54,18 @@ pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     }
     let most = [parameters.get::<usize>("height")?.min(MOST), parameters.get::<usize>("width")?.min(MOST)];
     let samples = [Samples::new(y0, y1, most[0]), Samples::new(x0, x1, most[1])];
-    let plane = Plane { dimensions: [rows, columns], samples, fixed: fixed(parameters, &dataset)? };
-    let (samples, numbers) = plane.read(&mut open.reader, &dataset, &meaning)?;
+    let most_bytes = if parameters.text("thorough").is_some() { THOROUGH } else { QUICK };
+    let plane =
+        Plane { dimensions: [rows, columns], samples, fixed: fixed(parameters, &dataset)?, most_bytes };
+    let (found, numbers) = plane.read(&mut open.reader, &dataset, &meaning)?;
+    // Whether there is more to see if more is read.
+    let is_coarse = found != samples;
+    let samples = found;
     let axes = samples.map(|s| json!({"from": s.from, "to": s.to, "count": s.count}));
-    Ok(Answer::binary(&json!({"rows": axes[0], "columns": axes[1]}), &[&bytes_of(&numbers)]))
+    Ok(Answer::binary(
+        &json!({"rows": axes[0], "columns": axes[1], "coarse": is_coarse}),
+        &[&bytes_of(&numbers)],
+    ))
 }
 
 /// The items of a line, before those that are seen are chosen.

@@ -198,6 +198,13 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
     place.scda("plot p.scda dust -o dust.svg").good();
     place.scda("plot p.scda dust/fields/atoms --box : --component position.1 -o line.svg").good();
     assert!(String::from_utf8(place.read("line.svg")).unwrap().contains(">position[1]<"));
+    let list = place.scda("ls -l p.scda").good();
+    for words in [
+        "  values      position: 0 to 1.000000, mean 0.",
+        "  values      mass: 0 to 3.000000, mean 1.500000\n",
+    ] {
+        assert!(list.text().contains(words), "{}", list.text());
+    }
     for (component, words) in [("name", "expected one of position, mass"), ("position.2", "found 2 numbers")]
     {
         place.scda(&format!("plot p.scda dust/fields/atoms --component {component} -o b.png")).bad(2, words);
@@ -265,6 +272,20 @@ fn statistics_are_those_of_all_numbers() {
         assert!(list.text().contains(words), "{}", list.text());
     }
     assert!(!list.text().contains("not read"));
+    let times = r#"{"user": "", "sections": [
+      {"type": "D", "user": "day", "data_type": "datetime64[D]", "shape": [3], "values": [0, 20000, "NaT"]},
+      {"type": "D", "user": "flow", "data_type": "float64", "shape": [3], "values": [0, 1, 2], "dimension_names": ["day"]},
+      {"type": "D", "user": "span", "data_type": "timedelta64[10us]", "shape": [2], "values": [1, 2]}]}"#;
+    place.with_input("make - t.scda", times.as_bytes()).good();
+    let list = place.scda("ls -l t.scda").good();
+    for words in [
+        "  values      1970-01-01 to 2024-10-04, mean 1997-05-19; 1 is not finite\n",
+        "  values      10.00000 to 20.00000, mean 15.00000\n",
+    ] {
+        assert!(list.text().contains(words), "{}", list.text());
+    }
+    place.scda("plot t.scda day -o day.svg").good();
+    assert!(String::from_utf8(place.read("day.svg")).unwrap().contains(">day [days since 1970-01-01]<"));
 }
 
 #[test]

@@ -212,6 +212,37 @@ def meshes(page, cells):
     assert seen == [285, 290, 291], seen
 
 
+def patches(page, boxes, levels, places):
+    """The finest patch at each pixel; particles where they are; steps of a mesh."""
+    page.show("amr/fields/rho", "mesh")
+    found = page.js(
+        """const { values, nx, ny, box: [l, r, b, t] } = scda.shown.picture.data;
+        const found = [];
+        for (let k = 7; k < nx * ny; k += 499) found.push([l + ((k % nx) + 0.5) / nx * (r - l), t - (Math.floor(k / nx) + 0.5) / ny * (t - b), values[k] === values[k] ? values[k] : null]);
+        return found""")
+    seen = set()
+    for x, y, value in found:
+        expected = None
+        for (x0, y0, nx, ny), level in zip(boxes, levels):
+            column, row = x * 16 * 2**level - x0, y * 16 * 2**level - y0
+            if 0 <= column < nx and 0 <= row < ny:
+                expected = level + int(column) / 100
+        assert (value is None) == (expected is None) and (value is None or abs(value - expected) < 1e-12), (x, y, value, expected)
+        seen.add(value is not None and int(value))
+    assert seen >= {0, 1, 2}, seen
+    page.show("dust/fields/mass", "mesh")
+    for k in (0, 7, 31):
+        value = page.js("const p = scda.shown.picture; return p.data.values[p.index(given)]", *places[k])
+        near = [j for j, place in enumerate(places) if abs(place[0] - places[k][0]) + abs(place[1] - places[k][1]) < 0.1]
+        assert value in near, (k, value, near)
+    page.show("dam", "mesh", 2)
+    assert page.entries[page.js("return scda.state.i")]["records"] == 3
+    # A cut is a plane with axes, and stands in the address.
+    page.show("ball", "mesh")
+    page.js("const s = document.querySelector('select[aria-label=cut]'); s.value = '1'; s.dispatchEvent(new Event('change'))")
+    page.until("return scda.shown.picture && scda.shown.picture.view?.xName === 'x' && scda.shown.picture.view.yName === 'z' && location.hash.includes('cut=1')", "a cut")
+
+
 def rest(page):
     page.driver.find_element(By.ID, "stage").send_keys("/")
     page.until("return document.activeElement.id === 'filter'", "the filter")
@@ -335,7 +366,7 @@ def a_million_cells(driver, scda, folder):
 
 def main():
     scda, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    path, cells = files.sample(folder, scda)
+    path, cells, drawn = files.sample(folder, scda)
     options = Options()
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900", "--force-device-scale-factor=1"):
         options.add_argument(argument)
@@ -346,7 +377,7 @@ def main():
     try:
         with serving(scda, path) as address:
             page = Page(driver, address)
-            for test in (images, lines, tables, hostile, lambda page: meshes(page, cells), rest):
+            for test in (images, lines, tables, hostile, lambda page: meshes(page, cells), lambda page: patches(page, *drawn), rest):
                 begin = time.monotonic()
                 test(page)
                 print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")

@@ -70,6 +70,25 @@ def forest(file, group, dimension, finest, least, steps=1):
     return cells
 
 
+def patches(file, group):
+    """Three levels of patches, and particles in them."""
+    boxes, levels = [[0, 0, 16, 16], [16, 0, 16, 16], [8, 8, 16, 8], [24, 8, 16, 24], [50, 30, 28, 30]], [0, 0, 1, 1, 2]
+    values = [level + x / 100 for (_, _, nx, ny), level in zip(boxes, levels) for y in range(ny) for x in range(nx)]
+    file.group(group, scda_patches=1, dimension=2)
+    file.dataset(f"{group}/boxes", "int64", [5, 2, 2], [n for box in boxes for n in box])
+    file.dataset(f"{group}/level", "int32", [5], levels)
+    file.dataset(f"{group}/ratio", "int32", [3, 2], [1, 1, 2, 2, 2, 2])
+    file.dataset(f"{group}/domain", "int64", [2, 2], [0, 0, 32, 16])
+    file.dataset(f"{group}/geometry", "float64", [2, 2], [0, 0, 1 / 16, 1 / 16])
+    file.dataset(f"{group}/fields/rho", "float64", [len(values)], values)
+    file.group("dust", scda_particles=1)
+    places = [(math.cos(k), math.sin(2 * k)) for k in range(50)]
+    file.dataset("dust/offsets", "int64", [2], [0, len(places)])
+    file.dataset("dust/fields/position", "float64", [len(places), 2], [c for place in places for c in place])
+    file.dataset("dust/fields/mass", "float64", [len(places)], range(len(places)), units="kg")
+    return boxes, levels, places
+
+
 def temperature(lat, lon, record):
     values = []
     for y in lat:
@@ -122,7 +141,8 @@ def sample(folder, scda):
     file.dataset("roof/cell_offsets", "int64", [4], [0, 3, 6, 10])
     file.dataset("roof/cell_types", "uint8", [3], [5, 5, 9])
     file.dataset("roof/cell_fields/temperature", "float64", [3], [290, 291, 285], units="K")
-    return file.make(scda), cells
+    drawn = patches(file, "amr")
+    return file.make(scda), cells, drawn
 
 
 if __name__ == "__main__":

@@ -48,6 +48,11 @@ impl Place {
         Ok(mesh_of(reader, name)?.is_some())
     }
 
+    /// Whether a field has a number of values of its own for each cell.
+    pub fn is_ragged(reader: &mut Reader, name: &str) -> Result<bool> {
+        Ok(!sections(reader, &format!("{name}:count"))?.is_empty())
+    }
+
     /// A record of a field, or a step of a group: from 0 on, or from -1, the last one, back. `None` if that is no mesh.
     pub fn find(reader: &mut Reader, name: &str, record: i64) -> Result<Option<Self>> {
         let nth = |all: &[u64]| {

@@ -1,6 +1,6 @@
 // The controls above a picture.
-import { el } from "./kit.js";
-import { entry, fileName, keep, now } from "./now.js";
+import { ask, el } from "./kit.js";
+import { base, entry, failed, fileName, keep, now } from "./now.js";
 
 export const put = (...parts) => document.getElementById("controls").replaceChildren(...parts.flat().filter(Boolean));
 
@@ -70,6 +70,29 @@ export function dimensionChoices(keys) {
     now.show();
   };
   return keys.map((key) => choice(key === "rows" ? "up" : "across", options, now.state[key], (value) => swap(key, value)));
+}
+
+// Which member of structs is shown, and on a mesh which number of a row.
+export function columnChoice(isMesh = false) {
+  const { members = [], ragged, shape } = now.item;
+  const numbers = (count, prefix = "") => [...Array(Math.min(count, 64)).keys()].map((k) => `${prefix}${k}`);
+  let options = members.flatMap(([name, count]) => (count > 1 ? [...(isMesh ? [name] : []), ...numbers(count, `${name}.`)] : [name])).map((name) => [name, name]);
+  if (!members.length && isMesh && shape) {
+    const perRow = shape.slice(1).reduce((all, n) => all * n, 1);
+    const first = ragged ? "how many" : now.item.dimensions[1]?.name === "corner" ? "mean" : perRow < 4 ? "length" : null;
+    if (ragged || perRow > 1) options = [...(first ? [["", first]] : []), ...numbers(ragged ? 8 * perRow : perRow).map((k) => [k, k])];
+  }
+  if (options.length < 2) return null;
+  const first = options.find(([name]) => !/^position(\.|$)/.test(name)) ?? options[0];
+  return choice(members.length ? "member" : "component", options, now.state.k ?? first[0], async (k) => {
+    now.state.k = k === "" ? null : k;
+    try {
+      if (members.length) now.item.label = (await ask("item", base())).label;
+      now.show();
+    } catch (error) {
+      failed(error);
+    }
+  });
 }
 
 // Beside which files it is shown. -1: none.

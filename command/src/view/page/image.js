@@ -1,14 +1,19 @@
 // A dataset as an image of two of its dimensions.
-import { scaleOf } from "./axes.js";
-import { besideChoice, colourChoice, dimensionChoices, otherDimensions, put, recordSlider, scaleControls } from "./controls.js";
+import { besideChoice, colourChoice, columnChoice, dimensionChoices, otherDimensions, put, recordSlider, scaleControls } from "./controls.js";
 import { binary } from "./kit.js";
 import { isSameShape, keep, limits, now, reading, sources, watch } from "./now.js";
 import { Panels } from "./panels.js";
 
-// The ends of the scale of numbers, linear and logarithmic.
+// What the scale of numbers is made of: the least and the greatest one, and the least above 0, where a logarithmic one begins.
 export function endsOf(values) {
-  const [linear, log] = [scaleOf(values, false), scaleOf(values, true)];
-  return [linear.from, linear.to, ...(log ? [log.from, log.to] : [])];
+  let [least, most, positive] = [Infinity, -Infinity, Infinity];
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    if (value < least) least = value;
+    if (value > most) most = value;
+    if (value > 0 && value < positive) positive = value;
+  }
+  return [least, most, positive].filter(Number.isFinite);
 }
 
 // What an answer means: its numbers with the first row above, and which indices these are.
@@ -54,7 +59,8 @@ export function image() {
       },
     });
   };
-  const read = () => reading(alive, async () => {
+  // At first quickly, as a sample of a large dataset with large chunks; then as it is, unless something else was asked for meanwhile.
+  const read = (thorough = null) => reading(alive, async () => {
     keep();
     const [l, r, b, t] = box();
     const clamp = (value, n) => Math.min(n, Math.max(0, value));
@@ -64,7 +70,7 @@ export function image() {
     const area = panels.first.area();
     const ratio = window.devicePixelRatio || 1;
     const isAnew = !auto.length || (x1 - x0 === nx && y1 - y0 === ny);
-    const asked = { record: now.state.r, rows: y, columns: x, x0, x1, y0, y1, width: Math.round(area[2] * ratio), height: Math.round(area[3] * ratio), fixed: now.state.at.join(",") };
+    const asked = { record: now.state.r, rows: y, columns: x, x0, x1, y0, y1, width: Math.round(area[2] * ratio), height: Math.round(area[3] * ratio), fixed: now.state.at.join(","), thorough };
     const found = await Promise.all(all.map((source) => binary("plane", { ...source, ...asked })));
     if (!alive()) return;
     const datas = found.map((one) => dataOf(one, ny, flip));
@@ -73,12 +79,13 @@ export function image() {
     datas.forEach((data, k) => (data.auto = auto[k]));
     panels.put(datas, isAnew);
     draw();
+    if (!thorough && found.some(({ head }) => head.coarse)) read(1);
   });
   const changed = () => { draw(); read(); };
   now.shown = windowed(panels, () => box(), full, (next) => { now.state.box = next; changed(); }, draw);
   const again = () => { auto = []; read(); };
-  put(dimensionChoices(["rows", "cols"]), recordSlider(ofRecord(again)), otherDimensions([y, x], again), colourChoice(), scaleControls(), besideChoice(able));
-  now.shown.read = read;
+  put(dimensionChoices(["rows", "cols"]), columnChoice(), recordSlider(ofRecord(again)), otherDimensions([y, x], again), colourChoice(), scaleControls(), besideChoice(able));
+  now.shown.read = () => read();
   read();
 }
 

@@ -1,6 +1,6 @@
 // Lines: along a dimension, and over records.
 import { Coordinates, frame, place, placed, scaleOf } from "./axes.js";
-import { besideChoice, dimensionChoices, otherDimensions, put, recordSlider, scaleControls } from "./controls.js";
+import { besideChoice, columnChoice, dimensionChoices, otherDimensions, put, recordSlider, scaleControls } from "./controls.js";
 import { binary, el, fitted } from "./kit.js";
 import { base, entry, fileName, isSameShape, keep, limits, now, pointer, reading, sources, stage, watch } from "./now.js";
 import { colourOf, curve, legend } from "./picture.js";
@@ -95,7 +95,7 @@ function plot(read, axis, full, label, parts, { able, all, changed }) {
   canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(1.0015 ** event.deltaY, index(event)); }, { passive: false });
   canvas.addEventListener("dblclick", () => set(null));
   now.shown = { draw, all: () => set(null), zoom: (by) => zoom(by), move, canvas, read: fetchNow };
-  put(parts(changed(fetchNow), fetchNow), scaleControls(), besideChoice(able));
+  put(columnChoice(), parts(changed(fetchNow), fetchNow), scaleControls(), besideChoice(able));
   draw();
   fetchNow();
 }

@@ -49,7 +49,7 @@ async function load(given = {}) {
   }
   if (["inline", "block", "array", "varray"].includes(chosen.kind)) views.push("bytes");
   if (chosen.kind === "streams") views.push("stream");
-  if (!views.includes(now.state.v)) now.state.v = views.includes("records") && n === 0 ? "records" : views[0];
+  if (!views.includes(now.state.v)) now.state.v = views.includes("records") && n === 0 ? "records" : now.item.members?.length && !now.item.mesh ? "table" : views[0];
   byId("tabs").replaceChildren(...views.map((view) => el("button", { role: "tab", class: view === now.state.v ? "on" : "", onclick: () => see(view) }, view)));
   tell();
   now.show();
@@ -59,6 +59,8 @@ function see(view) {
   now.state.v = view;
   delete now.state.box;
   delete now.state.camera;
+  delete now.state.cut;
+  if (!now.item.members?.length) delete now.state.k;
   for (const tab of byId("tabs").children) tab.className = tab.textContent === view ? "on" : "";
   below.replaceChildren();
   now.show();

@@ -1,20 +1,20 @@
 // A mesh, coloured by a field or by the levels of its cells.
 import { placed, textOf } from "./axes.js";
-import { besideChoice, choice, colourChoice, put, recordSlider, scaleControls } from "./controls.js";
+import { besideChoice, choice, colourChoice, columnChoice, put, recordSlider, scaleControls } from "./controls.js";
 import { ask, binary, el } from "./kit.js";
 import { byId, keep, limits, now, reading, sources, watch } from "./now.js";
 import { Panels } from "./panels.js";
 
 export function mesh() {
   const alive = watch();
-  const { members, shape } = now.item;
-  const { able, all: files, changed } = sources(({ kind, mesh }) => kind === "group" || mesh);
+  const { able, all: files, changed } = sources(({ kind, mesh }) => kind === "group" || mesh, true);
   const panels = new Panels(files);
   // What there is to know of the mesh of each file, and of the first.
   let abouts = [];
   let about = null;
-  let component = null;
-  let cut = null;
+  // An axis and a place on it. The mesh as a whole, of which the ends of a cut are.
+  let cut = now.state.cut?.length === 2 ? { axis: now.state.cut[0], at: now.state.cut[1] } : null;
+  let whole = null;
   const camera = () => ({ x: now.state.camera[0], y: now.state.camera[1], scale: now.state.camera[2], turn: now.state.camera[3], tilt: now.state.camera[4] });
   const size = () => panels.first.area(null).slice(2);
   const box = () => {
@@ -38,11 +38,13 @@ export function mesh() {
     });
   };
   const read = (quick = false) => reading(alive, async () => {
-    const parameters = { record: now.state.r, component, axis: cut?.axis, at: cut?.at };
+    const parameters = { record: now.state.r, axis: cut?.axis, at: cut?.at };
     if (!about) {
       const found = await Promise.all(files.map((file) => ask("mesh", { ...file, ...parameters })));
       if (!alive()) return;
+      if (cut && !whole) whole = await ask("mesh", { ...files[0], record: now.state.r });
       [abouts, about] = [found, found[0]];
+      whole ??= about;
       const isTurned = now.state.camera?.length === 5 && Boolean(now.state.camera[3] || now.state.camera[4]);
       if (now.state.camera?.length !== 5 || isTurned === about.flat) now.state.camera = about.flat ? [0, 0, 0, 0, 0] : [0, 0, 0, Math.PI / 6, Math.PI / 3];
       byId("facts").textContent = `${about.kind}, ${about.cells.toLocaleString("en")} ${about.cell}s`;
@@ -113,27 +115,33 @@ export function mesh() {
   };
   const again = () => { about = null; read(); };
   const makeControls = () => {
-    const perRow = shape ? shape.slice(1).reduce((all, n) => all * n, 1) : 1;
-    const components = [["", perRow > 1 ? "length or mean" : "all"], ...Array.from({ length: Math.min(perRow, 64) }, (_, k) => [k, String(k)])];
-    const [least, most] = about.bounds;
     const planes = [["", "surface"], ["0", "x"], ["1", "y"], ["2", "z"]];
-    const solid = bounds ??= about.flat ? null : [least, most];
+    const solid = whole.flat ? null : whole.bounds;
+    const set = (next, then) => {
+      cut = next;
+      now.state.cut = cut ? [cut.axis, cut.at] : null;
+      then();
+    };
     const at = cut && solid ? el("input", { type: "range", min: 0, max: 1000, step: 1, "aria-label": "where it is cut" }) : null;
+    const place = at ? el("span", { class: "at" }) : null;
     if (at) {
-      at.value = 1000 * (cut.at - solid[0][cut.axis]) / (solid[1][cut.axis] - solid[0][cut.axis]);
-      at.addEventListener("input", () => { cut.at = solid[0][cut.axis] + (at.value / 1000) * (solid[1][cut.axis] - solid[0][cut.axis]); read(); });
+      const [from, to] = solid.map((end) => end[cut.axis]);
+      const tell = () => (place.textContent = textOf(cut.at, (to - from) / 1000));
+      at.value = 1000 * (cut.at - from) / (to - from);
+      at.addEventListener("input", () => set({ axis: cut.axis, at: from + (at.value / 1000) * (to - from) }, () => { tell(); read(); }));
+      tell();
     }
     put(
       recordSlider(changed(again)),
-      perRow > 1 ? choice("component", components, component ?? "", (k) => { component = k === "" ? null : Number(k); again(); }) : null,
+      columnChoice(true),
       solid ? choice("cut", planes, cut ? String(cut.axis) : "", (axis) => {
-        cut = axis === "" ? null : { axis: Number(axis), at: (solid[0][Number(axis)] + solid[1][Number(axis)]) / 2 };
-        again();
+        const middle = () => (solid[0][Number(axis)] + solid[1][Number(axis)]) / 2;
+        now.state.camera = null;
+        set(axis === "" ? null : { axis: Number(axis), at: middle() }, again);
       }) : null,
-      at,
+      at, place,
       colourChoice(), scaleControls(), besideChoice(able),
     );
   };
-  let bounds = null;
   read();
 }

@@ -7,7 +7,7 @@ export const [stage, below, pointer, controls, about] = ["stage", "below", "poin
 export const now = {
   files: [], maps: {}, tree: null,
   // f, i: the file and the line of its catalogue. r: record. v: how it is shown. rows, cols: dimensions. at: the indices of all.
-  // with: the files beside which it is shown.
+  // k: the member or the number of a row. cut: the axis and the place of a plane. with: the files beside which it is shown.
   state: {},
   item: null,
   // The same dataset or group in other files: { f, i, item }.
@@ -37,7 +37,7 @@ export const reading = (alive, task) => run(async () => {
   }
 });
 
-const LISTS = ["at", "box", "camera", "with"];
+const LISTS = ["at", "box", "camera", "cut", "with"];
 export function keep() {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(now.state)) if (value !== null && value !== undefined && value !== "") query.set(key, Array.isArray(value) ? value.join(",") : value);
@@ -47,14 +47,16 @@ export function restored(hash) {
   const found = {};
   for (const [key, value] of new URLSearchParams(hash.slice(1))) {
     if (LISTS.includes(key)) found[key] = value.split(",").map(Number);
-    else if (["v", "map"].includes(key)) found[key] = value;
+    else if (["v", "map", "k"].includes(key)) found[key] = value;
     else found[key] = Number(value);
   }
   return found;
 }
 
 export const entry = () => now.files[now.state.f].entries[now.state.i];
-export const base = () => ({ file: now.state.f, item: now.state.i, record: now.state.r });
+// Which member of structs is shown; of fields of meshes also which number of a row.
+export const column = (isMesh = false) => (isMesh || now.item?.members?.length ? now.state.k : null);
+export const base = () => ({ file: now.state.f, item: now.state.i, record: now.state.r, component: column() });
 export const limits = () => [now.state.lo ?? null, now.state.hi ?? null];
 
 // The end of a file's path that tells it from the others.
@@ -79,12 +81,12 @@ export async function findOthers() {
 
 // The files in which it is shown: this one first, and those that can be shown beside it. `changed(again)`: of another record there may be other files.
 const MOST_OTHERS = 3;
-export function sources(isLike) {
+export function sources(isLike, isMesh = false) {
   const { f, i } = now.state;
   const able = now.others.filter((other) => isLike(other.item));
   const all = () => {
     const wanted = able.filter((other) => (now.state.with?.includes(other.f) ?? true) && now.files[other.f].entries[other.i].records > now.state.r);
-    return [{ f, i }, ...wanted.slice(0, MOST_OTHERS)].map(({ f, i }) => ({ file: f, item: i }));
+    return [{ f, i }, ...wanted.slice(0, MOST_OTHERS)].map(({ f, i }) => ({ file: f, item: i, component: column(isMesh) }));
   };
   const found = all();
   const changed = (again) => () => (all().length === found.length ? again() : now.show());

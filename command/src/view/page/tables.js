@@ -8,9 +8,11 @@ const MOST_HEIGHT = 8_000_000;
 // A table of rows and columns: how many of each, what stands above and before them, and `cells(y0, y1, x0, x1)`.
 export function table(stage, { rows, columns, rowHead, columnHead, cells, width }, failed) {
   const scale = Math.max(1, (rows * HEIGHT) / MOST_HEIGHT);
+  // The column of what stands before the rows.
+  const first = Math.min(width, 110);
   const space = el("div", { class: "space" });
   space.style.height = `${Math.min(rows * HEIGHT, MOST_HEIGHT) + HEIGHT}px`;
-  space.style.width = `${(columns + 1) * width}px`;
+  space.style.width = `${first + columns * width}px`;
   const grid = el("div", { class: "grid", tabindex: "0" }, space);
   stage.replaceChildren(grid);
   let wanted = 0;
@@ -29,20 +31,20 @@ export function table(stage, { rows, columns, rowHead, columnHead, cells, width 
     }
     if (mine !== wanted) return;
     const nodes = [];
-    const add = (text, row, column, head) => {
+    const add = (text, row, column, head, wide = width) => {
       const node = el("div", { class: head ? "cell head" : "cell", title: text }, text);
       node.style.top = `${row}px`;
       node.style.left = `${column}px`;
-      node.style.width = `${width}px`;
+      node.style.width = `${wide}px`;
       nodes.push(node);
     };
     const [top, left] = [grid.scrollTop, grid.scrollLeft];
     for (let y = y0; y < y1; ++y) {
-      for (let x = x0; x < x1; ++x) add(found(y, x), top + (y - y0 + 1) * HEIGHT, (x + 1) * width, false);
-      add(rowHead(y), top + (y - y0 + 1) * HEIGHT, left, true);
+      for (let x = x0; x < x1; ++x) add(found(y, x), top + (y - y0 + 1) * HEIGHT, first + x * width, false);
+      add(rowHead(y), top + (y - y0 + 1) * HEIGHT, left, true, first);
     }
-    for (let x = x0; x < x1; ++x) add(columnHead(x), top, (x + 1) * width, true);
-    add("", top, left, true);
+    for (let x = x0; x < x1; ++x) add(columnHead(x), top, first + x * width, true);
+    add("", top, left, true, first);
     space.replaceChildren(...nodes);
   };
   grid.addEventListener("scroll", () => requestAnimationFrame(show));

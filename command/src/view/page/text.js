@@ -9,7 +9,8 @@ export function asTable() {
   const n = now.item.shape.length;
   const [y, x] = n < 2 ? [n - 1, null] : [now.state.rows, now.state.cols];
   const [rows, columns] = [n ? now.item.shape[y] : 1, x === null ? 1 : now.item.shape[x]];
-  const digits = { complex64: 190, complex128: 320, float64: 170, int64: 160, uint64: 160 }[now.item.type] ?? 110;
+  const isText = /^(text|bytes|string|variable)/.test(now.item.type);
+  const digits = { complex64: 190, complex128: 320, float64: 170, int64: 160, uint64: 160 }[now.item.type] ?? (isText ? 320 : /^(struct|datetime)/.test(now.item.type) ? (now.item.type[0] === "s" ? 560 : 220) : 110);
   const cells = async (y0, y1, x0, x1) => {
     const one = { columns: y, x0: y0, x1: y1 };
     const found = await ask("table", { ...base(), fixed: now.state.at.join(","), ...(n === 0 ? {} : n === 1 ? one : { rows: y, y0, y1, columns: x, x0, x1 }) });
