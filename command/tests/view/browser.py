@@ -268,7 +268,7 @@ def rest(page):
     # A picture that comes right after the address was changed puts its own state there; what was asked for is shown all the same.
     item = next(i for i, entry in enumerate(page.entries) if entry["name"] == "about this file")
     page.js("const old = location.hash; location.hash = given[0]; history.replaceState(null, '', old)", f"f=0&i={item}&r=0&v=bytes")
-    page.until("return scda.state.i === given[0]", "what the address asked for", item)
+    page.until("return scda.state.i === given[0] && document.querySelector('#stage pre')?.textContent.includes('A file to look at.')", "what the address asked for", item)
     errors = [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"]
     assert not errors, errors
 

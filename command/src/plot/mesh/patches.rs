@@ -58,6 +58,10 @@ impl Level {
     /// The patches that have some of these cells, and which; each at most once.
     fn common(&mut self, cells: &Cells) -> Vec<(usize, Cells)> {
         let mut found = Vec::new();
+        if self.comparisons > MOST_COMPARISONS {
+            // The mesh will be refused.
+            return found;
+        }
         for block in each(blocks(cells, self.block)) {
             for &number in self.blocks.get(&block).into_iter().flatten() {
                 self.comparisons += 1;
@@ -166,7 +170,7 @@ fn levels(parts: &mut Parts<'_>, dimension: usize) -> Result<(Vec<Level>, Vec<f6
         && domain.len() == 2 * dimension
         && geometry.len() == 2 * dimension
         && geometry[dimension..].iter().all(|size| *size > 0.0)
-        && ratios.iter().all(|ratio| *ratio >= 1.0);
+        && ratios.iter().all(|ratio| (1.0..=f64::from(i32::MAX)).contains(ratio));
     if !fits {
         return parts
             .fail(format_args!("found {count} patches whose boxes, ratios, domain and geometry do not fit"));
@@ -232,9 +236,6 @@ fn covered(levels: &mut [Level], cells: usize) -> Vec<bool> {
                 let [first, end] = patch.cells[axis];
                 [first.div_euclid(ratio[axis]), (end - 1).div_euclid(ratio[axis]) + 1]
             });
-            if coarse.comparisons > MOST_COMPARISONS {
-                break;
-            }
             for (number, common) in coarse.common(&within) {
                 for cell in each(common) {
                     let inside = |axis: usize| {

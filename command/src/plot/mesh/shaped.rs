@@ -99,6 +99,9 @@ impl Shape {
     }
 }
 
+/// The cell of a face, and its corners in space.
+type Face = (usize, Vec<[f64; 3]>);
+
 /// What tells a face from the others of a tree, other than coarser and finer ones that lie on it: the sum of its corners, which no
 /// other one of the same level has, and the level.
 fn key(level: usize, corners: impl Iterator<Item = [i64; 3]>) -> u128 {
@@ -144,7 +147,7 @@ pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
             point(&vertices, (tree << dimension) + corner).unwrap_or_else(alone)
         };
         let corners: Vec<_> = reference.iter().enumerate().map(corner).collect();
-        let mut outer: HashMap<u128, Option<(usize, Vec<[f64; 3]>)>> = HashMap::new();
+        let mut outer: HashMap<u128, Option<Face>> = HashMap::new();
         for cell in index(offsets[tree]).min(cells)..index(offsets[tree + 1]).min(cells) {
             let (kind, level) = (index(kinds[cell]), index(levels[cell]).min(30));
             let element = of_tree.of_element(kind);
