@@ -35,7 +35,7 @@ def there_and_back(folder: Path, old: Path, ending: str) -> Path:
         for name in names(f):
             attrs = [{key: value for key, value in each[name].attrs.items() if key != "scda_type_path"} for each in (f, g)]
             assert repr(f[name]) == repr(g[name]) and attrs[0] == attrs[1], name
-            assert f[name][...].tolist() == g[name][...].tolist(), name
+            assert repr(f[name][...].tolist()) == repr(g[name][...].tolist()), name
     return new
 
 
@@ -154,3 +154,37 @@ def test_texts_that_differ_much_in_length(tmp_path: Path, monkeypatch: pytest.Mo
         for name in a:
             assert a[name].id.get_type().equal(b[name].id.get_type()) and same(a[name][()], b[name][()]), name
         assert f["texts"][1000] == "ä" * 5000 and f["bytes"][1000] == b"\xff" * 5000
+
+
+def test_types_and_lengths_of_netcdf(tmp_path: Path) -> None:
+    """Structs in structs, enumerations; and a dimension that may grow, of which variables have been written as far as they are."""
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as nc:
+        nc.createDimension("x", 3)
+        nc.createDimension("t", None)
+        inner = nc.createCompoundType(np.dtype([("a", "f4"), ("b", "i2", (2,))], align=True), "inner")
+        outer = nc.createCompoundType(np.dtype([("i", "i8"), ("in", inner.dtype)], align=True), "outer")
+        cloud = nc.createEnumType(np.uint8, "cloud", {"clear": 0, "cumulus": 1, "missing": 255})
+        table = np.zeros(3, outer.dtype)
+        table["i"], table["in"]["b"] = [1, 2, 3], [[1, 2], [3, 4], [5, 6]]
+        nc.createVariable("table", outer, ("x",))[:] = table
+        nc.createVariable("clouds", cloud, ("t", "x"), fill_value=255)[:] = np.array([[0, 1, 255]], "u1")
+        nc.createVariable("plain", "f8", ("t", "x"), fill_value=-1.0)[:] = np.ones((2, 3))
+        nc.createVariable("packed", "i4", ("t",), zlib=True, chunksizes=(2,))[:] = [7]
+        nc.createVariable("none", "i2", ("x", "t"))
+        group = nc.createGroup("g")
+        group.createVariable("long", "i8", ("t",), fill_value=-9)[:] = np.arange(5)
+    new = there_and_back(tmp_path, tmp_path / "a.nc", "nc")
+    with netCDF4.Dataset(tmp_path / "a.nc") as a, netCDF4.Dataset(new) as b:
+        assert list(a.enumtypes) == list(b.enumtypes) and list(a.cmptypes) == list(b.cmptypes)
+        assert {n: (len(d), d.isunlimited()) for n, d in b.dimensions.items()} == {"x": (3, False), "t": (5, True)}
+        for one, other in ((a, b), (a["g"], b["g"])):
+            assert list(one.variables) == list(other.variables) and (one is a or not other.dimensions)
+            for name in one.variables:
+                x, y = one[name], other[name]
+                assert x.dimensions == y.dimensions and x.shape == y.shape and x.ncattrs() == y.ncattrs(), name
+                kinds = [getattr(each.datatype, "name", each.datatype) for each in (x, y)]
+                assert kinds[0] == kinds[1] and repr(x[...]) == repr(y[...]), name
+    xr = pytest.importorskip("xarray")
+    with xr.open_dataset(tmp_path / "f.scda", engine="scda", mask_and_scale=False) as ds:
+        assert ds.sizes["t"] == 5 and ds.plain[:, 0].values.tolist() == [1, 1, -1, -1, -1]
+        assert ds.packed.values.tolist()[0] == 7 and ds.clouds.values[1:].min() == 255

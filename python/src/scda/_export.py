@@ -320,12 +320,19 @@ class _Export:
                 return usable, True
             if not _is_enum(found) and not is_text(found):
                 self.leave_out(path, f"found items of the type {json.dumps(found)}, which NetCDF has not: they become others")
+        if self._netcdf and names is not None and self._has_type(as_enum := default(item, big=is_big, names=names)):
+            return as_enum, True
         if _is_of_bytes(variable.dataset):
             return {"list": "uint8"}, False
         chosen = default(item, big=is_big, names=None if self._netcdf else names, netcdf=self._netcdf)
         if self._netcdf and _of_netcdf(chosen) is None:
             raise TypeError(f"found {item}, which NetCDF has not; .h5 has it")
         return chosen, False
+
+    def _has_type(self, described: Any) -> bool:
+        """Whether the new file has this type, with a name."""
+        kind = make(described)
+        return any(isinstance(each, h5py.Datatype) and each.id.equal(kind) for each in self._to.values())
 
     def _kind(self, described: Any, path: Any) -> tuple[h5py.h5t.TypeID, Any]:
         """The type with this description, in NetCDF, and if it has a path, one that has a name. And its description: NetCDF
@@ -501,7 +508,7 @@ def _dimension(group: Any, name: str, size: int, is_unlimited: bool) -> h5py.Dat
     """A dimension without a variable of its name, as NetCDF-4 has it."""
     more = {"chunks": (_SCALARS,), "maxshape": (None,)} if is_unlimited else {}
     scale = group.create_dataset(name, (size,), ">f4", **more)
-    scale.make_scale(f"{NO_VARIABLE} {size:10}")
+    scale.make_scale(f"{NO_VARIABLE}{size:10}")
     return scale
 
 

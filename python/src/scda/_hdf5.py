@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 import h5py
 import numpy as np
 
-from ._attributes import JSON_NAMES, TYPES, Null, Text, Typed, decoded, described, plain_value
+from ._attributes import JSON_NAMES, MISSING, TYPES, Null, Text, Typed, decoded, described, plain_value
 from ._description import native_numbers
 from ._hdf5_items import Paths, array_of_json, json_of
 from ._hdf5_types import BOOL, TextType, describe, has_objects, make
@@ -285,6 +285,8 @@ def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
             return value if is_raw else np.asarray(value, np.dtype(found.dtype.str))
     elif found.dtype.kind == "b":
         return np.asarray(where.attrs[name], "?")
+    elif netcdf and name in MISSING and "enum" in of:  # of an enumeration, whose items are integers here
+        return np.asarray(where.attrs[name], np.dtype(found.dtype.str))
     return Typed(json_of(found, of, paths), {"type": of, "shape": list(found.shape)})
 
 

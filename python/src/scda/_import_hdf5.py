@@ -11,7 +11,7 @@ import re
 import tempfile
 import zlib
 from functools import partial
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import h5py
 import numpy as np
@@ -91,6 +91,7 @@ class Hdf5(Importer):
             with h5py.File(path, "r") as file:
                 self._seen = {_address(file): "/"}
                 self._is_netcdf = "_NCProperties" in file.attrs
+                self._lengths = _lengths(file) if self._is_netcdf else {}
                 self._records: list[_Record] = []
                 self._paths = Paths(file, lambda where, reason: self._leave_out(where, reason, is_array=False))
                 # What `scda export` has written is again the file that it was.
@@ -241,6 +242,9 @@ class Hdf5(Importer):
         name = path.rpartition("/")[2]
         items = Items(dataset, self._paths, _wanted(dataset))
         expect_filters(dataset)
+        if dataset.shape and RECORDS not in dataset.attrs:
+            # In NetCDF, a dimension that may grow has one length for all variables, whatever was written of them.
+            items.shape = (*_grown(dataset, self._lengths), *items.inner)
         if items.any_length is None:
             native(items.dtype)
         elif math.prod(items.shape) > _MOST_OBJECTS:
@@ -341,7 +345,11 @@ class Hdf5(Importer):
                         if dataset.external is None and not dataset.is_virtual:
                             raise
                         raise ValueError(f"found data in other files: {error}") from None
-                    room[key] = found
+                    if np.shape(found) == np.shape(room[key]):
+                        room[key] = found
+                    else:
+                        room[key] = np.zeros((), dtype) if options["fill_value"] is None else options["fill_value"]
+                        room[key][tuple(map(slice, np.shape(found)))] = found
                     self._progress.add(np.asarray(found).nbytes)
                 self._w.dataset(path, room, attrs=attrs, **options, **layout)
 
@@ -397,9 +405,40 @@ class Hdf5(Importer):
         return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
 
 
-def _address(group: h5py.Group) -> int:
-    """Where a group is in the file: the same for all of its names."""
-    return int(h5py.h5o.get_info(group.id).addr)
+def _address(item: Union[h5py.Group, h5py.Dataset]) -> int:
+    """Where it is in the file: the same for all of its names."""
+    return int(h5py.h5o.get_info(item.id).addr)
+
+
+def _lengths(file: h5py.File) -> dict[int, int]:
+    """The lengths of the dimensions that may grow in a NetCDF-4 file, by where their scales are."""
+    found: dict[int, int] = {}
+
+    def note(_: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape:
+            for scale, n in zip(_growing(item), item.shape):
+                if scale is not None:
+                    found[scale] = max(n, found.get(scale, 0))
+
+    file.visititems(note)
+    return found
+
+
+def _growing(dataset: h5py.Dataset) -> list[Optional[int]]:
+    """Where the scale of each dimension is that may grow; None of one that may not, or has none."""
+    if dataset.ndim == 1 and dataset.is_scale:
+        return [_address(dataset) if dataset.maxshape == (None,) else None]
+    found: list[Optional[int]] = []
+    for dimension, most in zip(dataset.dims, dataset.maxshape):
+        scale = dimension[0] if most is None and len(dimension) else None
+        found.append(_address(scale) if scale else None)
+    return found
+
+
+def _grown(dataset: h5py.Dataset, lengths: dict[int, int]) -> tuple[int, ...]:
+    if not lengths or None not in dataset.maxshape:
+        return tuple(dataset.shape)
+    return tuple(n if scale is None else max(n, lengths.get(scale, 0)) for scale, n in zip(_growing(dataset), dataset.shape))
 
 
 def _is_dimension(dataset: h5py.Dataset) -> bool:
