@@ -99,7 +99,13 @@ def test_lists_of_hdf5(tmp_path: Path) -> None:
             assert same(one[()], other[()]), (name, one[()], other[()])
         assert b["of a named type"].id.get_type().committed()
     with scda.open(tmp_path / "f.scda") as f:
-        assert np.frombuffer(f["integers"][0], "<i4").tolist() == [1, 2, 3]
+        for name, expected in (("integers", [1, 2, 3, -4]), ("complex", [1 + 2j, 3j]), ("big", [0.5, np.nan, -0.0])):
+            offsets, values = f[name].to_ragged()
+            assert repr(values.tolist()) == repr(expected) and len(offsets) == 4 and offsets[-1] == len(values), name
+        assert f["matrix"].to_ragged()[0].tolist() == [0, 0, 1, 3, 6, 10, 15]
+        assert f["one"].to_ragged()[1].tolist() == [1, 2] and f["words"].to_ragged()[1].tobytes() == b"abcd\0\0\0\0\0"
+        with pytest.raises(ValueError, match="element 0: found 12 bytes, expected a multiple of 8"):
+            f["integers"].to_ragged("<f8")
         assert np.frombuffer(f["big"][0], "<f4").tolist() == [0.5] and f["points"][0][:8] == np.float64(1.5).tobytes()
         assert f["structs with lists"][0].hex() == "01000000" + "0200000000000000" + "07000800" + "0900000000000000" + b"some text".hex()
 
@@ -137,6 +143,9 @@ def test_bytes_of_any_length(ending: str, tmp_path: Path) -> None:
     with scda.open(tmp_path / "g.scda") as g:
         assert g["bytes"][...].tolist() == data[0].tolist() and g["bytes"].attrs == {"units": "1"}
         assert g["texts"][...].tolist() == data[1].tolist() and g["texts"].dtype.hasobject
+        with pytest.raises(TypeError, match="found items of the type string, expected bytes of any length"):
+            g["texts"].to_ragged()
+        assert g["bytes"].to_ragged()[0].tolist() == [0, 3, 3, 303]
         assert g["texts"]._description.level == 7 and g["other"][...].tolist() == data[0].tolist()
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, U
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, bytes_of, memory_of, type_name
-from ._description import Description, are_converted, integers, native, without_name
+from ._common import VARIABLE_TYPES, bytes_of, dtype_of, memory_of, offsets_of, type_name
+from ._description import TYPE_NAMES, Description, are_converted, integers, native, without_name
 from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
 if TYPE_CHECKING:
@@ -190,6 +190,33 @@ class Dataset:
             step = -(-step // self.chunks[0]) * self.chunks[0]
         for start in range(0, len(self), step):
             yield from self[start : start + step]
+
+    def to_ragged(self, dtype: Optional[DTypeLike] = None) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The items of a dataset of bytes of any length, such as lists that ``scda import`` has found, as (offsets, values): item i,
+        in C order, is ``values[offsets[i]:offsets[i + 1]]``. Collective: all ranks get all.
+
+        Args:
+            dtype: the type of the values; None: that in the attribute ``scda_type`` of an import, or bytes.
+
+        >>> with scda.create("lists.scda") as w:
+        ...     w.dataset("n", [b"abc", b"", b"d"], dtype=bytes)
+        >>> with scda.open("lists.scda") as f:
+        ...     offsets, values = f["n"].to_ragged()
+        >>> offsets.tolist(), values.tobytes()
+        ([0, 3, 3, 4], b'abcd')
+        """
+        if self._description.type != "variable_length_bytes":
+            raise TypeError(f"to_ragged: found items of the type {self._description.type}, expected bytes of any length")
+        if dtype is None:
+            found = self.attrs.get("scda_type")
+            of = found.get("list") if isinstance(found, dict) else None
+            name = of.lstrip(">") if isinstance(of, str) else "uint8"
+            # Whatever the type was in HDF5, the lowest byte is the first one.
+            dtype = np.dtype(name if name in TYPE_NAMES else "uint8").newbyteorder("<")
+        item = dtype_of(dtype)
+        items = np.asarray(self[...], object).reshape(-1).tolist()
+        sizes = np.fromiter(map(len, items), np.uint64, len(items))
+        return offsets_of(sizes, item), np.frombuffer(b"".join(items), item)
 
     def read_boxes(self, boxes: Sequence[tuple[Any, Any]]) -> list[NDArray[Any]]:
         """Several boxes at once: a chunk that they share is read once. Collective: each rank reads its own boxes, any
