@@ -127,6 +127,20 @@ def test_lists_of_netcdf(tmp_path: Path) -> None:
             assert same(a[name][...], b[name][...]), name
 
 
+@pytest.mark.parametrize("data", [b"", b"\1", b"\xff" * 8, b"\1" + bytes(7), b"\2" + bytes(15), bytes(9), b"\1" + bytes(7) + b"\xff" * 8])
+def test_bytes_that_do_not_have_their_type(data: bytes, tmp_path: Path) -> None:
+    types = [{"list": {"list": "int64"}}, {"list": {"array": {"list": "int8"}, "shape": [100_000_000]}}, {"list": "string"}]
+    types += [{"struct": [["a", "int16", 0], ["b", {"list": "float64"}, 8]], "bytes": 24}, {"array": "string", "shape": [3]}]
+    with scda.create(tmp_path / "f.scda") as w:
+        for number, of in enumerate(types):
+            w.dataset(f"d{number}", objects([data]), attrs={"scda_type": of})
+    told: list[str] = []
+    lost = export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False, tell=told.append)
+    assert lost == len(told) and all("it is left out" in line for line in told), told
+    with h5py.File(tmp_path / "f.h5") as h:
+        assert len(h) == len(types) - lost
+
+
 @pytest.mark.parametrize("ending", ["h5", "nc"])
 def test_bytes_of_any_length(ending: str, tmp_path: Path) -> None:
     """Those of scda are lists of bytes in HDF5, and come back as what they were; and so do texts."""

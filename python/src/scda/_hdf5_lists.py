@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from typing import Any, Callable, Optional
 
@@ -124,9 +125,12 @@ class _Bytes:
     def left(self) -> int:
         return len(self._data) - self._at
 
-    def take(self, size: int) -> memoryview:
+    def expect(self, size: int) -> None:
         if size > self.left:
             raise ValueError(f"byte {self._at} of an item: found {self.left} more, expected at least {size}")
+
+    def take(self, size: int) -> memoryview:
+        self.expect(size)
         self._at += size
         return self._data[self._at - size : self._at]
 
@@ -143,6 +147,7 @@ def _item(data: _Bytes, of: Any, made: np.dtype[Any], reference_to: Callable[[st
         return _list(data, of, made, reference_to, data.count())
     if "struct" in of:
         return tuple(_item(data, each, made[name], reference_to) for name, each, _ in of["struct"])
+    data.expect(_COUNT.size * math.prod(made.shape))  # each has a count
     array = np.empty(made.shape, made.base)
     flat = array.reshape(-1)
     for number in range(flat.size):
