@@ -2,7 +2,7 @@
 //! any rank that does not wait for others. It also says what fails.
 
 use crate::common::Rng;
-use scda::{Communicator, Error, Result};
+use scda::{Communicator, Error, Nodes, Result};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -48,6 +48,19 @@ pub enum Call {
 /// A message of each rank, with the name of the exchange.
 type Messages = Arc<Vec<(&'static str, Vec<u8>)>>;
 
+/// Ranks that exchange with one another: all, those of a node, or the leaders of the nodes.
+struct Group {
+    ranks: Vec<usize>,
+    messages: Vec<Option<(&'static str, Vec<u8>)>>,
+    delivered: Messages,
+}
+
+impl Group {
+    fn of(ranks: Vec<usize>) -> Self {
+        Self { messages: vec![None; ranks.len()], ranks, delivered: Messages::default() }
+    }
+}
+
 struct State {
     rng: Rng,
     fault: Fault,
@@ -61,8 +74,8 @@ struct State {
     ready: Vec<bool>,
     finished: Vec<bool>,
     turn: Option<usize>,
-    messages: Vec<Option<(&'static str, Vec<u8>)>>,
-    delivered: Messages,
+    /// All ranks; if there are several nodes, those of each; and at last the leaders.
+    groups: Vec<Group>,
     is_killed: bool,
     /// Nobody can go on.
     is_stuck: bool,
@@ -81,6 +94,9 @@ struct Killed;
 pub struct Scheduled {
     schedule: Arc<Schedule>,
     rank: usize,
+    /// Whom it exchanges with, and its place among them.
+    group: usize,
+    place: usize,
 }
 
 thread_local! {
@@ -142,11 +158,13 @@ impl Scheduled {
         if state.fault == Fault::Exchange(number) {
             state.failing = Some(self.rank);
         }
-        state.messages[self.rank] = Some((what, message));
         state.ready[self.rank] = false;
-        if state.messages.iter().all(Option::is_some) {
-            state.delivered = Arc::new(state.messages.iter_mut().map(|left| left.take().unwrap()).collect());
-            state.ready.fill(true);
+        let State { groups, ready, .. } = &mut *state;
+        let group = &mut groups[self.group];
+        group.messages[self.place] = Some((what, message));
+        if group.messages.iter().all(Option::is_some) {
+            group.delivered = Arc::new(group.messages.iter_mut().map(|left| left.take().unwrap()).collect());
+            group.ranks.iter().for_each(|&rank| ready[rank] = true);
         }
         let state = self.pass(state);
         if state.is_over() {
@@ -156,7 +174,7 @@ impl Scheduled {
                 false => resume_unwind(Box::new(Killed)),
             }
         }
-        let delivered = Arc::clone(&state.delivered);
+        let delivered = Arc::clone(&state.groups[self.group].delivered);
         assert!(delivered.iter().all(|(other, _)| *other == what), "ranks met in different exchanges");
         Ok(delivered)
     }
@@ -200,10 +218,10 @@ impl State {
 
 impl Communicator for Scheduled {
     fn rank(&self) -> usize {
-        self.rank
+        self.place
     }
     fn size(&self) -> usize {
-        self.state().ready.len()
+        self.state().groups[self.group].ranks.len()
     }
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
         self.reduce("allreduce_min", values, self.size(), u64::MAX, u64::min)
@@ -212,24 +230,36 @@ impl Communicator for Scheduled {
         self.reduce("allreduce_sum", values, self.size(), 0, u64::wrapping_add)
     }
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.reduce("exscan_sum", values, self.rank, 0, u64::wrapping_add)
+        self.reduce("exscan_sum", values, self.place, 0, u64::wrapping_add)
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
         let all = self.exchange("allgather", value.to_ne_bytes().to_vec())?;
         Ok(all.iter().map(|(_, message)| u64::from_ne_bytes(message[..].try_into().unwrap())).collect())
     }
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        let all = self.exchange("broadcast", if self.rank == root { bytes.to_vec() } else { Vec::new() })?;
+        let all = self.exchange("broadcast", if self.place == root { bytes.to_vec() } else { Vec::new() })?;
         bytes.copy_from_slice(&all[root].1);
         Ok(())
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         let messages = self.exchange("gather", bytes.to_vec())?;
         all.clear();
-        if self.rank == 0 {
+        if self.place == 0 {
             messages.iter().for_each(|(_, message)| all.extend(message));
         }
         Ok(())
+    }
+    fn nodes(&self) -> Result<Option<Nodes>> {
+        let state = self.state();
+        let within = |group: usize| {
+            let place = state.groups[group].ranks.iter().position(|rank| *rank == self.rank)?;
+            Some(Box::new(Self { group, place, ..self.clone() }) as Box<dyn Communicator>)
+        };
+        let last = state.groups.len() - 1;
+        Ok((self.group == 0)
+            .then(|| (1..last).find_map(within))
+            .flatten()
+            .map(|node| Nodes::new(node, within(last))))
     }
 }
 
@@ -240,17 +270,28 @@ pub enum End<T> {
     Killed,
 }
 
-/// Runs a program on so many ranks.
+/// Runs a program on nodes with so many ranks each.
 ///
 /// # Panics
 /// If ranks wait for one another for ever, or one panics.
 pub fn run<T: Send>(
     what: &str,
     seed: u64,
-    ranks: usize,
+    nodes: &[usize],
     fault: Fault,
     program: impl Fn(Scheduled) -> T + Sync,
 ) -> Vec<End<T>> {
+    let ranks = nodes.iter().sum();
+    let mut groups = vec![Group::of((0..ranks).collect())];
+    if nodes.len() > 1 {
+        let ends = nodes.iter().scan(0, |end, node| {
+            *end += node;
+            Some(*end)
+        });
+        let all: Vec<Vec<usize>> = ends.zip(nodes).map(|(end, node)| (end - node..end).collect()).collect();
+        let leaders = all.iter().map(|node| node[0]).collect();
+        groups.extend(all.into_iter().chain([leaders]).map(Group::of));
+    }
     let state = State {
         rng: Rng(seed),
         fault,
@@ -261,19 +302,18 @@ pub fn run<T: Send>(
         ready: vec![true; ranks],
         finished: vec![false; ranks],
         turn: None,
-        messages: vec![None; ranks],
-        delivered: Messages::default(),
+        groups,
         is_killed: false,
         is_stuck: false,
     };
     let schedule = Arc::new(Schedule { state: Mutex::new(state), changed: Condvar::new() });
-    let first = Scheduled { schedule: Arc::clone(&schedule), rank: 0 };
+    let first = Scheduled { schedule: Arc::clone(&schedule), rank: 0, group: 0, place: 0 };
     first.state().choose();
     let program = &program;
     let ends = std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..ranks)
             .map(|rank| {
-                let own = Scheduled { rank, ..first.clone() };
+                let own = Scheduled { rank, place: rank, ..first.clone() };
                 scope.spawn(move || {
                     let mut state = own.state();
                     while state.turn != Some(rank) && !state.is_over() {

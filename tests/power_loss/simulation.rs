@@ -1,4 +1,4 @@
-//! Simulated runs: one seed tells the order of the ranks, which call or exchange fails or where a rank dies, and the disk that is left.
+//! Simulated runs: one seed tells the nodes and the order of the ranks, which call or exchange fails or where a rank dies, and the disk that is left.
 //! All ranks must say the same, nobody waits for ever, and no commit is lost. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
 
 use crate::common::Rng;
@@ -20,15 +20,18 @@ fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> (Fault, R
     let job = jobs[rng.below(jobs.len() as u64) as usize];
     let (ranks, fault) = (rng.below(4) as usize + 1, Fault::random(&mut rng));
     let buffer = [0, 4 << 20][rng.below(2) as usize];
+    // One node, or several with up to so many ranks each.
+    let most = rng.below(ranks as u64) as usize + 1;
+    let nodes: Vec<usize> = (0..ranks).step_by(most).map(|first| most.min(ranks - first)).collect();
     // The bytes of streams depend on the number of ranks.
     let whole =
         wholes.entry(format!("{job:?} {ranks}")).or_insert_with(|| Run::of(job, ranks, 0).whole).clone();
-    let what = format!("SCDA_SEED={seed}: {fault:?}, {ranks} ranks, {job:?}");
+    let what = format!("SCDA_SEED={seed}: {fault:?}, ranks on nodes {nodes:?}, {job:?}");
     let folder = folder();
     let path = folder.path().join("f");
     job.prepare(&path);
     let log = Log::of(folder.path());
-    let ends = schedule::run(&what, seed, ranks, fault, |comm| {
+    let ends = schedule::run(&what, seed, &nodes, fault, |comm| {
         let own = comm.clone();
         let watched = Watched::new(comm, move |_, _| own.fails());
         job.run(watched, &path, buffer, |count| log.note_durable(count)).map_err(|error| error.code())
@@ -79,5 +82,5 @@ fn a_seed_repeats_what_happens() {
 #[test]
 #[should_panic(expected = "wait for one another for ever")]
 fn a_rank_that_waits_for_ever_is_found() {
-    schedule::run("", 1, 2, Fault::Nothing, |comm| comm.rank() == 0 || comm.allgather(1).is_ok());
+    schedule::run("", 1, &[2], Fault::Nothing, |comm| comm.rank() == 0 || comm.allgather(1).is_ok());
 }
