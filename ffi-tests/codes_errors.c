@@ -211,7 +211,7 @@ static void hostile (const char *path) {
     { "expected 0 to 2^60 particles", 4, 3, INT64_MAX },
     { "expected 0 to 2^60 particles", 4, 3, -5 },
     { "has 2 dimensions and 5 rows; expected 2 and 6", 4, 3, 6 },
-    { "cell 1: found particles 2 to 3, expected an end that is not before, up to 2", 4, 3, 2 },
+    { "cell 2: found particles 3 to 2, expected an end that is not before, up to 2", 4, 3, 2 },
   };
   size_t k;
   for (k = 0; k < sizeof all / sizeof *all; ++k) {

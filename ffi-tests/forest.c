@@ -5,7 +5,7 @@
  *   forest FOLDER damage COUNT [COMMAND]
  *                                so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
  *                                all ranks; `COMMAND check` says the same
- *   forest FOLDER fuzz COUNT     random bytes of a file are changed: an error or a valid forest */
+ *   forest FOLDER fuzz COUNT     random bytes of a file are changed, then datasets, with right checksums: an error or a valid forest */
 #include "forest.h"
 
 #include <sys/wait.h>
@@ -86,20 +86,6 @@ static void read_fields (scda_fcontext_t *f, p4est_t *p, int step) {
 }
 
 /* ---- Files ---- */
-
-static int64_t get (const part_t *part, uint64_t i) {
-  int64_t number = 0;
-  if (part->item_bytes == 1) { return part->type == SCDA_TYPE_UINT8 ? ((uint8_t *) part->data)[i] : ((int8_t *) part->data)[i]; }
-  if (part->item_bytes == 4) { return ((int32_t *) part->data)[i]; }
-  memcpy (&number, part->data + i * part->item_bytes, 8);
-  return number;
-}
-
-static void put (part_t *part, uint64_t i, int64_t number) {
-  if (part->item_bytes == 1) { part->data[i] = (char) number; }
-  else if (part->item_bytes == 4) { ((int32_t *) part->data)[i] = (int32_t) number; }
-  else { memcpy (part->data + i * part->item_bytes, &number, 8); }
-}
 
 static char *contents (const char *path, size_t *bytes) {
   FILE *f = fopen (path, "rb");
@@ -307,7 +293,7 @@ static void partition (MPI_Comm comm, const char *folder) {
     for (int kind = 0; kind < 4; ++kind) {
       MPI_Barrier (comm);
       if (p->mpirank == 0) {
-        file_t all = datasets_of (path);
+        file_t all = datasets_of (path, 1);
         part_t *part = &all.parts[all.count - 1];
         REQUIRE (strcmp (part->name, "forest/partition") == 0);
         put (part, kind < 2 ? (uint64_t) kind : (uint64_t) size, kind == 0 ? 1 : kind == 1 ? -1 : p->global_num_quadrants + 2 * kind - 5);
@@ -439,7 +425,7 @@ static void run_damage (const char *folder, int count) {
   memset (p->connectivity->tree_to_attr, 'x', 3 * (size_t) p->connectivity->num_trees);
   REQUIRE (scda_p4est_save (path, p, 1) == 0);
   destroy (p);
-  file_t all = datasets_of (path);
+  file_t all = datasets_of (path, 1);
   REQUIRE (all.count >= 12);
   damaged_file (path, &all, -1, -1, 0, -1);
   REQUIRE (loads (path));
@@ -528,9 +514,30 @@ static void run_fuzz (const char *folder, int count) {
     MPI_Barrier (MPI_COMM_WORLD);
     free (bad);
   }
-  free (good);
   if (world_rank == 0) { printf ("%d files, %d of them a forest all the same, %d by checksums, too\n", count, loaded, unnoticed); }
   REQUIRE (loaded < count && unnoticed < count / 2);
+  /* Changes of datasets, with right checksums. */
+  int written = 0;
+  if (world_rank == 0) {
+    FILE *f = fopen (path, "wb");
+    REQUIRE (f != NULL && fwrite (good, 1, bytes, f) == bytes && fclose (f) == 0);
+  }
+  MPI_Barrier (MPI_COMM_WORLD);
+  file_t all = datasets_of (path, 0);
+  loaded = 0;
+  for (uint64_t seed = 1; seed <= (uint64_t) count; ++seed) {
+    int err = 0;
+    MPI_Barrier (MPI_COMM_WORLD);
+    if (world_rank == 0) { err = write_changed (path, &all, seed); }
+    MPI_Bcast (&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (err != 0) { continue; }
+    ++written;
+    loaded += try_to_load (path, 0, 0);
+  }
+  free_datasets (&all);
+  free (good);
+  if (world_rank == 0) { printf ("seeds 1 to %d: %d of %d changed files are a forest\n", count, loaded, written); }
+  REQUIRE (written > count / 2 && loaded < written);
 }
 
 int main (int argc, char **argv) {

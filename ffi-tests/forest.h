@@ -139,90 +139,7 @@ static inline void same_data (p4est_t *p) {
   }
 }
 
-/* ---- Files whose datasets are changed ---- */
-
-typedef struct {
-  char name[SCDA_NAME_BYTES];
-  int type, ndims;
-  uint64_t item_bytes, rows, columns;
-  char *data, attributes[256];
-} part_t;
-
-typedef struct {
-  part_t parts[32];
-  int count;
-} file_t;
-
-/* All datasets of a file, on each rank. */
-static inline file_t datasets_of (const char *path) {
-  file_t all;
-  int err, decode, found;
-  char type;
-  uint64_t E;
-  scda_dataset_t d;
-  scda_fcontext_t *f = scda_fopen_read (MPI_COMM_SELF, path, NULL, NULL, NULL, &err);
-  all.count = 0;
-  for (;;) {
-    decode = 1;
-    REQUIRE (f != NULL);
-    f = scda_fread_section_header (f, &type, NULL, &E, NULL, NULL, &decode, &err);
-    if (err == SCDA_ERR_EOF) { break; }
-    scda_dataset_init (&d);
-    f = scda_fread_dataset_header (f, &found, &d, &err);
-    REQUIRE (f != NULL);
-    if (found) {
-      part_t *part = &all.parts[all.count++];
-      REQUIRE (all.count <= 32 && d.ndims <= 2);
-      memcpy (part->name, d.name, sizeof part->name);
-      snprintf (part->attributes, sizeof part->attributes, "%s", d.attributes);
-      char *mesh = strstr (part->attributes, "\"scda_mesh\":"); /* so that what is wrong is found without it */
-      if (mesh != NULL) { memmove (mesh, mesh + 31, strlen (mesh + 31) + 1); }
-      part->type = d.type;
-      part->ndims = d.ndims;
-      part->item_bytes = d.item_bytes;
-      part->rows = d.ndims > 0 ? d.shape[0] : 1;
-      part->columns = d.ndims > 1 ? d.shape[1] : 1;
-      part->data = malloc (part->rows * part->columns * part->item_bytes + 1);
-      f = scda_fread_dataset (f, part->data, 1, NULL, NULL, &err);
-    }
-    else { /* the text about the file, or the group */
-      f = scda_fread_group (f, &found, NULL, NULL, &err);
-      if (f != NULL && !found) { f = scda_fread_block_data (f, NULL, E, 0, &err); }
-    }
-  }
-  scda_fclose (f, &err);
-  return all;
-}
-
-/* Writes them; `skip` is left out, `rows` of `shorter` instead of all of it, `other` with another type. */
-static inline void write_datasets (const char *path, const file_t *all, int skip, int shorter, uint64_t rows, int other) {
-  int err;
-  scda_params_t params;
-  scda_params_init (&params);
-  params.seal = 1;
-  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_SELF, path, "damaged", NULL, &params, &err);
-  f = scda_forest_write_group (f, NULL, dimension, NULL, &err);
-  for (int i = 0; f != NULL && i < all->count; ++i) {
-    const part_t *part = &all->parts[i];
-    scda_dataset_t d;
-    if (i == skip) { continue; }
-    scda_dataset_init (&d);
-    memcpy (d.name, part->name, sizeof d.name);
-    d.type = i == other ? SCDA_TYPE_RAW : part->type;
-    d.ndims = part->ndims;
-    d.item_bytes = part->item_bytes;
-    d.shape[0] = i == shorter ? rows : part->rows;
-    d.shape[1] = part->columns;
-    d.attributes = part->attributes;
-    if (i == shorter && rows > part->rows) { /* the rest has the fill value, and takes no room in the file */
-      const uint64_t start[2] = {0, 0}, count[2] = {part->rows, part->columns};
-      d.encode = SCDA_ENCODE_ALWAYS;
-      f = scda_fwrite_dataset (f, &d, part->data, 1, start, count, &err);
-    }
-    else { f = scda_fwrite_dataset (f, &d, part->data, 1, NULL, NULL, &err); }
-  }
-  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
-}
+#include "changed.h"
 
 /* Loads a file that may be damaged. All ranks must agree; what p4est gets must be good, and with `verify` what was written: a forest of this
  * checksum, with its data. Returns whether it was loaded. */
@@ -259,7 +176,7 @@ static inline int try_to_load (const char *path, int verify, unsigned checksum) 
 
 static inline void damaged_file (const char *path, const file_t *all, int skip, int shorter, uint64_t rows, int other) {
   MPI_Barrier (MPI_COMM_WORLD); /* nobody reads the file that was there */
-  if (world_rank == 0) { write_datasets (path, all, skip, shorter, rows, other); }
+  if (world_rank == 0) { REQUIRE (write_datasets (path, all, skip, shorter, rows, other) == 0); }
   MPI_Barrier (MPI_COMM_WORLD);
 }
 

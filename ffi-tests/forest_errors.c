@@ -30,7 +30,7 @@ static file_t unit_square (const char *path, int level) {
   p4est_t *p = forest_of (MPI_COMM_WORLD, connectivity_of (1), level, level, sizeof (data_t));
   REQUIRE (scda_p4est_save (path, p, 1) == 0);
   destroy (p);
-  return datasets_of (path);
+  return datasets_of (path, 1);
 }
 
 static part_t *part_of (file_t *all, const char *name) {
@@ -60,12 +60,8 @@ static part_t *added (file_t *all, const char *name, int type, uint64_t item_byt
   part->type = type;
   part->ndims = columns == 0 ? 1 : 2;
   part->item_bytes = item_bytes;
-  part->columns = columns == 0 ? 1 : columns;
+  part->columns = part->shape[1] = columns == 0 ? 1 : columns;
   return resized (all, name, rows);
-}
-
-static void free_datasets (file_t *all) {
-  for (int k = 0; k < all->count; ++k) { free (all->parts[k].data); }
 }
 
 /* ---- What this p4est, this machine and this version do not have ---- */
@@ -220,7 +216,7 @@ static void bytes_of_trees (const char *path) {
   c->tree_attr_bytes = 4096;
   destroy (p);
   REQUIRE (error_of (path, 1) == SCDA_SUCCESS);
-  file_t all = datasets_of (path);
+  file_t all = datasets_of (path, 1);
   part_t *attributes = part_of (&all, "tree_attributes");
   attributes->item_bytes = 65536;
   resized (&all, "tree_attributes", 1);
@@ -303,7 +299,7 @@ static void edge_that_meets_itself (const char *path) {
   destroy (p);
   destroy (q);
   /* Once in each direction, not twice in one. */
-  file_t all = datasets_of (path);
+  file_t all = datasets_of (path, 1);
   part_t *to_edge = part_of (&all, "edge_to_edge");
   int changed = 0;
   for (uint64_t i = 0; i < to_edge->rows && !changed; ++i) {

@@ -30,6 +30,9 @@ endforeach()
 # Groups of 1 to 4 ranks write and restart, all shapes; what does not fit.
 scda_test(t8code-4 4 t8code "${out}/t8code")
 after(t8code-4 prepare)
+# Files that were changed at random, and files that were cut.
+scda_test(t8code-fuzz 2 t8code "${out}/t8code" fuzz 60 1)
+after(t8code-fuzz prepare)
 # A program, as a whole and interrupted: the same fields on the same elements.
 scda_test(t8code_restart-half 4 t8code_restart 2 "${out}/t8code/ball.scda")
 after(t8code_restart-half prepare)

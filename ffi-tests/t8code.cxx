@@ -22,6 +22,8 @@ static int world_rank, world_size;
     }                                                                                                                           \
   } while (0)
 
+#include "changed.h"
+
 /* ---- Meshes ---- */
 
 static const char *const shapes[] = { "line", "quad", "triangle", "hex", "tet", "prism", "pyramid", "hybrid2d", "hybrid3d", "full-hybrid", "periodic",
@@ -306,6 +308,106 @@ static void errors (const char *folder) {
   t8_forest_unref (&forest);
 }
 
+/* Reads a forest with a field from a file that may be anything: an error, the same on all ranks, or a forest. Returns whether it could be read. */
+static bool attempt (const std::string &path, const std::string &shape, uint64_t seed) {
+  int err = 0, least = 0, most = 0;
+  t8_forest_t forest = nullptr;
+  std::vector<double> middle;
+  scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, path.c_str (), nullptr, nullptr, nullptr, &err);
+  f = scda_t8code_read_forest (f, nullptr, -1, cmesh_of (shape, MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD, &forest, &err);
+  if (f != nullptr) {
+    middle.resize (3 * static_cast<size_t> (t8_forest_get_local_num_leaf_elements (forest)) + 1);
+    f = scda_t8code_read_field (f, nullptr, -1, forest, "middle", SCDA_TYPE_FLOAT64, 3, middle.data (), &err);
+  }
+  MPI_Allreduce (&err, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce (&err, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (least != most || (f == nullptr) != (err != 0) || err == SCDA_ERR_INTERNAL || err == SCDA_ERR_MPI || (err != 0 && *scda_last_error_message () == 0)) {
+    std::fprintf (stderr, "%s, seed %llu, rank %d: error %d, of %d to %d: %s\n", shape.c_str (), static_cast<unsigned long long> (seed), world_rank, err, least,
+                  most, scda_last_error_message ());
+    MPI_Abort (MPI_COMM_WORLD, 1);
+  }
+  if (forest != nullptr) { t8_forest_unref (&forest); }
+  if (f != nullptr) { scda_fclose (f, &err); }
+  return f != nullptr;
+}
+
+/* Files with right checksums that were changed at random, and files that were cut. */
+static void fuzz (const char *folder, const std::string &shape, int count, uint64_t first) {
+  const std::string path = std::string (folder) + "/good-" + shape + ".scda", bad = std::string (folder) + "/bad-" + shape + ".scda";
+  int good = 0, written = 0;
+  t8_forest_t forest = forest_of (shape, 0, { 1, false }, MPI_COMM_WORLD);
+  write (path.c_str (), forest, MPI_COMM_WORLD);
+  t8_forest_unref (&forest);
+  REQUIRE (attempt (path, shape, 0));
+  file_t all = datasets_of (path.c_str (), 0);
+  for (int k = 0; k < count; ++k) {
+    const uint64_t seed = first + static_cast<uint64_t> (k);
+    int err = 0;
+    MPI_Barrier (MPI_COMM_WORLD); /* nobody reads the file that was there */
+    if (world_rank == 0) { err = write_changed (bad.c_str (), &all, seed); }
+    MPI_Bcast (&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (err != 0) { continue; }
+    ++written;
+    good += attempt (bad, shape, seed);
+  }
+  free_datasets (&all);
+  for (int k = 0; k < count / 8; ++k) {
+    uint64_t state = first + static_cast<uint64_t> (k);
+    MPI_Barrier (MPI_COMM_WORLD);
+    if (world_rank == 0) {
+      char buffer[1 << 16];
+      FILE *from = std::fopen (path.c_str (), "rb"), *to = std::fopen (bad.c_str (), "wb");
+      REQUIRE (from != nullptr && to != nullptr);
+      const size_t bytes = std::fread (buffer, 1, sizeof buffer, from), kept = draw (&state, bytes);
+      REQUIRE (std::fwrite (buffer, 1, kept, to) == kept);
+      std::fclose (from);
+      std::fclose (to);
+    }
+    MPI_Barrier (MPI_COMM_WORLD);
+    REQUIRE (!attempt (bad, shape, state));
+  }
+  if (world_rank == 0) {
+    std::printf ("%s, seeds %llu to %llu: %d of %d changed forests can be read\n", shape.c_str (), static_cast<unsigned long long> (first),
+                 static_cast<unsigned long long> (first) + static_cast<unsigned long long> (count) - 1, good, written);
+  }
+  REQUIRE (written > count / 2 && good < written);
+}
+
+/* Accesses that fail on one rank: the same error on all ranks, and the file that was there stays. */
+static void faults (const char *folder) {
+  const std::string path = std::string (folder) + "/faults.scda";
+  const refinement_t r = { 2, false };
+  int size = 0, failed = 0;
+  t8_forest_t forest = forest_of ("hybrid3d", 0, r, MPI_COMM_WORLD);
+  MPI_Comm_size (MPI_COMM_WORLD, &size);
+  REQUIRE (scda_t8code_save (path.c_str (), forest) == 0);
+  for (int who = 0; who < size; ++who) {
+    for (int k = 0; k < 12; ++k) {
+      static const int every[] = { 1, 2, 3, 5, 8, 13 };
+      const std::string value = std::to_string (every[k / 2]) + "," + std::to_string (k);
+      int err = 0, least = 0, most = 0;
+      if (world_rank == who) { setenv ("SCDA_FAULTS", value.c_str (), 1); }
+      if (k % 2 == 0) { err = scda_t8code_save (path.c_str (), forest); }
+      else {
+        t8_forest_t loaded = scda_t8code_load (path.c_str (), cmesh_of ("hybrid3d", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD);
+        err = loaded == nullptr;
+        if (loaded != nullptr) { t8_forest_unref (&loaded); }
+      }
+      unsetenv ("SCDA_FAULTS");
+      MPI_Allreduce (&err, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+      MPI_Allreduce (&err, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+      REQUIRE (least == most);
+      failed += err != 0;
+      t8_forest_t loaded = scda_t8code_load (path.c_str (), cmesh_of ("hybrid3d", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD);
+      REQUIRE (loaded != nullptr);
+      same_elements (loaded, "hybrid3d", 0, r, MPI_COMM_WORLD);
+      t8_forest_unref (&loaded);
+    }
+  }
+  REQUIRE (failed > 0);
+  t8_forest_unref (&forest);
+}
+
 int main (int argc, char **argv) {
   MPI_Init (&argc, &argv);
   MPI_Comm_rank (MPI_COMM_WORLD, &world_rank);
@@ -317,6 +419,13 @@ int main (int argc, char **argv) {
   if (argc == 2) {
     chosen.assign (std::begin (shapes), std::end (shapes));
     errors (argv[1]);
+    faults (argv[1]);
+  }
+  if (argc >= 5 && std::string (argv[2]) == "fuzz") { /* fuzz COUNT SEED [SHAPE]... */
+    chosen.assign (argv + 5, argv + argc);
+    if (argc == 5) { chosen = { "triangle", "hybrid3d", "pyramid" }; }
+    for (const std::string &shape : chosen) { fuzz (argv[1], shape, std::atoi (argv[3]), std::strtoull (argv[4], nullptr, 10)); }
+    chosen.clear ();
   }
   for (const std::string &shape : chosen) {
     const refinement_t kinds[] = { { 0, false }, { 2, false }, { 3, false }, { 2, true } };

@@ -346,6 +346,29 @@ static inline char *scda_forest_attributes_internal (const char *attributes, con
 
 /* ---- Internal: reading datasets of a known type and shape ---- */
 
+/* Whether a group has the attribute `kind` with this version; and its attribute `dimension`, -1 if there is none. */
+static inline scda_fcontext_t *scda_forest_kind_internal (scda_fcontext_t *f, const char *group, const char *kind, int version, long *dimension,
+                                                          int *err) {
+  scda_forest_error_internal_t e;
+  const char *attributes = NULL;
+  int found = 0;
+  long number = -1;
+  scda_forest_no_error_internal (&e);
+  f = scda_ffind_group (f, group, &found, &attributes, err);
+  if (f == NULL) { return NULL; }
+  if (found) { number = scda_forest_attribute_internal (attributes, kind); }
+  if (number < 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no %s %.58s: %s %s", kind + strlen ("scda_"), group,
+                                found ? "the group has no attribute" : "no group of this name has an attribute", kind);
+  }
+  else if (number != version) {
+    scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "the group %.58s has version %ld of %s; expected %d", group, number, kind, version);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
+  *dimension = scda_forest_attribute_internal (attributes, "dimension");
+  return f;
+}
+
 /* Goes to a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
 static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, const char *name, int64_t record, int type,
                                                           int ndims, const uint64_t *shape, scda_dataset_t *d, int *err) {

@@ -1185,28 +1185,19 @@ static inline scda_fcontext_t *SCDA_P4 (read_forest) (scda_fcontext_t *f, const 
   SCDA_P4 (read_internal_t) mesh;
   SCDA_P4EST (connectivity_t) *c = NULL;
   sc_array_t quadrants, data;
-  const char *attributes = NULL;
   char *bytes = NULL;
-  int found = 0;
+  long dimension = -1;
   scda_forest_no_error_internal (&e);
   memset (&mesh, 0, sizeof mesh);
   *p4est = NULL;
   *connectivity = NULL;
-  f = scda_ffind_group (f, scda_forest_group_internal (group), &found, &attributes, err);
+  f = scda_forest_kind_internal (f, scda_forest_group_internal (group), "scda_forest", 1, &dimension, err);
   if (f == NULL) { return NULL; }
-  if (!found || scda_forest_attribute_internal (attributes, "scda_forest") < 0) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no forest %.58s: %s", scda_forest_group_internal (group),
-                                found ? "the group has no attribute scda_forest" : "no group of this name has attributes");
+  if (dimension != SCDA_P4_DIM) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the forest %.58s has %ld dimensions; expected %d", scda_forest_group_internal (group),
+                                dimension, SCDA_P4_DIM);
+    return scda_forest_fail_internal (f, &e, err);
   }
-  else if (scda_forest_attribute_internal (attributes, "scda_forest") != 1) {
-    scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "the forest %.58s is of version %ld; this program knows version 1",
-                                scda_forest_group_internal (group), scda_forest_attribute_internal (attributes, "scda_forest"));
-  }
-  else if (scda_forest_attribute_internal (attributes, "dimension") != SCDA_P4_DIM) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the forest %.58s has not %d dimensions", scda_forest_group_internal (group),
-                                SCDA_P4_DIM);
-  }
-  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
 
   f = scda_forest_step_internal (f, group, step, &range, err);
   if (f != NULL) { f = SCDA_P4 (read_mesh_internal) (f, group, comm, &range, first_quadrant, &mesh, err); }

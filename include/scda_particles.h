@@ -388,7 +388,8 @@ static inline scda_fcontext_t *scda_particles_read (scda_fcontext_t *f, const ch
   scda_forest_step_internal_t range;
   const uint64_t any = UINT64_MAX;
   uint64_t section = 0, i, *starts = NULL, *boxes = NULL;
-  int64_t record = -1, least = cells, *offsets = NULL, end = 0;
+  int64_t record = -1, least = cells, *offsets = NULL, ends[2] = { 0, 0 };
+  long dimension = -1; /* particles have none */
   int rank = 0, size = 0, found = 0, numbered;
   scda_dataset_t d;
   if (f == NULL) { return NULL; }
@@ -407,6 +408,7 @@ static inline scda_fcontext_t *scda_particles_read (scda_fcontext_t *f, const ch
   numbered = scda_particles_numbered_internal (p, &e);
   scda_forest_name_internal (&name, scda_particles_group_internal (group), "", "offsets", "", &e);
   f = scda_forest_agree_internal (f, comm, &e, err);
+  if (f != NULL) { f = scda_forest_kind_internal (f, scda_particles_group_internal (group), "scda_particles", 1, &dimension, err); }
   if (f != NULL) { f = scda_forest_step_internal (f, scda_particles_group_internal (group), step, &range, err); }
   if (f == NULL) { return NULL; }
   range.begin = 0;
@@ -421,24 +423,32 @@ static inline scda_fcontext_t *scda_particles_read (scda_fcontext_t *f, const ch
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "%s has %llu numbers; expected at least 2", name.text, (unsigned long long) d.shape[0]);
     return scda_forest_fail_internal (f, &e, err);
   }
-  if (f != NULL) { f = scda_forest_rows_internal (f, &d, d.shape[0] - 1, 1, &end, err); }
+  if (f != NULL) { f = scda_forest_rows_internal (f, &d, d.shape[0] - 2, 2, ends, err); }
   if (f == NULL) { return NULL; }
   p->all_cells = d.shape[0] - 1;
-  p->particles = end < 0 || end > INT64_MAX / 8 ? 0 : (uint64_t) end;
-  if (end != (int64_t) p->particles) {
+  p->particles = ends[1] < 0 || ends[1] > INT64_MAX / 8 ? 0 : (uint64_t) ends[1];
+  if (ends[1] != (int64_t) p->particles) {
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "%s: cell %llu ends at %lld, expected 0 to 2^60 particles", name.text,
-                                (unsigned long long) p->all_cells - 1, (long long) end);
-    return scda_forest_fail_internal (f, &e, err);
+                                (unsigned long long) p->all_cells - 1, (long long) ends[1]);
   }
+  else { scda_particles_check_internal (p, name.text, ends, ends + 1, p->all_cells - 1, &e); }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   if (least < 0 && p->all_cells > 1) {
-    const uint64_t first = p->all_cells / (uint64_t) size * (uint64_t) rank;
-    const uint64_t own = rank == size - 1 ? p->all_cells - first : p->all_cells / (uint64_t) size;
+    const uint64_t share = p->all_cells / (uint64_t) size, first = share * (uint64_t) rank, most = p->all_cells - share * (uint64_t) (size - 1);
+    const uint64_t own = rank == size - 1 ? most : share, piece = (uint64_t) 1 << 20;
     starts = (uint64_t *) scda_forest_room_internal ((uint64_t) size + 1, 8, &e);
     offsets = (int64_t *) scda_forest_room_internal (own + 1, 8, &e);
     f = scda_forest_agree_internal (f, comm, &e, err);
-    if (f != NULL) { f = scda_forest_rows_internal (f, &d, first, own + 1, offsets, err); }
-    for (i = 0; f != NULL && i < own; ++i) { scda_particles_check_internal (p, name.text, offsets + i, offsets + i + 1, first + i, &e); }
-    if (f != NULL) { f = scda_forest_agree_internal (f, comm, &e, err); }
+    /* In pieces, each checked before the next one takes memory. */
+    for (i = 0; f != NULL && i <= most; i += piece) {
+      const uint64_t now = i > own ? 0 : own + 1 - i < piece ? own + 1 - i : piece;
+      uint64_t k;
+      f = scda_forest_rows_internal (f, &d, first + i, now, offsets + i, err);
+      for (k = i == 0 ? 1 : i; f != NULL && k < i + now; ++k) {
+        if (!scda_particles_check_internal (p, name.text, offsets + k - 1, offsets + k, first + k - 1, &e)) { break; }
+      }
+      if (f != NULL) { f = scda_forest_agree_internal (f, comm, &e, err); }
+    }
     if (f != NULL) {
       scda_particles_shares_internal (p, offsets, first, own, starts);
       p->first_cell = starts[rank];

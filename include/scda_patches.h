@@ -188,9 +188,8 @@ static inline int scda_patches_check_internal (const scda_patches_t *m, uint64_t
       all *= m->ratio[l * d + a];
     }
     if ((double) box[a] < begin || (double) box[a] + (double) box[d + a] > begin + all) {
-      return scda_forest_error_internal (e, code, "patch %llu of level %ld has cells %lld to %lld on axis %d, outside of the domain",
-                                         (unsigned long long) number, (long) level, (long long) box[a],
-                                         (long long) box[a] + (long long) box[d + a] - 1, a);
+      return scda_forest_error_internal (e, code, "patch %llu of level %ld has %lld cells from %lld on, on axis %d: outside of the domain",
+                                         (unsigned long long) number, (long) level, (long long) box[d + a], (long long) box[a], a);
     }
   }
   return 1;
@@ -600,10 +599,35 @@ static inline scda_fcontext_t *scda_patches_write_fields (scda_fcontext_t *f, co
   return f;
 }
 
+/* What a piece of the boxes, and one of the ratios, must be before more memory is asked for. */
+static inline int scda_patches_check_boxes_internal (void *context, const void *all, uint64_t first, uint64_t rows,
+                                                     scda_forest_error_internal_t *e) {
+  const int d = *(const int *) context;
+  uint64_t i;
+  for (i = first; i < first + rows; ++i) {
+    const int64_t *box = (const int64_t *) all + 2 * (uint64_t) d * i;
+    if (scda_patches_cells_internal (d, box) == 0) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "patch %llu has %lld cells on x; expected some on each axis, and less than 2^60",
+                                         (unsigned long long) i, (long long) box[d]);
+    }
+  }
+  return 1;
+}
+
+static inline int scda_patches_check_ratio_internal (void *context, const void *all, uint64_t first, uint64_t rows,
+                                                     scda_forest_error_internal_t *e) {
+  const int d = *(const int *) context;
+  (void) all;
+  if (first + rows > 1000) {
+    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "patches have %d axes on more than 1000 levels", d);
+  }
+  return 1;
+}
+
 /* The dataset of a mesh that belongs to the record `record`, read by all ranks. */
 static inline scda_fcontext_t *scda_patches_read_part_internal (scda_fcontext_t *f, const char *group, scda_patches_t *m, const char *part,
                                                                 int what, int64_t record, int type, int ndims, const uint64_t *shape,
-                                                                scda_dataset_t *d, int *err) {
+                                                                scda_forest_check_internal_t check, scda_dataset_t *d, int *err) {
   scda_forest_error_internal_t e;
   scda_forest_name_internal_t name;
   scda_forest_no_error_internal (&e);
@@ -612,7 +636,7 @@ static inline scda_fcontext_t *scda_patches_read_part_internal (scda_fcontext_t 
   if (f == NULL) { return NULL; }
   free (m->kept_internal[what]);
   m->kept_internal[what] = NULL;
-  return scda_forest_all_internal (f, m->comm, d, NULL, NULL, &m->kept_internal[what], err);
+  return scda_forest_all_internal (f, m->comm, d, check, &m->dimension, &m->kept_internal[what], err);
 }
 
 /**
@@ -639,16 +663,24 @@ static inline scda_fcontext_t *scda_patches_read_mesh (scda_fcontext_t *f, const
   scda_forest_name_internal_t name;
   scda_forest_step_internal_t range, up_to;
   scda_dataset_t d;
-  uint64_t shape[3] = { UINT64_MAX, 2, UINT64_MAX }, section = 0, share, i;
+  uint64_t shape[3] = { UINT64_MAX, 2, 0 }, section = 0, share, i;
   char text[scda_forest_checksum_bytes_internal], found_text[scda_forest_checksum_bytes_internal];
   int64_t record = -1;
   int rank = 0, size = 0, found = 0, names;
+  long dimension = -1;
   if (f == NULL) { return NULL; }
   scda_forest_no_error_internal (&e);
   scda_patches_free (m);
   m->comm = comm;
   MPI_Comm_rank (comm, &rank);
   MPI_Comm_size (comm, &size);
+  f = scda_forest_kind_internal (f, scda_patches_group_internal (group), "scda_patches", 1, &dimension, err);
+  if (f == NULL) { return NULL; }
+  if (dimension < 1 || dimension > 3) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the patches %.58s have %ld dimensions; expected 1 to 3", scda_patches_group_internal (group), dimension);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  m->dimension = (int) dimension;
   f = scda_forest_step_internal (f, scda_patches_group_internal (group), step, &range, err);
   if (f == NULL) { return NULL; }
   if (!scda_forest_name_internal (&name, scda_patches_group_internal (group), "", "boxes", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
@@ -660,30 +692,26 @@ static inline scda_fcontext_t *scda_patches_read_mesh (scda_fcontext_t *f, const
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s up to the end of step %lld", name.text, (long long) step);
     return scda_forest_fail_internal (f, &e, err);
   }
-  f = scda_patches_read_part_internal (f, group, m, "boxes", scda_patches_boxes_internal, record, SCDA_TYPE_INT64, 3, shape, &d, err);
+  shape[2] = (uint64_t) m->dimension;
+  f = scda_patches_read_part_internal (f, group, m, "boxes", scda_patches_boxes_internal, record, SCDA_TYPE_INT64, 3, shape,
+                                       scda_patches_check_boxes_internal, &d, err);
   if (f == NULL) { return NULL; }
   m->patches = d.shape[0];
-  m->dimension = d.shape[2] >= 1 && d.shape[2] <= 3 ? (int) d.shape[2] : 0;
-  if (m->dimension == 0) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "%s: the last dimension has %llu indices; expected 1 to 3", name.text,
-                                (unsigned long long) d.shape[2]);
-    return scda_forest_fail_internal (f, &e, err);
-  }
   names = scda_forest_mesh_of_internal (d.attributes, found_text);
   shape[0] = m->patches;
-  f = scda_patches_read_part_internal (f, group, m, "level", scda_patches_level_internal, record, SCDA_TYPE_INT32, 1, shape, &d, err);
+  f = scda_patches_read_part_internal (f, group, m, "level", scda_patches_level_internal, record, SCDA_TYPE_INT32, 1, shape, NULL, &d, err);
   shape[0] = UINT64_MAX;
   shape[1] = (uint64_t) m->dimension;
   if (f != NULL) {
-    f = scda_patches_read_part_internal (f, group, m, "ratio", scda_patches_ratio_internal, record, SCDA_TYPE_INT32, 2, shape, &d, err);
+    f = scda_patches_read_part_internal (f, group, m, "ratio", scda_patches_ratio_internal, record, SCDA_TYPE_INT32, 2, shape,
+                                         scda_patches_check_ratio_internal, &d, err);
   }
-  m->levels = d.shape[0] > 0 && d.shape[0] < 1000 ? (int) d.shape[0] : 0;
+  if (f == NULL) { return NULL; }
+  m->levels = (int) d.shape[0];
   shape[0] = 2;
+  f = scda_patches_read_part_internal (f, group, m, "domain", scda_patches_domain_internal, record, SCDA_TYPE_INT64, 2, shape, NULL, &d, err);
   if (f != NULL) {
-    f = scda_patches_read_part_internal (f, group, m, "domain", scda_patches_domain_internal, record, SCDA_TYPE_INT64, 2, shape, &d, err);
-  }
-  if (f != NULL) {
-    f = scda_patches_read_part_internal (f, group, m, "geometry", scda_patches_geometry_internal, record, SCDA_TYPE_FLOAT64, 2, shape, &d, err);
+    f = scda_patches_read_part_internal (f, group, m, "geometry", scda_patches_geometry_internal, record, SCDA_TYPE_FLOAT64, 2, shape, NULL, &d, err);
   }
   if (f == NULL) { return NULL; }
   m->all_boxes = (const int64_t *) m->kept_internal[scda_patches_boxes_internal];

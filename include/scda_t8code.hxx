@@ -742,10 +742,6 @@ inline bool check_element (const t8_scheme *scheme, read_t *r, uint64_t row, t8_
   const unsigned long long i = r->first - r->before + row, tree = r->tree[row];
   const uint64_t position = r->rows.position[row];
   const char *const group = scda_forest_group_internal (r->group);
-  if (level > finest[dimension]) {
-    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: found level %d; expected at most %d", i, group, tree, level,
-                                       finest[dimension]) != 0;
-  }
   if (level > scheme->get_maxlevel (tree_class)) {
     return scda_forest_error_internal (e, SCDA_ERR_UNSUPPORTED, "element %llu of %.58s, in tree %llu, has level %d; the scheme has up to %d", i, group, tree,
                                        level, scheme->get_maxlevel (tree_class)) != 0;
@@ -841,22 +837,24 @@ inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, const 
   if (rows > INT32_MAX - 64) {
     scda_forest_error_internal (&e, SCDA_ERR_RANGE, "a rank would have %llu elements, more than t8code can have", static_cast<unsigned long long> (rows));
   }
-  else { make_room (&r->rows, rows, dimension, &e); }
   f = scda_forest_agree_internal (f, comm, &e, err);
-  if (f != nullptr) { f = scda_forest_rows_internal (f, &d, begin, rows, r->rows.coordinates.data (), err); }
-  const uint64_t one[1] = { N };
+  if (f != nullptr) { f = read_offsets (f, record, r, err); } /* that there are as many elements, before memory is taken for them */
+  if (f == nullptr) { return nullptr; }
+  make_room (&r->rows, rows, dimension, &e);
+  f = scda_forest_agree_internal (f, comm, &e, err);
+  const uint64_t shapes[2] = { N, static_cast<uint64_t> (dimension) };
   const struct {
     const char *part;
-    int type;
+    int type, ndims;
     void *data;
-  } columns[] = { { "level", SCDA_TYPE_UINT8, r->rows.level.data () },
-                  { "type", SCDA_TYPE_UINT8, r->rows.type.data () },
-                  { "position", SCDA_TYPE_UINT64, r->rows.position.data () } };
+  } columns[] = { { "coordinates", SCDA_TYPE_INT32, 2, r->rows.coordinates.data () },
+                  { "level", SCDA_TYPE_UINT8, 1, r->rows.level.data () },
+                  { "type", SCDA_TYPE_UINT8, 1, r->rows.type.data () },
+                  { "position", SCDA_TYPE_UINT64, 1, r->rows.position.data () } };
   for (const auto &column : columns) {
-    if (f != nullptr) { f = open_part (f, group, column.part, record, column.type, 1, one, &d, err); }
+    if (f != nullptr) { f = open_part (f, group, column.part, record, column.type, column.ndims, shapes, &d, err); }
     if (f != nullptr) { f = scda_forest_rows_internal (f, &d, begin, rows, column.data, err); }
   }
-  if (f != nullptr) { f = read_offsets (f, record, r, err); }
   if (f == nullptr) { return nullptr; }
 
   /* The shapes of the trees of this rank. */
@@ -880,13 +878,21 @@ inline scda_fcontext_t *read_mesh (scda_fcontext_t *f, const char *group, const 
     }
   }
   *levels = 0;
-  for (const uint8_t level : r->rows.level) { *levels = level > *levels ? level : *levels; }
+  for (uint64_t row = 0; row < rows; ++row) {
+    const int level = r->rows.level[row];
+    if (level > finest[dimension]) {
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "element %llu of %.58s, in tree %llu: found level %d; expected at most %d",
+                                  static_cast<unsigned long long> (begin + row), scda_forest_group_internal (group),
+                                  static_cast<unsigned long long> (r->tree[row]), level, finest[dimension]);
+    }
+    *levels = level > *levels ? level : *levels;
+  }
   MPI_Allreduce (MPI_IN_PLACE, levels, 1, MPI_INT, MPI_MAX, comm);
   if (pyramids && *levels <= finest[3]) { room (r->path, rows * 2 * static_cast<uint64_t> (*levels), &e); }
 
-  /* The elements. */
+  /* The elements, unless some rank has one that is too fine. */
   uint64_t sum = 0;
-  if (e.err == SCDA_SUCCESS) {
+  if (e.err == SCDA_SUCCESS && *levels <= finest[dimension]) {
     t8_eclass_t tree_class = T8_ECLASS_INVALID;
     t8_element_t *element = nullptr;
     for (uint64_t row = 0; row < rows; ++row) {
@@ -1005,7 +1011,7 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, co
     f = scda_forest_last_internal (f, name.text, up_to_end, &found, &record, &section, err);
     if (f == nullptr) { return nullptr; }
     if (column.ndims == 3 && (!found || section < begin)) { break; } /* no vertices of these trees */
-    if (column.data == in_file.to_tree.data ()) { begin = section; }
+    if (&column == columns) { begin = section; }
     shape[1] = column.ndims == 2 ? F : C;
     shape[2] = 3;
     f = scda_forest_open_internal (f, name.text, record, column.type, column.ndims, shape, &d, err);
@@ -1043,7 +1049,7 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, co
 /* Which group it is, and how many trees it has; compared with the cmesh. */
 inline scda_fcontext_t *read_about (scda_fcontext_t *f, const char *group, t8_cmesh_t cmesh, const scda_forest_step_internal_t *up_to_end, uint64_t *T, int *err) {
   const int dimension = t8_cmesh_get_dimension (cmesh);
-  const char *attributes = nullptr;
+  long in_file = -1;
   scda_forest_name_internal_t name;
   error_t e;
   scda_dataset_t d;
@@ -1051,22 +1057,13 @@ inline scda_fcontext_t *read_about (scda_fcontext_t *f, const char *group, t8_cm
   int64_t record = -1;
   int found = 0;
   scda_forest_no_error_internal (&e);
-  f = scda_ffind_group (f, scda_forest_group_internal (group), &found, &attributes, err);
+  f = scda_forest_kind_internal (f, scda_forest_group_internal (group), "scda_forest", 2, &in_file, err);
   if (f == nullptr) { return nullptr; }
-  const long version = found ? scda_forest_attribute_internal (attributes, "scda_forest") : -1;
-  if (version < 0) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no forest %.58s: %s", scda_forest_group_internal (group),
-                                found ? "the group has no attribute scda_forest" : "no group of this name has attributes");
-  }
-  else if (version != 2) {
-    scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "the forest %.58s is of version %ld; forests of t8code are of version 2%s",
-                                scda_forest_group_internal (group), version, version == 1 ? ": this one is of p4est" : "");
-  }
-  else if (scda_forest_attribute_internal (attributes, "dimension") != dimension) {
+  if (in_file != dimension) {
     scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not fit: it has %d dimensions, the forest %.58s has %ld", dimension,
-                                scda_forest_group_internal (group), scda_forest_attribute_internal (attributes, "dimension"));
+                                scda_forest_group_internal (group), in_file);
+    return scda_forest_fail_internal (f, &e, err);
   }
-  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   if (!scda_forest_name_internal (&name, group, "", "tree_to_tree", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
   f = scda_forest_last_internal (f, name.text, up_to_end, &found, &record, &section, err);
   if (f == nullptr) { return nullptr; }

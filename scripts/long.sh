@@ -68,6 +68,10 @@ mkdir -p $folder/files/injected.scda-folder
 for ranks in 2 5; do
   measured "$mpiexec" -n $ranks "$tests/injected" $folder/files/injected.scda-folder
 done
+heading "Patches and particles in 10,000 changed files"
+for ranks in 1 3; do
+  measured env ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 "$mpiexec" -n $ranks "$tests/codes_fuzz" $folder/files 5000 ${ranks}00000
+done
 heading "All tests of the packaged crate, in the package"
 cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
 unpack_crate $folder/cargo
