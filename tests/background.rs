@@ -184,7 +184,7 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
             7 => {
                 // Neither a sample of many chunks nor all of a few get smaller.
                 let mut noise = plain("noise");
-                let rows = if seed % 2 == 0 { 1 } else { 45 };
+                let rows = if seed.is_multiple_of(2) { 1 } else { 45 };
                 noise.layout = Layout::Auto { shape: Some(vec![rows, 31]) };
                 let cells = 31 * before..31 * (before + counts[rank]);
                 let data: Vec<u8> = cells.flat_map(|cell| (Rng(cell).next() as u32).to_le_bytes()).collect();
