@@ -802,7 +802,6 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
     with scda.open(path) as f:
         assert [dict(record.attrs) for record in f.records("rho")] == [{"units": "K"}, {"units": "kg m-3", "b": [1, 2]}]
         assert f[long].attrs["a"] == 0.5 and f.attrs["title"] == "later"
-    with scda.create(path, seal=False) as w:
+    with pytest.raises(scda.UsageError, match="without seals"), scda.create(path, seal=False) as w:
         w.dataset("rho", [1])
-        with pytest.raises(scda.UsageError, match="without seals"):
-            w["rho"].attrs["c"] = 1
+        w["rho"].attrs["c"] = 1
