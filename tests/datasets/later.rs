@@ -261,7 +261,7 @@ fn each_record_has_its_own() {
                 2..4 if records > 0 => {
                     let (record, key) = (below(records), format!("k{}", below(number)));
                     let value = below(3);
-                    let signed = record as i64 - if below(2) == 0 { records as i64 } else { 0 };
+                    let signed = record.cast_signed() - if below(2) == 0 { records.cast_signed() } else { 0 };
                     let text = if value == 0 { "null".into() } else { value.to_string() };
                     file.set_attributes(&names[name], signed, &format!("{{\"{key}\":{text}}}")).unwrap();
                     let all = expected.get_mut(&(name, record)).unwrap();
