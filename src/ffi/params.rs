@@ -123,7 +123,8 @@ pub struct scda_params {
     /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
     /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
     /// that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
-    /// `scda_fwrite_datasets`. 0 (default): data may be changed as soon as a call returns.
+    /// `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
+    /// as soon as a call returns.
     pub lend: u64,
 }
 
