@@ -868,6 +868,26 @@ def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         assert f", {count} cells in the last step" in capsys.readouterr().out
 
 
+def test_mesh_and_particles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mesh is what is written, and the particles are named."""
+    monkeypatch.chdir(tmp_path)
+    mesh = forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
+    with scda.create("f.scda") as w:
+        forests.begin(w, 2)
+        forests.Brick(2, 1).write(w)
+        mesh.write(w)
+        w.group("atoms", {"scda_particles": 1, "mesh": "forest"})
+        w.dataset("atoms/offsets", np.minimum(np.arange(len(mesh) + 1), 3))
+        w.dataset("atoms/fields/position", np.arange(6.0).reshape(3, 2))
+    assert run("f.scda") == 0
+    said = capsys.readouterr().out
+    assert f", {len(mesh)} cells in the last step" in said
+    assert "not in it: the particles atoms, which --group atoms writes" in said
+    assert again("f.scda", "--group", "atoms") == 0
+    said = capsys.readouterr().out
+    assert "3 particles" in said and "not in it" not in said
+
+
 def cf_file(path: str, *, records: str) -> None:
     """A file as climate codes have it: two grids of 3 times, 4 latitudes and 5 longitudes."""
     t = np.arange(60, dtype="i2").reshape(3, 4, 5)

@@ -598,8 +598,8 @@ def write(
         relative: likewise, by its path from the folder of ``out``. Without any of the three, ``copy`` for a small file and
             ``absolute`` for a larger one.
         fields: only these.
-        group: the forest, the mesh, or the group with the datasets of a grid. None: the only forest or mesh,
-            otherwise ``/``.
+        group: the forest, the mesh, the particles, or the group with the datasets of a grid. None: the only forest or
+            mesh; without one, the only particles, otherwise ``/``.
     """
     import h5py
 
@@ -614,7 +614,7 @@ def write(
         sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
         of_forests, of_cells, of_patches = forests(file), cell_meshes(file), patch_meshes(file)
         of_particles = particle_groups(file)
-        names = of_forests + of_cells + of_patches + of_particles
+        names = of_forests + of_cells + of_patches or of_particles
         if group is None and len(names) > 1:
             raise ValueError(f"{path}: found {names}, expected one forest or mesh; --group names one")
         name = group if group is not None or not names else names[0]
@@ -629,6 +629,8 @@ def write(
         else:
             what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]
+    if group is None and name not in of_particles:
+        lines += [f"not in it: the particles {other}, which --group {other} writes" for other in of_particles]
     if sidecar.copied:
         lines.append(f"copied: {', '.join(sidecar.copied)}")
     if sidecar.in_place:
