@@ -6,11 +6,12 @@ use super::entry::{CountFormat, parse_count, parse_counts};
 use super::header::{
     SectionType, UserString, file_header, parse_file_header, parse_section_header, put_section_header,
 };
-use super::index::{CRC_TAIL_BYTES, ROW_BYTES, Row, crc_tail, parse_crc_tail};
+use super::index::{CRC_TAIL_BYTES, ROW_BYTES, Row, crc_tail, parse_crc_tail, sort_rows};
 use super::layout::MAX_OFFSET;
-use super::names::{Name, SealRow, table};
+use super::names::{End, Name, SealRow, table};
 use super::padding::LineBreak;
 use super::seal::Seal;
+use super::streams::{StreamPart, bytes_entry};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 use crate::error::{Error, ErrorKind};
 
@@ -288,6 +289,49 @@ fn each_row_of_names_and_each_tail_that_is_accepted_comes_back() {
         }
     });
     assert!(accepted > CRC_TAIL_BYTES);
+}
+
+#[test]
+fn an_error_in_the_end_of_a_table_is_where_it_is() {
+    let mut names = [Name { section: SectionType::Block, user: UserString::EMPTY, number: 0 }];
+    let text = table(16, &[SealRow::default(); 16], &mut names, LineBreak::Unix).unwrap();
+    let mut end = *text.last_chunk().unwrap();
+    assert_eq!(End::parse(&end, 1000, 18).unwrap().seals, 16);
+    end[64] = b'x';
+    assert_eq!(End::parse(&end, 1000, 18).unwrap_err().offset(), Some(1064));
+    end[32] = b'x';
+    assert_eq!(End::parse(&end, 1000, 18).unwrap_err().offset(), Some(1032));
+}
+
+#[test]
+fn what_readers_ask_of_headers_and_rows() {
+    let mark = |vendor: &[u8]| {
+        parse_file_header(&file_header(vendor, b"", LineBreak::Unix)).unwrap().has_seal_mark()
+    };
+    assert!(mark(b"libscda sealed") && !mark(b"libscda") && !mark(b"libscda sealed."));
+    let user = |text: &[u8]| UserString::new(text).unwrap();
+    assert!(user(b"a\n") < user(b"b") && format!("{:?}", user(b"a\n")) == "\"a\\n\"");
+    assert_eq!(STYLES.map(LineBreak::in_base64), [*b"=\n", *b"\r\n"]);
+    for kind in [None, Some(SectionType::Varray)] {
+        let (row, mut bytes) = (row(kind, false, 0, 0), [0; ROW_BYTES]);
+        row.put(&mut bytes, LineBreak::Unix);
+        assert_eq!(Row::parse_name(&bytes).unwrap(), (kind, user(b"velocity")));
+        bytes[1] = b'-';
+        assert_eq!(Row::parse_name(&bytes).unwrap_err().kind(), ErrorKind::Format);
+    }
+    // What is equal behind what differs has no say.
+    let mut rows = [&b"ayz"[..], b"bya"]
+        .map(|text| Row { user: user(text), ..row(KINDS.first().copied(), false, 0, 32) });
+    sort_rows(&mut rows).unwrap();
+    assert_eq!(rows.map(|row| row.sorted), [0, 1]);
+}
+
+#[test]
+fn the_chunks_that_a_stream_takes() {
+    let part = StreamPart { tasks: 3, chunk_bytes: 4096, part: 0 };
+    assert_eq!([0, 1, 4096, 4097].map(|bytes| part.rounds(bytes)), [0, 1, 1, 2]);
+    assert!([1, 1 << 30].into_iter().all(|bytes| StreamPart::check_chunk_bytes(bytes).is_ok()));
+    assert_eq!(&bytes_entry(12, LineBreak::Unix)[..7], b"U 12 --");
 }
 
 #[test]
