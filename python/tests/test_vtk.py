@@ -868,7 +868,7 @@ def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         assert f", {count} cells in the last step" in capsys.readouterr().out
 
 
-def test_mesh_and_particles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mesh_particles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The mesh is what is written, and the particles are named."""
     monkeypatch.chdir(tmp_path)
     mesh = forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
