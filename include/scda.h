@@ -614,6 +614,11 @@ struct scda_params {
    * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
    * one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
    * where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+   *
+   * Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
+   * first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
+   * whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
+   * (default): none; then a file needs no seal. Not with `to_seal` 0.
    */
   uint64_t keep;
   /**
@@ -1048,6 +1053,11 @@ struct scda_info {
    * How many bytes `scda_fopen_append` has cut off: what a job that was killed had written behind the last seal.
    */
   uint64_t cut_off_bytes;
+  /**
+   * Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for the one before it,
+   * `state.1.scda`, and so on.
+   */
+  uint64_t age;
   /**
    * How many bytes this rank has written to its stream since `scda_fwrite_streams_begin`; 0 if there are no
    * streams.

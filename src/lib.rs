@@ -59,6 +59,7 @@ pub mod internals {
     pub use crate::numbers::to_usize;
     #[cfg(feature = "mpi")]
     pub use crate::parallel::mpi::{finalize, initialize};
+    pub use crate::storage::names::kept_path;
 }
 
 pub use codec::Encoder;

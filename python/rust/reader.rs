@@ -213,9 +213,10 @@ impl Reader {
         to_seal: bool,
         cache_bytes: u64,
         max_memory: u64,
+        keep: u64,
     ) -> PyResult<Self> {
         let mut params = Params::default();
-        (params.cache_bytes, params.max_memory) = (cache_bytes, max_memory);
+        (params.cache_bytes, params.max_memory, params.keep) = (cache_bytes, max_memory, keep);
         (params.threads, params.verify, params.to_seal) = (threads, verify, to_seal);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
@@ -231,9 +232,16 @@ impl Reader {
             Ok(reader)
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
+        let path = scda::internals::kept_path(&path, reader.age());
         let (user, extent) = (reader.user().to_vec(), Mutex::new(Extent::of(&reader)));
         let open = Mutex::new(Some(Open { reader, decode, current: None, dataset: None }));
         Ok(Self { path, user, extent, is_alone, open, cause })
+    }
+
+    /// The path of the file: with `keep` that of an older one, perhaps.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
     }
 
     #[getter]

@@ -96,22 +96,22 @@ NAMES = [b"", b"time", b"temperature", b"t", b"time*", b"\xff", b"wind \xc2\xb0"
 def test_the_last_whole_file_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "state.scda"
     with pytest.raises(scda.NoSuchFileError):
-        scda.open_last(path)
+        scda.open(path, keep=2)
     for number in range(3):
         with scda.create(path, atomic=True, keep=2) as w:
             w.dataset("number", number)
     for damage, name, number in ((None, path, 2), (100, tmp_path / "state.1.scda", 1), (0, tmp_path / "state.2.scda", 0)):
         if damage is not None:
             os.truncate(tmp_path / f"state{'' if damage else '.1'}.scda", damage)
-        with scda.open_last(path) as f:
+        with scda.open(path, keep=2) as f:
             assert (f.path, f["number"][()]) == (str(name), number)
     os.truncate(tmp_path / "state.2.scda", 64)
     with pytest.raises(scda.ShortFileError, match="state.scda"):
-        scda.open_last(path)
+        scda.open(path, keep=2)
     with scda.create(path, seal=False) as w:
         w.dataset("number", 3)
-    with pytest.raises(scda.FormatError, match="state.scda: found no seal"):
-        scda.open_last(path)
+    with pytest.raises(scda.FormatError, match="state.scda: the file has no seal"):
+        scda.open(path, keep=2)
 
 
 def test_a_seal_finds_what_walking_finds(tmp_path: Path) -> None:

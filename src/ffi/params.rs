@@ -104,6 +104,11 @@ pub struct scda_params {
     /// complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
     /// one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
     /// where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+    ///
+    /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
+    /// first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
+    /// whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
+    /// (default): none; then a file needs no seal. Not with `to_seal` 0.
     pub keep: u64,
     /// Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
     /// covers so many sections; what was committed later is cut off, at once unless `atomic` is 1. To go

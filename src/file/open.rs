@@ -45,7 +45,7 @@ pub fn if_valid<T>(
         if params.faults.is_none() {
             params.faults = Faults::of_environment()?;
         }
-        params.validate()?;
+        params.validate(function)?;
         team.note_open(function, path, &params);
         let _limited = memory::limited(params.max_memory, 0);
         let opened = open(team, path, &mut params)?;

@@ -2,6 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::stripes;
+use super::team::Function;
 use crate::codec::{Encoder, MAX_LEVEL};
 use crate::error::{Error, Result};
 use crate::format::padding::LineBreak;
@@ -92,6 +93,12 @@ pub struct Params {
     /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
     /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. `state.scda` is a whole file at any moment,
     /// except where the file system has no hard links. At most 1000; 0: none stays. Not with `later`.
+    ///
+    /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the first
+    /// one is read that has one ([`Reader::age`]), up to that seal. So a job restarts from the last whole state. 0: none; then
+    /// a file needs no seal. With `to_seal` only.
+    ///
+    /// [`Reader::age`]: crate::Reader::age
     pub keep: u64,
     /// Appending to a sealed file: 0: behind its last seal. Otherwise behind the first seal that covers so many sections: what was
     /// committed later is cut off when the file is opened, of an atomic file when it is complete. To go on behind a
@@ -221,7 +228,7 @@ impl Params {
     }
 
     /// An error if a number has no meaning.
-    pub(super) fn validate(&self) -> Result<()> {
+    pub(super) fn validate(&self, function: Function) -> Result<()> {
         let limits: [(&str, u64, u64, u64); 6] = [
             ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
             ("threads", self.threads as u64, 1, MAX_THREADS as u64),
@@ -235,9 +242,14 @@ impl Params {
                 return Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}")));
             }
         }
-        if self.keep > 0 && (!self.atomic || self.later && !self.sync) {
-            let words =
-                format!("keep: found {} for a file that is not atomic and synced, expected 0", self.keep);
+        let has_last_states = match function {
+            Function::Open => self.to_seal && !self.raw,
+            _ => self.atomic && (self.sync || !self.later),
+        };
+        if self.keep > 0 && !has_last_states {
+            let kind =
+                if function == Function::Open { "read up to its last seal" } else { "atomic and synced" };
+            let words = format!("keep: found {} for a file that is not {kind}, expected 0", self.keep);
             return Err(Error::argument(words));
         }
         if self.background_bytes > 0 && self.background_bytes < queue::LEAST_BYTES {

@@ -61,9 +61,12 @@ fn part(path: &Path) -> PathBuf {
 }
 
 /// The name under which the file is kept that had the name of `path` so many writes ago: `state.1.scda` for
-/// `state.scda`.
+/// `state.scda`, which itself is that of age 0.
 #[must_use]
 pub fn kept_path(path: &Path, age: u64) -> PathBuf {
+    if age == 0 {
+        return path.to_owned();
+    }
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{age}"));
     if let Some(extension) = path.extension() {

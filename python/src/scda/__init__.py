@@ -17,7 +17,7 @@ from ._commands import Answer, Picture, check, diff, export, import_, plot, vtk
 from ._core import VERSION as __version__
 from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
-from ._file import File, open, open_last, verify
+from ._file import File, open, verify
 from ._forest import Forest, forests
 from ._group import Group, Records
 from ._mesh import mesh_checksum
@@ -61,7 +61,6 @@ __all__ = [
     "import_",
     "mesh_checksum",
     "open",
-    "open_last",
     "particle_groups",
     "patch_meshes",
     "plot",

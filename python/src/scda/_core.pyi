@@ -41,7 +41,10 @@ class Reader:
         to_seal: bool,
         cache_bytes: int,
         max_memory: int,
+        keep: int,
     ) -> Reader: ...
+    @property
+    def path(self) -> str: ...
     @property
     def user(self) -> bytes: ...
     @property

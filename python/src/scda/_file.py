@@ -58,6 +58,7 @@ def open(
     to_seal: bool = True,
     cache_bytes: int = 16 << 20,
     max_memory: int = 0,
+    keep: int = 0,
     storage_options: Optional[dict[str, Any]] = None,
 ) -> File:
     """Opens a file for reading.
@@ -85,11 +86,14 @@ def open(
             later. 0: none. What reads several boxes at once, or most items of the chunks that it touches, keeps none.
         max_memory: how many bytes a call takes at most for what the file asks for, and for the array that it returns; more is an
             OutOfMemoryError. For files of unknown origin, of which a few bytes can ask for an array of any size. 0: no limit.
+        keep: how many of the older files of this name, as :func:`create` keeps them, may stand in for a file that is missing,
+            or torn or damaged so that it has no seal: the first one is opened that has a seal, up to its last one. So a job
+            restarts from the last whole state. :attr:`File.path` says which was opened. 0: none; then a file needs no seal.
         storage_options: of an address: what fsspec gets, such as ``{"anon": True}``.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
-            file system; ChecksumError with verify.
+            file system; ChecksumError with verify. With keep, if no file has a seal, that of ``path``.
 
     >>> with scda.open("hello.scda") as f:
     ...     for s in f.sections:
@@ -98,6 +102,14 @@ def open(
     block echo 60
     array semi-major axis, period 96
     varray moons 20
+
+    >>> for n in range(3):
+    ...     with scda.create("state.scda", atomic=True, keep=1) as w:
+    ...         w.dataset("n", n)
+    >>> os.remove("state.scda")
+    >>> with scda.open("state.scda", keep=1) as f:
+    ...     print(os.path.basename(f.path), f["n"][()])
+    state.1.scda 1
     """
     return File(
         path,
@@ -109,48 +121,9 @@ def open(
         to_seal=to_seal,
         cache_bytes=cache_bytes,
         max_memory=max_memory,
+        keep=keep,
         storage_options=storage_options,
     )
-
-
-def open_last(path: Union[str, os.PathLike[str]], **options: Any) -> File:
-    """Opens what a job restarts from: the last whole state.
-
-    That is the file of this name up to its last seal; if there is none, or it is torn or damaged so that it has no seal, the one before it
-    that ``keep=`` has kept: ``state.1.scda``, ``state.2.scda``, and so on. :attr:`File.path` says which was opened.
-
-    Args:
-        path: the name of the newest file.
-        options: those of :func:`open` but ``to_seal``.
-
-    Raises:
-        Error: if no file is whole, that of ``path``: a FormatError if it has no seal.
-
-    >>> for n in range(3):
-    ...     with scda.create("state.scda", atomic=True, keep=1) as w:
-    ...         w.dataset("n", n)
-    >>> os.remove("state.scda")
-    >>> with scda.open_last("state.scda") as f:
-    ...     print(os.path.basename(f.path), f["n"][()])
-    state.1.scda 1
-    """
-    stem, ending = os.path.splitext(os.fspath(path))
-    first: Optional[Error] = None
-    for age in range(1001):
-        name = f"{stem}.{age}{ending}" if age else stem + ending
-        try:
-            file = open(name, **options)
-        except (FormatError, ShortFileError, RangeError, DecodeError, ChecksumError, NoSuchFileError) as error:
-            first = first or error
-            if age and isinstance(error, NoSuchFileError):
-                break
-            continue
-        if file.sealed:
-            return file
-        file.close()
-        first = first or FormatError(f"{name}: found no seal, expected one: nothing in it is whole", None, name)
-    assert first is not None
-    raise first
 
 
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
@@ -196,6 +169,7 @@ class File(Handle, Tree):
         to_seal: bool,
         cache_bytes: int = 0,
         max_memory: int = 0,
+        keep: int = 0,
         by_seal: bool = True,
         storage_options: Optional[dict[str, Any]] = None,
     ) -> None:
@@ -203,12 +177,16 @@ class File(Handle, Tree):
         if source is not None and comm is not None and comm.size > 1:
             raise ValueError(f"comm: found {comm.size} ranks, which read no file objects and addresses, expected one")
         flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
-        limits = {"cache_bytes": cache_bytes, "max_memory": max_memory}
+        limits = {"cache_bytes": cache_bytes, "max_memory": max_memory, "keep": keep}
         name = path if source is None else source.name
         self._path, self._ranks, number = prepare(name, comm, driver, threads, limits, **flags)
         if source is not None:
             self._path = source.name
         self._source = source
+        if keep:
+            last = _core.Reader(self._path, source, self._ranks, number, *map(bool, flags.values()), *limits.values())
+            self._path, limits["keep"] = last.path, 0
+            last.close()
         self._mapped = _open_to_map(self._path) if self._is_local else None
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:

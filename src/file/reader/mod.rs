@@ -8,6 +8,7 @@ mod datasets;
 mod finding;
 mod index;
 mod inspect;
+mod last;
 mod locate;
 mod lookup;
 mod own;
@@ -44,6 +45,7 @@ use crate::memory::Limited;
 use crate::parallel::{Communicator, Solo};
 use crate::storage::ParallelFile;
 use crate::storage::elsewhere::{Elsewhere, ReadAt};
+use crate::storage::names::kept_path;
 use std::path::Path;
 
 /// The header of a section.
@@ -94,6 +96,7 @@ pub struct Section {
 /// ```
 pub struct Reader {
     header: Box<FileHeader>,
+    age: u64,
     session: Session<ReaderState>,
 }
 
@@ -120,10 +123,15 @@ impl Reader {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        Self::open_by(comm, path, params, |team, path, params| {
+        let mut age = 0;
+        let opened = Self::open_by(comm, path, params, |team, path, params| {
+            age = last::agreed_age(team, path, params)?;
+            let path = kept_path(path, age);
+            team.rename(&path);
             let extent = Extent::of(params);
-            open::open(team, path, params, |file, size| extent.ends(file, size))
-        })
+            open::open(team, &path, params, |file, size| extent.ends(file, size))
+        });
+        Ok(Self { age, ..opened? })
     }
 
     /// As [`Self::open`], for a process that reads alone: what is no file of this system. `name` stands for it in errors.
@@ -132,6 +140,9 @@ impl Reader {
     /// Those of [`Self::open`], and `Io` and others for those of `source`.
     pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &Params) -> Result<Self> {
         Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
+            if params.keep > 0 {
+                return Err(Error::argument("keep: older files are looked for in folders only").into());
+            }
             let mut file: Box<dyn ParallelFile> = Box::new(Elsewhere(source));
             let size = file.size()?;
             let ends = Extent::of(params).ends(&mut *file, size)?;
@@ -155,7 +166,13 @@ impl Reader {
             }
             Ok(header)
         })?;
-        Ok(Self { header: Box::new(header), session })
+        Ok(Self { header: Box::new(header), session, age: 0 })
+    }
+
+    /// Which of the files that the name had was opened: 0 is the newest. See [`Params::keep`].
+    #[must_use]
+    pub fn age(&self) -> u64 {
+        self.age
     }
 
     /// The user string of the file.

@@ -104,6 +104,11 @@ impl Team {
         &self.file_name
     }
 
+    /// The file has this name.
+    pub fn rename(&mut self, path: &Path) {
+        self.file_name = quote_path(path);
+    }
+
     /// The ranks of the file at `path`.
     pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
         Self::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)))
