@@ -955,7 +955,7 @@ contains
         call refused(ierr, "data: found 24 bytes, expected 2 elements of 24 bytes")
       case (2)
         call scda_fread_array_range(f, found, 0, few, ierr=ierr)
-        call refused(ierr, "data: found 48 bytes, expected 1 elements of 24 bytes; or pass E")
+        call refused(ierr, "data: found 48 bytes, expected 24; or pass E")
       case (3)
         call scda_fread_array_range(f, pointers(:few), 0, 2, 24, ierr, indirect=.true.)
         call refused(ierr, "data: found 1 pointers, expected 2, one per element of this rank")

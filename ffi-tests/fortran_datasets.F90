@@ -945,7 +945,7 @@ contains
         Nq = 0
         Nq(ranks) = 3
         call scda_write(f, "d", six(:, 1:merge(2, 0, here)), Nq=Nq, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found 2 elements in the last dimension, expected 3, as Nq")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found 2 elements, expected 3, as Nq")
       case (7)
         call scda_write(f, "d", six, Nq=n, ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "Nq: found 0 entries")

@@ -480,7 +480,7 @@ static void ranges () {
                                    last + "data: found 64 bytes in elements of 32, expected whole elements of 24 bytes",
                                    last + "range of elements: found 999 to 1001",
                                    last + "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes",
-                                   last + "data: found 1 pointers, expected 2, one per entry of Ei",
+                                   last + "data: found 1 pointers, expected 2, one per element of this rank",
                                    last + "data: found an element of 8 bytes, expected a multiple of 24",
                                    last + "range of elements: found 0 to 1001",
                                    last + "range of elements: found 990 to 1010",

@@ -721,21 +721,18 @@ contains
     integer(int64) :: bytes
     logical :: fits
     call list_of(Nq, counts, copy)
-    call check_counts(f, counts, fits)
+    fits = .true.
     bytes = integer_in(f, E, "E")
-    if (indirect) then
-      call check_pointers(f, data, own(f, counts), fits)
-      if (bytes == not_passed) call refuse(f, "E: found none, expected the bytes of an element with indirect", fits)
-    else if (bytes /= not_passed) then
-      call check_bytes(f, data, own(f, counts), bytes, fits)
-      call check_size(f, data, bytes, fits)
+    if (indirect .and. bytes == not_passed) then
+      call refuse(f, "E: found none, expected the bytes of an element with indirect", fits)
+    else if (indirect .or. bytes /= not_passed) then
+      call check_lengths(f, fits, data, counts, E=bytes, indirect=indirect, is_written=.true.)
     else
       bytes = data%each
       if (.not. c_associated(data%address)) then
         call refuse(f, "E: found none, and no data on this rank to take it from", fits)
-      else if (data%n >= 0 .and. data%n /= own(f, counts)) then
-        call refuse(f, "data: found " // decimal(data%n) // " elements of " // decimal(bytes) // " bytes, expected " // &
-          & decimal(own(f, counts)) // ", as Nq says for this rank; or pass E", fits)
+      else
+        call check_lengths(f, fits, counts=counts, E=bytes, elements=data%n)
       end if
     end if
     call refuse_held(f)
@@ -767,7 +764,8 @@ contains
     logical :: fits
     call list_of(Nq, counts, Nq_copy)
     call list_of(Ei, sizes, Ei_copy)
-    call check_varray(f, data, counts, sizes, Sq, indirect, fits)
+    fits = .true.
+    call check_lengths(f, fits, data, counts, sizes=sizes, Sq=Sq, indirect=indirect)
     call refuse_held(f)
     f%handle = c_fwrite_varray(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
       & flag(indirect), text%address, text%bytes, chosen(encode, SCDA_ENCODE_NONE), f%err)
@@ -865,16 +863,12 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     integer(int64) :: bytes
-    logical :: fits
+    logical :: exactly
     memory = memory_of(data)
     bytes = integer_in(f, memory_of(E), "E")
-    if (bytes == not_passed) then
-      bytes = f%E
-      if (f%rank == chosen(root, 0) .and. memory%n >= 0 .and. bytes_in(memory) > bytes) then
-        call refuse(f, "data: found " // decimal(bytes_in(memory)) // " bytes, expected " // decimal(bytes) // "; or pass E", fits)
-      end if
-    end if
-    call check_root(f, memory, bytes, chosen(root, 0), .false.)
+    exactly = bytes == not_passed
+    if (exactly) bytes = f%E
+    call check_root(f, memory, bytes, chosen(root, 0), .false., exactly)
     f%handle = c_fread_block_data(f%handle, memory%address, bytes, chosen(root, 0), f%err)
     call finish(f, ierr)
   end subroutine read_block
@@ -899,9 +893,9 @@ contains
     integer(int64) :: bytes
     logical :: fits
     call list_of(Nq, counts, copy)
-    call check_counts(f, counts, fits)
+    fits = .true.
     bytes = integer_in(f, E, "E")
-    call check_room(f, data, own(f, counts), bytes, indirect, fits)
+    call check_room(f, data, bytes, indirect, fits, counts=counts)
     f%handle = c_fread_array_data(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), f%err)
     call finish(f, ierr)
   end subroutine get_array
@@ -942,7 +936,7 @@ contains
     n = integer_in(f, count, "count")
     bytes = integer_in(f, E, "E")
     fits = .true.
-    call check_room(f, data, n, bytes, indirect, fits)
+    call check_room(f, data, bytes, indirect, fits, n)
     f%handle = c_fread_array_range(f%handle, address_if(fits, data), from, n, bytes, flag(indirect), f%err)
     call finish(f, ierr)
   end subroutine get_array_range
@@ -967,8 +961,12 @@ contains
     integer(int64), pointer, contiguous :: counts(:)
     logical :: fits
     call list_of(Nq, counts, copy)
-    call check_counts(f, counts, fits)
-    if (c_associated(Ei%address)) call check_sizes(f, Ei%n, own(f, counts), fits)
+    fits = .true.
+    if (c_associated(Ei%address)) then
+      call check_lengths(f, fits, counts=counts, entries=Ei%n)
+    else
+      call check_lengths(f, fits, counts=counts)
+    end if
     if (streams) then
       f%handle = c_fread_streams_sizes(f%handle, Ei%address, pointer_to(counts, fits), f%err)
     else
@@ -991,7 +989,7 @@ contains
     n = integer_in(f, memory_at(count), "count")
     sizes = memory_at(Ei)
     fits = .true.
-    if (c_associated(sizes%address)) call check_sizes(f, sizes%n, n, fits)
+    if (c_associated(sizes%address)) call check_lengths(f, fits, n=n, entries=sizes%n)
     f%handle = c_fread_varray_sizes_range(f%handle, address_if(fits, sizes), from, n, f%err)
     call finish(f, ierr)
   end subroutine scda_fread_varray_sizes_range
@@ -1018,7 +1016,7 @@ contains
     from = integer_in(f, first, "first")
     n = integer_in(f, count, "count")
     fits = .true.
-    if (indirect .or. c_associated(data%address)) call check_each(f, data, sizes, n, indirect, fits)
+    if (indirect .or. c_associated(data%address)) call check_lengths(f, fits, data, n=n, sizes=sizes, indirect=indirect)
     f%handle = c_fread_varray_range(f%handle, address_if(fits, data), from, n, pointer_to(sizes, fits), flag(indirect), f%err)
     call finish(f, ierr)
   end subroutine get_varray_range
@@ -1044,11 +1042,11 @@ contains
     logical :: fits
     call list_of(Nq, counts, Nq_copy)
     call list_of(Ei, sizes, Ei_copy)
+    fits = .true.
     if (indirect .or. c_associated(data%address)) then
-      call check_varray(f, data, counts, sizes, Sq, indirect, fits)
+      call check_lengths(f, fits, data, counts, sizes=sizes, Sq=Sq, indirect=indirect)
     else
-      call check_counts(f, counts, fits)
-      call check_sums(f, Sq, fits)
+      call check_lengths(f, fits, counts=counts, Sq=Sq)
     end if
     if (streams) then
       f%handle = c_fread_streams_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), &
@@ -1082,7 +1080,10 @@ contains
     integer, intent(in), optional :: type
     type(given_t), pointer :: given
     type(held_t), pointer :: held
-    integer(int64), allocatable :: first(:), extents(:), dims(:), chunks(:), counts(:)
+    integer(int64), allocatable :: first(:), extents(:), dims(:), chunks(:)
+    integer(int64), allocatable, target :: numbers(:)
+    integer(int64), pointer, contiguous :: counts(:)
+    type(c_lengths_t) :: known
     integer(int64) :: rows
     integer :: i, k, n
     logical :: fits, has_shape
@@ -1111,25 +1112,17 @@ contains
     n = size(extents)
     rows = -1
     if (c_associated(Nq%address)) then
-      allocate(counts, source=integers_in(f, Nq, "Nq", fits))
-      if (.not. is_partition(counts)) rows = max(0_int64, maxval(counts))
-      call check_counts(f, counts, fits)
-      if (fits .and. n == 0) call refuse(f, "data: found no dimension, expected one or more with Nq", fits)
-      if (fits .and. (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address))) then
+      allocate(numbers, source=integers_in(f, Nq, "Nq", fits))
+      if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! others are those of a partition
+      counts => numbers
+      if (n == 0) call refuse(f, "data: found no dimension, expected one or more with Nq", fits)
+      if (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address)) then
         call refuse(f, "shape, start, count: found some of them, expected none with Nq", fits)
       end if
       if (fits) then
-        if (extents(n) /= own(f, counts)) then
-          call refuse(f, "data: found " // decimal(extents(n)) // " elements in the last dimension, expected " // &
-            & decimal(own(f, counts)) // ", as Nq says for this rank", fits)
-        end if
-        if (is_partition(counts)) then
-          first(n) = counts(4)
-          dims(n) = counts(6)
-        else
-          first(n) = sum(counts(:f%rank))
-          dims(n) = sum(counts(:f%nranks))
-        end if
+        call check_lengths(f, fits, counts=counts, elements=extents(n), known=known)
+        first(n) = known%first
+        dims(n) = known%total
       end if
     end if
     if (c_associated(shape%address)) dims = integers_in(f, shape, "shape", fits)
@@ -1257,7 +1250,8 @@ contains
     end if
     if (in_memory == given%d%type) then
       if (item_bytes /= given%d%item_bytes) then
-        call refuse_short(f, "data", item_bytes, "bytes in the first dimension", given%d%item_bytes, "those of an item", fits)
+        call refuse(f, "data: found " // decimal(item_bytes) // " bytes in the first dimension, expected " // &
+          & decimal(given%d%item_bytes) // ", those of an item", fits)
       end if
     else if (in_memory == SCDA_TYPE_RAW) then
       call refuse(f, "data: found items of type " // scda_type_name(in_memory) // ", expected " // &
@@ -2427,7 +2421,8 @@ contains
     logical :: fits
     given = memory_at(counts)
     call list_of(given, all, copy)
-    call check_counts(f, all, fits)
+    fits = .true.
+    call check_lengths(f, fits, counts=all)
     made = c_partition_counts(f%handle, pointer_to(all, fits), f%err)
     Nq = made%Nq
     call finish_partition(f, ierr)
@@ -2449,7 +2444,8 @@ contains
     integer, intent(out), optional :: ierr
     integer(int64) :: n, counts(f%nranks)
     logical :: fits
-    if (size(Nq) < f%nranks) call refuse_short(f, "Nq", size(Nq, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
+    if (size(Nq) < f%nranks) call refuse(f, "Nq: found " // decimal(size(Nq, kind=int64)) // " entries, expected " // &
+      & decimal(int(f%nranks, int64)) // ", one per rank", fits)
     n = integer_in(f, memory_at(Np), "Np")
     f%handle = c_proc_counts(f%handle, n, counts, f%err)
     if (c_associated(f%handle)) then
@@ -2483,9 +2479,8 @@ contains
     sums = memory_at(Sq)
     call list_of(memory_at(Nq), counts, Nq_copy)
     call list_of(memory_at(Ei), sizes, Ei_copy)
-    call check_counts(f, counts, fits)
-    call check_sizes(f, size(sizes, kind=int64), own(f, counts), fits)
-    call check_sums(f, sums, fits)
+    fits = .true.
+    call check_lengths(f, fits, counts=counts, sizes=sizes, Sq=sums)
     f%handle = c_proc_sizes(f%handle, pointer_to(sizes, fits), pointer_to(counts, fits), sums%address, f%err)
     call finish(f, ierr)
   end subroutine scda_proc_sizes
@@ -2510,8 +2505,8 @@ contains
 
   ! ---- What is refused ---------------------------------------------------------------------------------------------------
   !
-  ! C cannot see how long its arguments are. If one is too short on this rank, all ranks fail with the words that are passed
-  ! to refuse, and C is passed NULL in place of Nq, or of the data of root, so that it reads nothing.
+  ! What is wrong on this rank makes all ranks fail with the words that are passed to refuse, or those of the library about lengths. C is
+  ! then passed NULL in place of Nq, or of the data, so that it reads and writes nothing.
 
   subroutine refuse(f, why, fits)
     type(scda_fcontext_t), intent(in) :: f
@@ -2525,168 +2520,80 @@ contains
     if (.not. c_associated(handle)) continue ! not an open file, as the call that follows says
   end subroutine refuse
 
-  subroutine refuse_short(f, what, found, unit, expected, why, fits)
+  ! Compares the lengths of the arguments of a call with what it is to use: the data, of elements of E bytes, or of their own `sizes`;
+  ! the entries of sizes that are read; the sums of sizes. Of this rank are as many elements as its entry of counts says, or n.
+  subroutine check_lengths(f, fits, data, counts, n, E, sizes, entries, Sq, indirect, exactly, is_written, elements, known)
     type(scda_fcontext_t), intent(in) :: f
-    character(*), intent(in) :: what, unit, why
-    integer(int64), intent(in) :: found, expected
-    logical, intent(out) :: fits
-    call refuse(f, what // ": found " // decimal(found) // " " // unit // ", expected " // decimal(expected) // ", " // why, fits)
-  end subroutine refuse_short
-
-  ! Whether these are the numbers of a partition, in place of a count for each rank.
-  pure function is_partition(counts)
-    integer(int64), intent(in) :: counts(:)
-    logical :: is_partition
-    is_partition = .false.
-    if (size(counts) == SCDA_PARTITION_WORDS) is_partition = counts(1) == -39578688933568142_int64
-  end function is_partition
-
-  subroutine check_counts(f, counts, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), intent(in) :: counts(:)
-    logical, intent(out) :: fits
-    fits = size(counts) >= f%nranks .or. is_partition(counts)
-    if (.not. fits) then
-      call refuse_short(f, "Nq", size(counts, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
-    end if
-  end subroutine check_counts
-
-  subroutine check_sizes(f, found, n, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), intent(in) :: found, n
     logical, intent(inout) :: fits
-    if (found < n) call refuse_short(f, "Ei", found, "entries", n, "one per element of this rank", fits)
-  end subroutine check_sizes
-
-  subroutine check_sums(f, Sq, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: Sq
-    logical, intent(inout) :: fits
-    if (c_associated(Sq%address) .and. Sq%n < f%nranks) then
-      call refuse_short(f, "Sq", Sq%n, "entries", int(f%nranks, int64), "one per rank", fits)
+    type(memory_t), intent(in), target, optional :: data, Sq
+    integer(int64), pointer, contiguous, intent(in), optional :: counts(:), sizes(:)
+    integer(int64), intent(in), optional :: n, E, entries, elements
+    logical, intent(in), optional :: indirect, exactly, is_written
+    type(c_lengths_t), intent(out), optional :: known ! also where this rank's elements begin, and how many all have
+    type(c_lengths_t), target :: lengths
+    integer(c_int) :: err
+    lengths = c_lengths_t(Nq_entries=-1, Ei_entries=-1, Sq_entries=-1, data=-1, unit=-1, elements=-1)
+    lengths%size = c_sizeof(lengths)
+    if (present(counts)) then
+      lengths%Nq_entries = size(counts, kind=int64)
+      if (size(counts) > 0) lengths%Nq = c_loc(counts)
     end if
-  end subroutine check_sums
+    if (present(n)) lengths%n = n
+    if (present(E)) lengths%E = E
+    if (present(sizes)) then
+      lengths%Ei_entries = size(sizes, kind=int64)
+      if (size(sizes) > 0) lengths%Ei = c_loc(sizes)
+    end if
+    if (present(entries)) lengths%Ei_entries = entries
+    if (present(Sq)) then
+      if (c_associated(Sq%address)) lengths%Sq_entries = Sq%n
+    end if
+    if (present(elements)) lengths%elements = elements
+    if (present(indirect)) lengths%indirect = flag(indirect)
+    if (present(exactly)) lengths%exactly = flag(exactly)
+    if (present(data)) then
+      if (data%n >= 0) lengths%data = merge(data%n, data%n * data%each, lengths%indirect /= 0)
+      if (lengths%indirect /= 0) lengths%unit = data%unit
+      if (present(is_written)) then
+        if (is_written) lengths%unit = data%unit
+      end if
+    end if
+    err = SCDA_SUCCESS
+    if (c_check_lengths(f%handle, c_loc(lengths), err) /= 0) fits = .false.
+    if (present(known)) known = lengths
+  end subroutine check_lengths
 
-  subroutine check_pointers(f, data, n, fits)
+  ! Room for n elements of E bytes, or as counts say: exactly that if E was not passed. It is then that of the header.
+  subroutine check_room(f, data, E, indirect, fits, n, counts)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: n
-    logical, intent(inout) :: fits
-    if (data%n > 0 .and. data%unit /= c_sizeof(c_null_ptr)) then
-      call refuse(f, "data: found elements of " // decimal(data%unit) // " bytes, expected pointers with indirect", fits)
-    else if (data%n >= 0 .and. data%n < n) then
-      call refuse_short(f, "data", data%n, "pointers", n, "one per element of this rank", fits)
-    end if
-  end subroutine check_pointers
-
-  subroutine check_varray(f, data, counts, sizes, Sq, indirect, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data, Sq
-    integer(int64), intent(in) :: counts(:), sizes(:)
-    logical, intent(in) :: indirect
-    logical, intent(out) :: fits
-    call check_counts(f, counts, fits)
-    call check_sums(f, Sq, fits)
-    call check_each(f, data, sizes, own(f, counts), indirect, fits)
-  end subroutine check_varray
-
-  ! n elements of their own sizes, of this rank.
-  subroutine check_each(f, data, sizes, n, indirect, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: sizes(:), n
-    logical, intent(in) :: indirect
-    logical, intent(inout) :: fits
-    call check_sizes(f, size(sizes, kind=int64), n, fits)
-    if (indirect) then
-      call check_pointers(f, data, n, fits)
-    else if (fits) then
-      call check_bytes_of_each(f, data, sizes, n, fits)
-    end if
-  end subroutine check_each
-
-  ! Room for n elements of E bytes: exactly that if E was not passed. It is then that of the header.
-  subroutine check_room(f, data, n, E, indirect, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: n
     integer(int64), intent(inout) :: E
     logical, intent(in) :: indirect
     logical, intent(inout) :: fits
+    integer(int64), intent(in), optional :: n
+    integer(int64), pointer, contiguous, intent(in), optional :: counts(:)
     logical :: exactly
     exactly = E == not_passed
     if (exactly) E = f%E
-    if (indirect) then
-      call check_pointers(f, data, n, fits)
-    else if (c_associated(data%address)) then
-      call check_bytes(f, data, n, E, fits)
-      if (exactly .and. fits .and. data%n >= 0 .and. bytes_in(data) > n * E) then
-        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(n) // " elements of " // &
-          & decimal(E) // " bytes; or pass E", fits)
-      end if
+    if (indirect .or. c_associated(data%address)) then
+      call check_lengths(f, fits, data, counts, n, E, indirect=indirect, exactly=exactly .and. .not. indirect)
+    else
+      call check_lengths(f, fits, counts=counts)
     end if
   end subroutine check_room
 
-  ! E fits the elements of an array: another argument in its place is likely not to.
-  subroutine check_size(f, data, E, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: E
-    logical, intent(inout) :: fits
-    if (E == 0 .and. bytes_in(data) > 0) then
-      call refuse(f, "E: found 0, but there are data", fits)
-    else if (mod(E, data%unit) /= 0) then
-      call refuse(f, "E: found " // decimal(E) // ", expected a multiple of " // decimal(data%unit) // &
-        & ", the bytes of an element of data", fits)
-    end if
-  end subroutine check_size
-
-  ! n elements of E bytes. Negative numbers are left to C.
-  subroutine check_bytes(f, data, n, E, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: n, E
-    logical, intent(inout) :: fits
-    if (E <= 0) return
-    if (n > bytes_in(data) / E) then
-      call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(n) // " elements of " // &
-        & decimal(E) // " bytes", fits)
-    end if
-  end subroutine check_bytes
-
-  subroutine check_bytes_of_each(f, data, sizes, n, fits)
-    type(scda_fcontext_t), intent(in) :: f
-    type(memory_t), intent(in), target :: data
-    integer(int64), intent(in) :: sizes(:), n
-    logical, intent(inout) :: fits
-    integer(int64) :: i, left
-    left = bytes_in(data)
-    do i = 1, n
-      if (sizes(i) < 0) return
-      if (sizes(i) > left) then
-        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, of which " // decimal(left) // &
-          & " are left for element " // decimal(i - 1) // " of this rank, of " // decimal(sizes(i)) // " bytes", fits)
-        return
-      end if
-      left = left - sizes(i)
-    end do
-  end subroutine check_bytes_of_each
-
   ! The data of one rank. Those for reading may be absent there.
-  subroutine check_root(f, data, bytes, root, required)
+  subroutine check_root(f, data, bytes, root, required, exactly)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(inout), target :: data
     integer(int64), intent(in) :: bytes
     integer(c_int), intent(in) :: root
     logical, intent(in) :: required
+    logical, intent(in), optional :: exactly
     logical :: fits
     if (f%rank /= root .or. .not. (required .or. c_associated(data%address))) return
-    fits = bytes <= bytes_in(data)
-    if (.not. fits) then
-      call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(bytes), fits)
-    else if (required) then
-      call check_size(f, data, bytes, fits)
-    end if
+    fits = .true.
+    call check_lengths(f, fits, data, n=1_int64, E=bytes, is_written=required, exactly=exactly)
     if (.not. fits) data%address = c_null_ptr
   end subroutine check_root
 
@@ -2814,19 +2721,6 @@ contains
     end if
     list => copy
   end subroutine list_of
-
-  ! The elements of this rank.
-  function own(f, counts) result(n)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), intent(in) :: counts(:)
-    integer(int64) :: n
-    n = 0
-    if (is_partition(counts)) then
-      n = counts(5)
-    else if (size(counts) > f%rank) then
-      n = counts(f%rank + 1)
-    end if
-  end function own
 
   ! A list for C: NULL if it is refused, or has no entries.
   function pointer_to(list, fits) result(pointer)

@@ -216,14 +216,6 @@ public:
   /** What is passed as `Nq`. */
   const std::uint64_t *data () const noexcept { return made_.Nq; }
   std::size_t size () const noexcept { return SCDA_PARTITION_WORDS; }
-  /** Whether these are the numbers of a partition. */
-  static bool is_one (const counts &Nq) noexcept {
-    /* A partition has its count there, whatever rank is asked for. */
-    std::uint64_t Nq_or_partition[SCDA_PARTITION_WORDS] = {};
-    if (Nq.size () != SCDA_PARTITION_WORDS) { return false; }
-    Nq_or_partition[0] = Nq.data ()[0], Nq_or_partition[4] = 1;
-    return scda_own_count (Nq_or_partition, 1) == 1;
-  }
 
 private:
   scda_partition_t made_;
@@ -853,9 +845,9 @@ public:
   }
   /** Computes the bytes that each rank has of a varray: one entry per rank. */
   void proc_sizes (const counts &Ei, const counts &Nq, view<std::uint64_t> Sq) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    if (Sq.size () < ranks ()) { partition = refuse_short ("Sq", Sq.size (), "entries", ranks (), "one per rank"); }
+    call_lengths known = call_lengths (Nq).sizes (Ei);
+    known.Sq_entries = Sq.size ();
+    const std::uint64_t *partition = checked (known);
     call ([&] (int *err) { return scda_proc_sizes (f_, Ei.data (), partition, Sq.data (), err); });
   }
 
@@ -916,61 +908,36 @@ protected:
 
   std::size_t ranks () const noexcept { return static_cast<std::size_t> (size_); }
 
-  /* C cannot see how long its arguments are. What is too short on this rank makes all ranks fail with these words, and C
-   * is passed NULL in place of Nq, so that it reads nothing. */
+  /* What is wrong on this rank makes all ranks fail with these words. */
   std::nullptr_t refuse (const std::string &why) const {
     scda_refuse (f_, why.c_str (), nullptr);
     return nullptr;
   }
-  std::nullptr_t refuse_short (const char *what, std::uint64_t found, const char *unit, std::uint64_t expected,
-                               const char *why) const {
-    return refuse (std::string (what) + ": found " + std::to_string (found) + " " + unit + ", expected "
-                   + std::to_string (expected) + ", " + why);
-  }
-  const std::uint64_t *checked (const counts &Nq) const {
-    if (Nq.size () >= ranks () || partition::is_one (Nq)) { return Nq.data (); }
-    return refuse_short ("Nq", Nq.size (), "entries", ranks (), "one per rank");
-  }
-  std::uint64_t own (const std::uint64_t *partition) const noexcept {
-    return partition == nullptr ? 0 : scda_own_count (partition, rank_);
-  }
-  void check_sizes (std::size_t found, const std::uint64_t *&partition) const {
-    if (found >= own (partition)) { return; }
-    partition = refuse_short ("Ei", found, "entries", own (partition), "one per element of this rank");
-  }
-  void check_pointers (std::size_t found, const std::uint64_t *&partition) const {
-    if (found >= own (partition)) { return; }
-    partition = refuse_short ("data", found, "pointers", own (partition), "one per element of this rank");
-  }
-  const std::uint64_t *sums (const counts &Sq, const std::uint64_t *&partition) const {
-    if (Sq.data () == nullptr || Sq.size () >= ranks ()) { return Sq.data (); }
-    return partition = refuse_short ("Sq", Sq.size (), "entries", ranks (), "one per rank");
-  }
-  /* The elements of this rank fit, or are `exactly` these bytes. A number of more than 63 bits is left to C. */
-  void check_bytes (std::size_t found, std::uint64_t E, bool exactly, const std::uint64_t *&partition) const {
-    const std::uint64_t n = own (partition);
-    if (partition == nullptr || (n | E) >> 63 != 0) { return; }
-    const bool fits = E == 0 || n <= found / E;
-    if (fits && (!exactly || n * E == found)) { return; }
-    partition = refuse ("data: found " + std::to_string (found) + " bytes, expected " + std::to_string (n) + " elements of "
-                        + std::to_string (E) + " bytes" + (fits ? "; or pass E" : ""));
-  }
-  void check_bytes (std::size_t found, const counts &Ei, const std::uint64_t *&partition) const {
-    if (!fits (found, Ei, own (partition))) { partition = nullptr; }
-  }
-  /* The first n elements fit. */
-  bool fits (std::size_t found, const counts &Ei, std::uint64_t n) const {
-    std::uint64_t left = found;
-    for (std::uint64_t i = 0; i < n; ++i) {
-      if (Ei.data ()[i] > left) {
-        refuse ("data: found " + std::to_string (found) + " bytes, of which " + std::to_string (left)
-                + " are left for element " + std::to_string (i) + " of this rank, of " + std::to_string (Ei.data ()[i])
-                + " bytes");
-        return false;
-      }
-      left -= Ei.data ()[i];
+  /* How long the arguments of a call are, which the library compares with what it is to use. */
+  struct call_lengths : scda_lengths_t {
+    call_lengths () noexcept : scda_lengths_t () {
+      size = sizeof (scda_lengths_t);
+      Nq_entries = Ei_entries = Sq_entries = data = unit = elements = UINT64_MAX;
     }
-    return true;
+    explicit call_lengths (const counts &all) noexcept : call_lengths () { Nq = all.data (), Nq_entries = all.size (); }
+    call_lengths &number (std::uint64_t of_elements) noexcept { return n = of_elements, *this; }
+    call_lengths &sizes (const counts &each) noexcept { return Ei = each.data (), Ei_entries = each.size (), *this; }
+    call_lengths &room (std::size_t of_sizes) noexcept { return Ei_entries = of_sizes, *this; }
+    call_lengths &sums (const counts &all) noexcept { return Sq_entries = all.data () == nullptr ? UINT64_MAX : all.size (), *this; }
+    call_lengths &bytes (std::size_t found, std::uint64_t of_each = 0, bool is_exact = false) noexcept {
+      return data = found, E = of_each, exactly = is_exact, *this;
+    }
+    call_lengths &varray (const scda::bytes &place, const counts &each) noexcept {
+      return place.skipped () ? *this : sizes (each).bytes (place.size ());
+    }
+    call_lengths &pointers (std::size_t found) noexcept { return data = found, indirect = 1, *this; }
+  };
+  bool fits (call_lengths &known) const noexcept { return scda_check_lengths (f_, &known, nullptr) == 0; }
+  /* What C is passed as Nq: NULL if something is too short, so that it reads and writes nothing. */
+  const std::uint64_t *checked (call_lengths &known) const noexcept { return fits (known) ? known.Nq : nullptr; }
+  const std::uint64_t *checked (const counts &Nq) const noexcept {
+    call_lengths known (Nq);
+    return checked (known);
   }
   /* A string for C. */
   template <typename Fits> std::string c_string (text str, Fits &fits) const {
@@ -1090,8 +1057,7 @@ protected:
   }
   /* The data of one rank: NULL, if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
-    if (rank_ != root || (found >= E && !(exactly && found != E))) { return data; }
-    return refuse ("data: found " + std::to_string (found) + " bytes, expected " + std::to_string (E));
+    return rank_ != root || fits (call_lengths ().number (1).bytes (found, E, exactly)) ? data : nullptr;
   }
 
   scda_fcontext_t *take () noexcept {
@@ -1262,44 +1228,31 @@ public:
   }
   /** Writes an array of elements of `E` bytes. `data`: those of this rank, one after the other. */
   void write_array (text user, const_bytes data, const counts &Nq, std::uint64_t E, int encode = SCDA_ENCODE_NONE) {
-    const std::uint64_t *partition = checked (Nq);
-    if (E % data.unit () != 0) {
-      partition = refuse ("E: found " + std::to_string (E) + ", expected a multiple of " + std::to_string (data.unit ())
-                          + ", the bytes of a number");
-    }
-    check_bytes (data.size (), E, false, partition);
-    put_array (user, data.data (), partition, E, 0, encode);
+    call_lengths known = call_lengths (Nq).bytes (data.size (), E);
+    if (data.unit () > 1) { known.unit = data.unit (); }
+    put_array (user, data.data (), checked (known), E, 0, encode);
   }
   /** Writes an array whose elements are those of the container `data`, as many as `Nq` says for this rank. */
   void write_array (text user, const_bytes data, const counts &Nq, encoding encode = encode_none) {
-    const std::uint64_t *partition = checked (Nq);
     const std::uint64_t E = data.element ();
-    if (E == 0) { partition = refuse ("E: found none, and data without elements of a type"); }
-    check_bytes (data.size (), E, true, partition);
-    put_array (user, data.data (), partition, E, 0, encode);
+    if (E == 0) { refuse ("E: found none, and data without elements of a type"); }
+    put_array (user, data.data (), checked (call_lengths (Nq).bytes (data.size (), E, true)), E, 0, encode);
   }
   /** Writes an array of elements of `E` bytes, with a pointer to each of this rank. */
   void write_array (text user, view<const void *const> pointers, const counts &Nq, std::uint64_t E,
                     int encode = SCDA_ENCODE_NONE) {
-    const std::uint64_t *partition = checked (Nq);
-    check_pointers (pointers.size (), partition);
-    put_array (user, pointers.data (), partition, E, 1, encode);
+    put_array (user, pointers.data (), checked (call_lengths (Nq).pointers (pointers.size ())), E, 1, encode);
   }
   /** Writes an array of elements of their own sizes. `data`: those of this rank, one after the other. `Ei`: their sizes.
    * `Sq`: see `proc_sizes`; computed if empty. */
   void write_varray (text user, const_bytes data, const counts &Nq, const counts &Ei, int encode = SCDA_ENCODE_NONE,
                      const counts &Sq = counts ()) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    check_bytes (data.size (), Ei, partition);
-    put_varray (user, data.data (), partition, Ei.data (), Sq, 0, encode);
+    put_varray (user, data.data (), checked (call_lengths (Nq).sizes (Ei).sums (Sq).bytes (data.size ())), Ei.data (), Sq, 0, encode);
   }
   /** Writes an array of elements of their own sizes, with a pointer to each of this rank. */
   void write_varray (text user, view<const void *const> pointers, const counts &Nq, const counts &Ei,
                      int encode = SCDA_ENCODE_NONE, const counts &Sq = counts ()) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    check_pointers (pointers.size (), partition);
+    const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).sums (Sq).pointers (pointers.size ()));
     put_varray (user, pointers.data (), partition, Ei.data (), Sq, 1, encode);
   }
   /** Writes an array of elements of their own sizes: each is a container, such as a vector in a vector. */
@@ -1312,11 +1265,9 @@ public:
       pointers.push_back (data.data ());
       Ei.push_back (data.size ());
     }
-    const std::uint64_t *partition = checked (Nq);
-    if (partition != nullptr && Ei.size () != own (partition)) {
-      partition = refuse_short ("data", Ei.size (), "elements", own (partition), "as Nq says for this rank");
-    }
-    put_varray (user, pointers.data (), partition, Ei.data (), counts (), 1, encode);
+    call_lengths known (Nq);
+    known.elements = Ei.size ();
+    put_varray (user, pointers.data (), checked (known), Ei.data (), counts (), 1, encode);
   }
 
   /** Writes a dataset: the array of rank 0, whole. `data` of other ranks are ignored; the shape must be the same on all. Without a
@@ -1386,7 +1337,8 @@ public:
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
    * `data`, as 5 of a `std::vector<std::array<double, 5>>`. */
   void write_field (text name, const const_items &data, const counts &Nq, encoding encode = encode_none) {
-    const std::uint64_t *partition = checked_field (data, Nq);
+    call_lengths known (Nq);
+    const std::uint64_t *partition = checked_field (data, known);
     if (data.shape ().size () > 2) {
       partition = refuse ("data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass a scda::dataset");
     }
@@ -1397,19 +1349,12 @@ public:
     });
   }
   void write_field (const dataset &d, const const_items &data, const counts &Nq) {
-    const std::uint64_t *partition = checked_field (data, Nq);
+    call_lengths known (Nq);
+    const std::uint64_t *partition = checked_field (data, known);
     dataset field = d;
     std::vector<std::uint64_t> start (data.shape ().size ()), count (data.shape ());
     field.shape (data.shape ());
-    if (partition != nullptr && partition::is_one (Nq)) {
-      start[0] = partition[3], field.shape_[0] = partition[5]; /* as scda_partition_t says them */
-    } else if (partition != nullptr) {
-      field.shape_[0] = 0;
-      for (std::size_t p = 0; p < ranks (); ++p) {
-        if (p < static_cast<std::size_t> (rank_)) { start[0] += partition[p]; }
-        field.shape_[0] += partition[p];
-      }
-    }
+    if (partition != nullptr) { start[0] = known.first, field.shape_[0] = known.total; }
     put_dataset (field, data, partition == nullptr ? std::vector<box> () : std::vector<box> (1, box (start, count)), partition != nullptr);
   }
   /** Writes what is known of a group of datasets: `/` is the file itself. `attributes`: the text of a JSON object. */
@@ -1428,14 +1373,10 @@ public:
 
 private:
   /* The indices of the first dimension that `data` have are those of this rank. */
-  const std::uint64_t *checked_field (const const_items &data, const counts &Nq) const {
-    const std::uint64_t *partition = checked (Nq);
+  const std::uint64_t *checked_field (const const_items &data, call_lengths &known) const {
     if (data.shape ().empty ()) { return refuse ("data: found no dimension, expected one or more"); }
-    if (partition != nullptr && data.shape ()[0] != own (partition)) {
-      return refuse ("data: found " + std::to_string (data.shape ()[0]) + " elements, expected " + std::to_string (own (partition))
-                     + ", as Nq says for this rank");
-    }
-    return partition;
+    known.elements = data.shape ()[0];
+    return checked (known);
   }
   void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
     prepared<const void> p;
@@ -1452,9 +1393,8 @@ private:
   }
   void put_varray (text user, const void *data, const std::uint64_t *partition, const std::uint64_t *Ei, const counts &Sq,
                    int indirect, int encode) {
-    const std::uint64_t *all = sums (Sq, partition);
     call ([&] (int *err) {
-      return scda_fwrite_varray (f_, data, partition, Ei, all, indirect, user.data (), user.size (), encode, err);
+      return scda_fwrite_varray (f_, data, partition, Ei, Sq.data (), indirect, user.data (), user.size (), encode, err);
     });
   }
 };
@@ -1555,26 +1495,17 @@ public:
   }
   /** Reads how many bytes each stream of this rank's share has: rank p has `Nq[p]` of the streams, in the order of the tasks. */
   void read_streams_sizes (view<std::uint64_t> Ei, const counts &Nq) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    get_streams_sizes (Ei.data (), partition);
+    get_streams_sizes (Ei.data (), checked (call_lengths (Nq).room (Ei.size ())));
   }
   /** Skips the sizes on this rank. */
   void read_streams_sizes (skip_t, const counts &Nq) { get_streams_sizes (nullptr, checked (Nq)); }
   /** Reads the streams of this rank's share, one after the other. */
   void read_streams (bytes data, const counts &Nq, const counts &Ei) {
-    const std::uint64_t *partition = checked (Nq);
-    if (!data.skipped ()) {
-      check_sizes (Ei.size (), partition);
-      check_bytes (data.size (), Ei, partition);
-    }
-    get_streams (data.data (), partition, Ei, 0);
+    get_streams (data.data (), checked (call_lengths (Nq).varray (data, Ei)), Ei, 0);
   }
   /** Reads the streams of this rank's share to a pointer for each; NULL skips one. */
   void read_streams (view<void *const> pointers, const counts &Nq, const counts &Ei) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    check_pointers (pointers.size (), partition);
+    const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).pointers (pointers.size ()));
     get_streams (const_cast<void **> (pointers.data ()), partition, Ei, 1);
   }
   /** Reads sizes and streams of this rank's share: `streams` becomes a vector of them, each a vector or a string. */
@@ -1762,16 +1693,14 @@ public:
   void read_array (bytes data, const counts &Nq) { get_array (data, Nq, E_, true); }
   /** Reads an array of elements of `E` bytes to a pointer for each of this rank; NULL skips one. */
   void read_array (view<void *const> pointers, const counts &Nq, std::uint64_t E) {
-    const std::uint64_t *partition = checked (Nq);
-    check_pointers (pointers.size (), partition);
+    const std::uint64_t *partition = checked (call_lengths (Nq).pointers (pointers.size ()));
     call ([&] (int *err) {
       return scda_fread_array_data (f_, const_cast<void **> (pointers.data ()), partition, E, 1, err);
     });
   }
   /** Reads the sizes of the elements of this rank of a varray, before its data. */
   void read_varray_sizes (view<std::uint64_t> Ei, const counts &Nq) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
+    const std::uint64_t *partition = checked (call_lengths (Nq).room (Ei.size ()));
     call ([&] (int *err) { return scda_fread_varray_sizes (f_, Ei.data (), partition, err); });
   }
   /** Skips the sizes on this rank. */
@@ -1781,18 +1710,11 @@ public:
   }
   /** Reads the data of a varray: the elements of this rank, one after the other. `Sq`: computed if empty. */
   void read_varray (bytes data, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
-    const std::uint64_t *partition = checked (Nq);
-    if (!data.skipped ()) {
-      check_sizes (Ei.size (), partition);
-      check_bytes (data.size (), Ei, partition);
-    }
-    get_varray (data.data (), partition, Ei, Sq, 0);
+    get_varray (data.data (), checked (call_lengths (Nq).varray (data, Ei).sums (Sq)), Ei, Sq, 0);
   }
   /** Reads the data of a varray to a pointer for each element of this rank; NULL skips one. */
   void read_varray (view<void *const> pointers, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
-    const std::uint64_t *partition = checked (Nq);
-    check_sizes (Ei.size (), partition);
-    check_pointers (pointers.size (), partition);
+    const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).sums (Sq).pointers (pointers.size ()));
     get_varray (const_cast<void **> (pointers.data ()), partition, Ei, Sq, 1);
   }
   /** Reads the sizes and the data of a varray: `elements` becomes a vector of this rank's, each a vector or a string. */
@@ -1835,15 +1757,13 @@ public:
   /** Reads elements of a varray, one after the other, as many as there are sizes. */
   void read_varray_range (bytes data, std::uint64_t first, const counts &Ei) {
     void *room = data.data ();
-    if (!data.skipped () && !fits (data.size (), Ei, Ei.size ())) { room = nullptr; }
+    if (!data.skipped () && !fits (call_lengths ().number (Ei.size ()).sizes (Ei).bytes (data.size ()))) { room = nullptr; }
     get_varray_range (room, first, Ei, 0);
   }
   /** Reads an element of a varray to each pointer, as many as there are sizes; NULL skips one. */
   void read_varray_range (view<void *const> pointers, std::uint64_t first, const counts &Ei) {
     void *room = const_cast<void **> (pointers.data ());
-    if (pointers.size () < Ei.size ()) {
-      room = refuse_short ("data", pointers.size (), "pointers", Ei.size (), "one per entry of Ei");
-    }
+    if (!fits (call_lengths ().number (Ei.size ()).pointers (pointers.size ()))) { room = nullptr; }
     get_varray_range (room, first, Ei, 1);
   }
   /** Reads sizes and elements of a varray: `elements` becomes a vector of `count`, each a vector or a string. */
@@ -1865,9 +1785,9 @@ private:
   }
   /* How many of `most` elements this rank has; more are refused. */
   std::size_t own_count (const counts &Nq, std::uint64_t most) const {
-    const bool is_short = Nq.size () < ranks () && !partition::is_one (Nq);
-    const std::uint64_t n = is_short ? 0 : own (Nq.data ());
-    return static_cast<std::size_t> (n < most ? n : most);
+    call_lengths known (Nq);
+    fits (known);
+    return static_cast<std::size_t> (known.n < most ? known.n : most);
   }
   void get_streams_sizes (std::uint64_t *Ei, const std::uint64_t *partition) {
     call ([&] (int *err) { return scda_fread_streams_sizes (f_, Ei, partition, err); });
@@ -1917,14 +1837,14 @@ private:
     return fits;
   }
   void get_array (bytes data, const counts &Nq, std::uint64_t E, bool exactly) {
-    const std::uint64_t *partition = checked (Nq);
-    if (!data.skipped ()) { check_bytes (data.size (), E, exactly, partition); }
+    call_lengths known (Nq);
+    if (!data.skipped ()) { known.bytes (data.size (), E, exactly); }
+    const std::uint64_t *partition = checked (known);
     call ([&] (int *err) { return scda_fread_array_data (f_, data.data (), partition, E, 0, err); });
   }
   void get_varray (void *data, const std::uint64_t *partition, const counts &Ei, const counts &Sq, int indirect) {
-    const std::uint64_t *all = sums (Sq, partition);
     call ([&] (int *err) {
-      return scda_fread_varray_data (f_, data, partition, Ei.data (), all, indirect, err);
+      return scda_fread_varray_data (f_, data, partition, Ei.data (), Sq.data (), indirect, err);
     });
   }
 

@@ -12,6 +12,79 @@
 
 #include <scda.h>
 
+/**
+ * How long the arguments of a call are that reads or writes elements. `UINT64_MAX` stands for what is not known, and for arguments that
+ * the call does not have: it is not looked at.
+ */
+struct scda_lengths {
+  /**
+   * The size of this struct in bytes, as the caller sets it.
+   */
+  size_t size;
+  /**
+   * What is passed as `Nq`.
+   */
+  const uint64_t *Nq;
+  /**
+   * The entries there are in it.
+   */
+  uint64_t Nq_entries;
+  /**
+   * With `Nq`, out: the index of the first element of this rank, how many it has, and how many all ranks have. Without, in: the number
+   * of elements in `n`.
+   */
+  uint64_t first;
+  /**
+   * See `first`.
+   */
+  uint64_t n;
+  /**
+   * See `first`.
+   */
+  uint64_t total;
+  /**
+   * The bytes of each element, where there are no `Ei`.
+   */
+  uint64_t E;
+  /**
+   * What is passed as `Ei`. NULL: the sizes are to be read.
+   */
+  const uint64_t *Ei;
+  /**
+   * The entries there are in it.
+   */
+  uint64_t Ei_entries;
+  /**
+   * The entries of `Sq`.
+   */
+  uint64_t Sq_entries;
+  /**
+   * The bytes of the data or, with `indirect`, the number of pointers.
+   */
+  uint64_t data;
+  /**
+   * If the data are an array, the bytes of its elements: those of a pointer with `indirect`, otherwise `E` is a multiple of it.
+   */
+  uint64_t unit;
+  /**
+   * The number of elements of the data, which is that of this rank.
+   */
+  uint64_t elements;
+  /**
+   * 1: there is a pointer to each element.
+   */
+  int indirect;
+  /**
+   * 1: the data have exactly the bytes of the elements.
+   */
+  int exactly;
+};
+
+/**
+ * How long the arguments of a call are.
+ */
+typedef struct scda_lengths scda_lengths_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -88,6 +161,22 @@ int scda_current_dataset(scda_fcontext_t *f,
                          int *found,
                          scda_dataset_t *d,
                          int *err);
+
+/**
+ * Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all
+ * ranks fail, as with `scda_refuse`; the caller then passes NULL in place of `Nq` or of the data, so that nothing is read or written.
+ *
+ * Not collective. After an error `f` stays open.
+ *
+ * @param [in] f           The file, open for writing or reading.
+ * @param [in,out] lengths  The lengths. Must not be NULL.
+ * @param [out] err        The error code.
+ * @return                 0 if the arguments are long enough, otherwise -1.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+ */
+int scda_check_lengths(scda_fcontext_t *f,
+                       scda_lengths_t *lengths,
+                       int *err);
 
 /**
  * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays

@@ -26,6 +26,7 @@ mod dataset;
 mod errors;
 mod given;
 mod info;
+mod lengths;
 mod memory;
 mod mpi_types;
 mod notes;

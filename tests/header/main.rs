@@ -37,7 +37,7 @@ const SOURCES: [&str; 19] = [
 ];
 
 /// Those that `scda_bind.h` is made from.
-const BINDING_SOURCES: [&str; 2] = ["bind", "notes"];
+const BINDING_SOURCES: [&str; 3] = ["bind", "lengths", "notes"];
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
@@ -83,7 +83,10 @@ fn generate(config: cbindgen::Config, sources: &[&str]) -> String {
 /// Compares a committed file with what it should be, or writes it.
 fn compare(path: &str, generated: &str) {
     if std::env::var_os("SCDA_UPDATE").is_some() {
-        std::fs::write(Path::new(ROOT).join(path), generated).unwrap();
+        // Not in place: another test may be compiling it.
+        let (path, new) = (Path::new(ROOT).join(path), Path::new(ROOT).join(format!("{path}.new")));
+        std::fs::write(&new, generated).unwrap();
+        std::fs::rename(new, path).unwrap();
     }
     assert!(generated == read(path), "{path} is old: run SCDA_UPDATE=1 cargo test --test header");
 }

@@ -54,3 +54,60 @@ fn is_of_damage(error: &Error) -> bool {
         ErrorKind::Format | ErrorKind::ShortFile | ErrorKind::Checksum | ErrorKind::Range | ErrorKind::Decode
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Encode, Writer, run_on_threads};
+
+    /// What all ranks find in the last whole file of this name: its number and its age; or the code of their error.
+    fn found(path: &Path, keep: u64) -> Result<(u8, u64), i32> {
+        let params = Params { keep, ..Params::default() };
+        let all = run_on_threads(3, |comm| {
+            let mut file = Reader::open(comm, path, &params).map_err(|error| error.code())?;
+            file.next_section(false).unwrap();
+            let mut data = [0; 32];
+            file.read_inline(0, Some(&mut data)).unwrap();
+            Ok((data[0], file.age()))
+        });
+        let rank_0 = all[0];
+        assert!(
+            all.iter()
+                .all(|one| one.map_err(|_| ()).map(|(_, age)| age)
+                    == rank_0.map_err(|_| ()).map(|(_, age)| age))
+        );
+        rank_0
+    }
+
+    #[test]
+    fn an_older_file_stands_in_for_one_that_is_not_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.scda");
+        let write = |number, seal| {
+            let params = Params { keep: 2, atomic: true, seal, ..Params::default() };
+            let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+            file.inline(b"", 0, Some(&[number; 32])).unwrap();
+            file.block(b"", 0, 0, Some(&[]), Encode::None).unwrap();
+            file.close().unwrap();
+        };
+        assert_eq!(found(&path, 2), Err(ErrorKind::NoSuchFile.code()));
+        (0..4).for_each(|number| write(number, true));
+        assert_eq!(found(&path, 2), Ok((3, 0)));
+        let cut = |age, bytes| {
+            let file = std::fs::File::options().write(true).open(kept_path(&path, age)).unwrap();
+            file.set_len(bytes).unwrap();
+        };
+        cut(0, 200);
+        assert_eq!(found(&path, 2), Ok((2, 1)));
+        cut(1, 0);
+        assert_eq!((found(&path, 2), found(&path, 1)), (Ok((1, 2)), Err(ErrorKind::Format.code())));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(found(&path, 2), Ok((1, 2)));
+        cut(2, 64);
+        assert_eq!(found(&path, 2), Err(ErrorKind::NoSuchFile.code()));
+        // Bare sections do not say whether they are whole.
+        write(4, false);
+        assert_eq!(found(&path, 2), Err(ErrorKind::Format.code()));
+        assert_eq!(found(&path, 0), Ok((4, 0)));
+    }
+}

@@ -448,7 +448,7 @@ mod tests {
         });
         let team = Team::new(Box::new(comm), "f");
         let state = ReaderState::new(team, Box::new(file), Ends::all(size), Params::default());
-        Reader { header: Box::new(header), session: Session::new(state) }
+        Reader { header: Box::new(header), age: 0, session: Session::new(state) }
     }
 
     #[test]
