@@ -40,6 +40,8 @@ builds)
   heading "The ABI"
   step abi 60 scripts/abi.sh
   sed 1d $folder/logs/abi.log
+  heading "Recipes of other systems are Python"
+  step recipes 60 python3 -c 'import sys; [compile(open(name).read(), name, "exec") for name in sys.argv[1:]]' packaging/spack/package.py packaging/easybuild/libscda.eb
   heading "A release, dry"
   step release 120 scripts/release.sh --dry-run 99.0.0
   heading "Rust documentation"

@@ -87,7 +87,10 @@ fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
   need python3-paraview "opens files by the plugin" command -v pvpython
   need debhelper "builds the Debian packages" command -v dh
+  need dh-python "builds the Debian packages" command -v dh_python3
   need dpkg-dev "builds the Debian packages" command -v dpkg-buildpackage
+  need lintian "looks at the Debian packages" command -v lintian
+  need debootstrap "makes a fresh Debian, to install the packages" command -v debootstrap
   need mpi-default-dev "what the Debian packages depend on" dpkg -s mpi-default-dev
   need mpi-default-bin "what the Debian packages depend on" dpkg -s mpi-default-bin
 fi

@@ -38,22 +38,13 @@ version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
 library=$libdir/lib$name
 system=$(pc --static --libs | grep -o -- '-lz\>' || true) # what the static library needs if it was built with the system's zlib
 
-# compiler_of LANGUAGE: that which knows nothing of MPI. wrapper_of LANGUAGE: that of MPI; without MPI the same.
-compiler_of() {
-  case $1 in
-  C) echo gcc ;;
-  CXX) echo g++ ;;
-  Fortran) echo gfortran ;;
-  esac
-}
+# wrapper_of LANGUAGE: MPI's compiler; without MPI the usual one.
 wrapper_of() {
-  local wrapper
   case $1 in
-  C) wrapper=$mpicc ;;
-  CXX) wrapper=${mpicc/mpicc/mpicxx} ;;
-  Fortran) wrapper=${mpicc/mpicc/mpif90} ;;
+  C) echo "${mpicc:-gcc}" ;;
+  CXX) [ -n "$mpicc" ] && echo "${mpicc/mpicc/mpicxx}" || echo g++ ;;
+  Fortran) [ -n "$mpicc" ] && echo "${mpicc/mpicc/mpif90}" || echo gfortran ;;
   esac
-  echo "${wrapper:-$(compiler_of "$1")}"
 }
 
 # ---- What is installed -------------------------------------------------------------------------------------------------
@@ -91,7 +82,7 @@ for file in man/man1/scda.1* man/man1/scda-check.1* bash-completion/completions/
 done
 
 # Every link of the pages leads somewhere.
-run 60 python3 links.py "$prefix/share/doc"
+run 60 python3 links.py "$(dirname -- "$(echo "$prefix"/share/doc/*/LICENSE-MIT)")"
 
 # scda-config says what pkg-config says, also through a link.
 mkdir bin
@@ -147,21 +138,19 @@ build_by_cmake() {
 # Many set the wrapper as the compiler itself.
 build_by_cmake wrapper -DLANGUAGE=C -DCMAKE_C_COMPILER="$(wrapper_of C)"
 try cmake-wrapper-shared
-# CMake, but by way of pkg-config.
-build_by_cmake pkg-config -DLANGUAGE=C -DBY=pkg-config
+# CMake, but by way of pkg-config, which says nothing of MPI: the wrapper does.
+build_by_cmake pkg-config -DLANGUAGE=C -DBY=pkg-config -DCMAKE_C_COMPILER="$(wrapper_of C)"
 try cmake-pkg-config-shared
 
 for language in C CXX Fortran; do
-  compiler=$(compiler_of $language)
   wrapper=$(wrapper_of $language)
   strict=(-Wall -Wextra -Wpedantic -Wconversion -Werror)
   case $language in
   C) sources=consumer.c ;;
   CXX) cp consumer.c consumer.cpp && sources=consumer.cpp ;;
   Fortran)
-    # The module is compiled with the program. What Fortran needs of MPI, its wrapper alone knows.
+    # The module is compiled with the program.
     sources="$(variable fortran) consumer.F90"
-    compiler=$wrapper
     strict=(-std=f2018 -Wall -Wextra -Wpedantic -Werror)
     if [ -z "$mpicc" ]; then
       sources+=" -DSERIAL"
@@ -171,7 +160,7 @@ for language in C CXX Fortran; do
 
   build_by_cmake $language -DLANGUAGE=$language
 
-  run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-shared $(pc --cflags --libs)
+  run 60 "$wrapper" "${strict[@]}" $sources -o pkg-config-$language-shared $(pc --cflags --libs)
   # --static means a program that is static as a whole. There are no such libraries of MPI as a rule, and libgfortran has
   # weak references to functions of threads that are then missing: there, this library alone.
   flags=$(pc --static --cflags --libs)
@@ -180,10 +169,10 @@ for language in C CXX Fortran; do
   else
     flags="-static $flags"
   fi
-  run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-static $flags
+  run 60 "$wrapper" "${strict[@]}" $sources -o pkg-config-$language-static $flags
 
-  run 60 "$compiler" "${strict[@]}" $sources -o config-$language-shared $("$config" --cflags --libs)
-  run 60 "$compiler" "${strict[@]}" $sources -o config-$language-static $("$config" --cflags --static)
+  run 60 "$wrapper" "${strict[@]}" $sources -o config-$language-shared $("$config" --cflags --libs)
+  run 60 "$wrapper" "${strict[@]}" $sources -o config-$language-static $("$config" --cflags --static)
 
   run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$libdir" -l"$name"
   run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" $system -lm -ldl -lpthread
@@ -215,7 +204,7 @@ if [ -n "$mpicc" ]; then
     mpiexec=$(dirname -- "$other_mpicc")/mpiexec.$other
     [ -x "$mpiexec" ] || mpiexec=$(dirname -- "$other_mpicc")/mpiexec
     build_by_cmake other -DLANGUAGE=C "-DMPI_C_COMPILER=$other_mpicc"
-    run 60 "$other_mpicc" consumer.c -o plain-other-shared -I"$includedir" -L"$libdir" -l"$name"
+    run 60 "$other_mpicc" consumer.c -o plain-other-shared $(pc --cflags --libs)
     run 60 "$other_mpicc" consumer.c -o plain-other-static -I"$includedir" "$library.a" $system -lm -ldl -lpthread
     for program in cmake-other-shared cmake-other-static plain-other-shared plain-other-static; do
       try $program

@@ -47,5 +47,6 @@ class Scda(CMakePackage):
             self.define_from_variant("SCDA_STATIC", "static"),
             self.define("SCDA_BUNDLED_ZLIB", False),
         ]
+        if self.spec.satisfies("+mpi"):
             args.append(self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc))
         return args

@@ -348,7 +348,7 @@ def expect_filter(code: int, name: str) -> None:
 
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:
     """The name of each dimension: that of its scale, or its label."""
-    if dataset.ndim == 1 and dataset.is_scale:
+    if dataset.ndim == 1 and is_scale(dataset):
         return [dataset.name.rpartition("/")[2]]
     names: list[Optional[str]] = []
     for dimension in dataset.dims:
