@@ -40,6 +40,8 @@ for variant in mpich serial; do
   c_tests ctest-$variant 7200 $folder/$variant/ffi-tests --timeout 600
 done
 
+heading "Open MPI 5, MPICH 5, and the standard ABI of MPI 5"
+scripts/mpis.sh $folder
 heading "Large numbers"
 mkdir -p $folder/files
 for how in array varray beyond; do

@@ -1,6 +1,8 @@
 //! Ranks of MPI. Every return code becomes a `Result`.
 
 mod finalizing;
+pub(crate) mod numbers;
+mod process;
 mod sharing;
 pub(crate) mod sys;
 
@@ -45,7 +47,7 @@ pub(crate) fn mpi_message(code: c_int) -> String {
 
 /// Whether an MPI function returned `MPI_SUCCESS`.
 pub(crate) fn succeeded(code: c_int) -> bool {
-    code == sys::SUCCESS
+    code == numbers::SUCCESS
 }
 
 /// An error if an MPI function, other than of file access, did not succeed.
@@ -90,7 +92,7 @@ impl Mpi {
     /// What the MPI library that the program runs with says of itself; `None` if it does not. Not collective.
     #[must_use]
     pub fn library_version() -> Option<String> {
-        sys::library_version()
+        process::library_version()
     }
 
     /// A duplicate of `MPI_COMM_WORLD`. Collective over all ranks of the program.

@@ -8,7 +8,7 @@
 use super::calls::{read_all, write_all};
 use super::{ParallelFile, file_system, names};
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, succeeded, sys};
+use crate::parallel::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, numbers, succeeded, sys};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
@@ -168,7 +168,7 @@ fn kind(code: c_int) -> ErrorKind {
     let mut class = 0;
     // SAFETY: takes any code and writes one int.
     let status = unsafe { sys::MPI_Error_class(code, &raw mut class) };
-    let known = sys::kind_of(class).filter(|&kind| succeeded(status) && kind != ErrorKind::Mpi);
+    let known = numbers::kind_of(class).filter(|&kind| succeeded(status) && kind != ErrorKind::Mpi);
     known.unwrap_or(ErrorKind::Io)
 }
 
@@ -213,10 +213,12 @@ impl MpiFile {
             return (None, Err(Error::argument("file name: found a NUL byte inside")));
         };
         let mode = match access {
-            Access::Read => sys::MODE_RDONLY,
-            Access::Write => sys::MODE_RDWR | sys::MODE_CREATE,
-            Access::Append => sys::MODE_RDWR,
-            Access::WriteNew => sys::MODE_RDWR | sys::MODE_CREATE | sys::MODE_EXCL,
+            Access::Read => numbers::MODE_RDONLY.get(),
+            Access::Write => numbers::MODE_RDWR.get() | numbers::MODE_CREATE.get(),
+            Access::Append => numbers::MODE_RDWR.get(),
+            Access::WriteNew => {
+                numbers::MODE_RDWR.get() | numbers::MODE_CREATE.get() | numbers::MODE_EXCL.get()
+            }
         };
         let mut file = sys::file_null();
         // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
@@ -224,7 +226,8 @@ impl MpiFile {
         let status =
             unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
         let opened = check("MPI_File_open", status);
-        if file == sys::file_null() {
+        // MPICH 5.0.2 leaves NULL by the ABI of MPI 5, which is no handle.
+        if file == sys::file_null() || file.is_null() {
             return (None, opened);
         }
         // The default for files, unless the program has changed that: if this fails, nothing is lost.

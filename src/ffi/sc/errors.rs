@@ -62,16 +62,16 @@ impl sc_scda_ferror {
 #[cfg(feature = "mpi")]
 mod system {
     use crate::error::ErrorKind;
-    use crate::parallel::mpi::{is_running, mpi_message, succeeded, sys};
+    use crate::parallel::mpi::{is_running, mpi_message, numbers, succeeded, sys};
     use std::ffi::c_int;
 
     pub fn code(kind: ErrorKind) -> c_int {
-        sys::class_of(kind).unwrap_or_else(sys::err_intern)
+        numbers::class_of(kind).unwrap_or_else(|| numbers::ERR_INTERN.get())
     }
 
     /// Whether MPI may be asked about a code: with other numbers it ends the program.
     pub fn is_code(code: c_int) -> bool {
-        code > sys::SUCCESS && code <= sys::err_lastcode()
+        code > numbers::SUCCESS && code <= numbers::ERR_LASTCODE.get()
     }
 
     pub fn class(code: c_int) -> c_int {

@@ -1,6 +1,6 @@
 //! What the ranks of a node share: memory, and a leader that exchanges messages with those of the other nodes.
 
-use super::{Mpi, from_mpi, is_running, succeeded, sys};
+use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::error::Result;
 use crate::parallel::shared::{Keeper, SharedMemory};
 use crate::parallel::{Communicator, Nodes, Solo};
@@ -110,16 +110,17 @@ impl Mpi {
 
     /// The ranks of this rank's node, in their order. Collective; `None` if MPI does not tell.
     fn split_by_node(&self) -> Option<Derived> {
+        let kind = numbers::COMM_TYPE_SHARED.get();
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
-            unsafe { sys::MPI_Comm_split_type(self.comm, sys::comm_type_shared(), 0, sys::info_null(), new) }
+            unsafe { sys::MPI_Comm_split_type(self.comm, kind, 0, sys::info_null(), new) }
         })
     }
 
     /// The ranks that pass the same number, in their order; `None` for those that pass none, and if MPI makes no
     /// communicator. Collective.
     fn split(&self, number: Option<usize>) -> Option<Derived> {
-        let none = sys::UNDEFINED;
+        let none = numbers::UNDEFINED;
         let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
@@ -169,7 +170,7 @@ impl Mpi {
         // SAFETY: MPI has just made this window.
         let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::errors_return()) };
         // The epoch lasts as long as the window.
-        let mode = sys::mode_nocheck();
+        let mode = numbers::MODE_NOCHECK.get();
         // SAFETY: MPI has just made this window.
         let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
         window.is_locked = succeeded(locked);

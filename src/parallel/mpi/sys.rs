@@ -1,13 +1,15 @@
 //! The functions and constants of the MPI that the program runs with, found by name in the running process: so one build
 //! serves every MPI, and needs none.
 //!
-//! Two families of binary interfaces are known: that of Open MPI, and that of MPICH, which its relatives share
-//! (<https://www.mpich.org/abi/>). They differ in how they represent handles and in the numbers of constants;
-//! a test compares these with each `mpi.h` that is there.
+//! Three families of binary interfaces are known: that of Open MPI, that of MPICH, which its relatives share
+//! (<https://www.mpich.org/abi/>), and the standard one of MPI 5. They differ in how they represent handles and in the
+//! [numbers](super::numbers) of constants; a test compares these with each `mpi.h` that is there.
 
-use crate::error::{Error, ErrorKind, Result};
+use super::numbers::{NO_MPI, STATUS_IGNORE, SUCCESS};
+use super::process::{Process, version};
+use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 
 /// A family of MPI libraries with one binary interface.
@@ -17,6 +19,8 @@ pub enum Family {
     OpenMpi,
     /// MPICH, Intel MPI, MVAPICH, Cray MPICH: handles are ints.
     Mpich,
+    /// Any MPI by the ABI of MPI 5, as `libmpi_abi`: handles are addresses, those of constants small numbers.
+    Standard,
 }
 
 /// A communicator, info object, datatype, operation, error handler or window of MPI, as C has it: an address, or an int in the
@@ -32,12 +36,12 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// No handle of either family.
+    /// No handle of any family.
     pub const NONE: Self = Self(null_mut());
 
     const fn of_int(int: c_int) -> Self {
         // An int is passed with its sign extended, which some machines ask for.
-        Self(std::ptr::without_provenance_mut((int as isize).cast_unsigned()))
+        Self(without_provenance_mut((int as isize).cast_unsigned()))
     }
 
     /// The int that it is, if handles are ints.
@@ -52,9 +56,14 @@ impl Handle {
     }
 }
 
+/// The family of the program's MPI, if there is one.
+pub fn family() -> Option<Family> {
+    mpi().map(|mpi| mpi.family)
+}
+
 /// Whether the program's MPI has ints for handles.
 pub fn handles_are_ints() -> bool {
-    matches!(mpi(), Some(Mpi { family: Family::Mpich, .. }))
+    family() == Some(Family::Mpich)
 }
 
 impl PartialEq for Handle {
@@ -116,112 +125,31 @@ pub type CopyAttribute =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// `MPI_Comm_delete_attr_function`.
 pub type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-/// A file: an address in both families.
+/// A file: an address in all families.
 pub type File = *mut c_void;
 
-/// Larger than the status of either family.
+/// Larger than the status of any family.
 #[repr(C)]
 pub struct Status([u64; 16]);
 
-/// `MPI_SUCCESS`.
-pub const SUCCESS: c_int = 0;
-/// What the functions return where there is no MPI.
-const NO_MPI: c_int = -1;
-
-// The same in both families.
-pub const MODE_CREATE: c_int = 1;
-pub const MODE_RDONLY: c_int = 2;
-pub const MODE_RDWR: c_int = 8;
-pub const MODE_EXCL: c_int = 64;
-pub const UNDEFINED: c_int = -32766;
-
-/// A number of each family.
-#[derive(Clone, Copy)]
-struct Numbers {
-    open_mpi: c_int,
-    mpich: c_int,
-}
-
-const fn numbers(open_mpi: c_int, mpich: c_int) -> Numbers {
-    Numbers { open_mpi, mpich }
-}
-
-impl Numbers {
-    fn get(&self) -> c_int {
-        if handles_are_ints() { self.mpich } else { self.open_mpi }
-    }
-}
-
-const COMM_TYPE_SHARED: Numbers = numbers(0, 1);
-const MODE_NOCHECK: Numbers = numbers(1, 1024);
-const ERR_LASTCODE: Numbers = numbers(92, 0x3fff_ffff);
-const ERR_INTERN: Numbers = numbers(17, 16);
-
-/// `MPI_COMM_TYPE_SHARED`.
-pub fn comm_type_shared() -> c_int {
-    COMM_TYPE_SHARED.get()
-}
-
-/// `MPI_MODE_NOCHECK`.
-pub fn mode_nocheck() -> c_int {
-    MODE_NOCHECK.get()
-}
-
-/// `MPI_ERR_LASTCODE`.
-pub fn err_lastcode() -> c_int {
-    ERR_LASTCODE.get()
-}
-
-/// `MPI_ERR_INTERN`.
-pub fn err_intern() -> c_int {
-    ERR_INTERN.get()
-}
-
 /// `MPI_STATUS_IGNORE`.
 pub fn status_ignore() -> *mut Status {
-    std::ptr::without_provenance_mut(numbers(0, 1).get().unsigned_abs() as usize)
-}
-
-/// The error classes of MPI: of access to files, of memory, and `MPI_ERR_OTHER`.
-const CLASSES: [(ErrorKind, Numbers); 12] = [
-    (ErrorKind::NoSuchFile, numbers(42, 37)),
-    (ErrorKind::Access, numbers(20, 20)),
-    (ErrorKind::NoSpace, numbers(41, 36)),
-    (ErrorKind::Quota, numbers(44, 39)),
-    (ErrorKind::ReadOnly, numbers(45, 40)),
-    (ErrorKind::FileExists, numbers(28, 25)),
-    (ErrorKind::BadFile, numbers(23, 22)),
-    (ErrorKind::FileInUse, numbers(29, 26)),
-    (ErrorKind::Unsupported, numbers(52, 44)),
-    (ErrorKind::Io, numbers(35, 32)),
-    (ErrorKind::Memory, numbers(39, 34)),
-    (ErrorKind::Mpi, numbers(16, 15)),
-];
-
-/// The error class of a kind of errors, if MPI has one.
-pub fn class_of(kind: ErrorKind) -> Option<c_int> {
-    CLASSES.iter().find(|(known, _)| *known == kind).map(|(_, numbers)| numbers.get())
-}
-
-/// The kind of errors of a class, if it is known.
-pub fn kind_of(class: c_int) -> Option<ErrorKind> {
-    CLASSES.iter().find(|(_, numbers)| numbers.get() == class).map(|(kind, _)| *kind)
+    without_provenance_mut(STATUS_IGNORE.get().unsigned_abs() as usize)
 }
 
 macro_rules! handles {
-    ($($(#[$doc:meta])* $name:ident: $symbol:literal, $int:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $symbol:literal, $int:literal, $standard:literal;)*) => {
         struct Handles {
             $($name: Handle,)*
         }
         #[cfg(test)]
-        const HANDLES: &[(&str, u32)] = &[$((stringify!($name), $int)),*];
-        #[cfg(test)]
-        const SYMBOLS: &[(&str, &CStr)] = &[$((stringify!($name), $symbol)),*];
+        const HANDLES: &[(&str, &CStr, u32, usize)] = &[$((stringify!($name), $symbol, $int, $standard)),*];
         impl Handles {
             fn find(family: Family, find: &impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Option<Self> {
                 Some(match family {
                     Family::OpenMpi => Self { $($name: Handle(find($symbol)?.as_ptr()),)* },
                     Family::Mpich => Self { $($name: Handle::of_int(c_int::from_ne_bytes(u32::to_ne_bytes($int))),)* },
+                    Family::Standard => Self { $($name: Handle(without_provenance_mut($standard)),)* },
                 })
             }
         }
@@ -234,29 +162,29 @@ macro_rules! handles {
 
 handles! {
     /// `MPI_COMM_WORLD`.
-    comm_world: c"ompi_mpi_comm_world", 0x4400_0000;
+    comm_world: c"ompi_mpi_comm_world", 0x4400_0000, 0x101;
     /// `MPI_COMM_SELF`.
-    comm_self: c"ompi_mpi_comm_self", 0x4400_0001;
+    comm_self: c"ompi_mpi_comm_self", 0x4400_0001, 0x102;
     /// `MPI_COMM_NULL`.
-    comm_null: c"ompi_mpi_comm_null", 0x0400_0000;
+    comm_null: c"ompi_mpi_comm_null", 0x0400_0000, 0x100;
     /// `MPI_INFO_NULL`.
-    info_null: c"ompi_mpi_info_null", 0x1c00_0000;
+    info_null: c"ompi_mpi_info_null", 0x1c00_0000, 0x130;
     /// `MPI_WIN_NULL`.
-    win_null: c"ompi_mpi_win_null", 0x2000_0000;
+    win_null: c"ompi_mpi_win_null", 0x2000_0000, 0x110;
     /// `MPI_UINT8_T`.
-    uint8: c"ompi_mpi_uint8_t", 0x4c00_013b;
+    uint8: c"ompi_mpi_uint8_t", 0x4c00_013b, 0x241;
     /// `MPI_INT32_T`.
-    int32: c"ompi_mpi_int32_t", 0x4c00_0439;
+    int32: c"ompi_mpi_int32_t", 0x4c00_0439, 0x250;
     /// `MPI_UINT64_T`.
-    uint64: c"ompi_mpi_uint64_t", 0x4c00_083e;
+    uint64: c"ompi_mpi_uint64_t", 0x4c00_083e, 0x259;
     /// `MPI_MIN`.
-    min: c"ompi_mpi_op_min", 0x5800_0002;
+    min: c"ompi_mpi_op_min", 0x5800_0002, 0x22;
     /// `MPI_SUM`.
-    sum: c"ompi_mpi_op_sum", 0x5800_0003;
+    sum: c"ompi_mpi_op_sum", 0x5800_0003, 0x21;
     /// `MPI_BXOR`.
-    bxor: c"ompi_mpi_op_bxor", 0x5800_000a;
+    bxor: c"ompi_mpi_op_bxor", 0x5800_000a, 0x2a;
     /// `MPI_ERRORS_RETURN`.
-    errors_return: c"ompi_mpi_errors_return", 0x5400_0001;
+    errors_return: c"ompi_mpi_errors_return", 0x5400_0001, 0x143;
 }
 
 macro_rules! functions {
@@ -360,7 +288,7 @@ struct Mpi {
     functions: Functions,
     /// `MPI_FILE_NULL`.
     file_null: File,
-    /// `MPI_Comm_f2c` and `MPI_Info_f2c`, where they are functions; elsewhere the numbers are the handles.
+    /// What makes a communicator and an info object of Fortran's numbers; if none, the numbers are the handles.
     from_fortran: Option<[FromFortran; 2]>,
 }
 
@@ -421,32 +349,40 @@ pub fn check() -> Result<()> {
 fn find(process: &Process) -> Result<Mpi> {
     let symbol = |name: &CStr| process.find(name);
     let missing = || Error::usage("communicator: this MPI lacks functions of MPI 3");
-    let family = match symbol(c"ompi_mpi_comm_null") {
-        Some(_) => Family::OpenMpi,
-        None => {
-            // MPICH's relatives share its handles, and say so in their own words.
-            // One that does not tell is taken for MPICH: an error of one rank alone would leave the others waiting.
-            let version = version(process).unwrap_or_else(|| "MPICH".to_owned());
-            if !["MPICH", "MVAPICH", "Intel", "CRAY"].iter().any(|name| version.contains(name)) {
-                let version = version.lines().next().unwrap_or_default();
-                let words = format!(
-                    "communicator: found {version}, expected Open MPI, MPICH or an MPI with MPICH's binary interface"
-                );
-                return Err(Error::usage(words));
-            }
-            Family::Mpich
+    let family = if symbol(c"ompi_mpi_comm_null").is_some() {
+        Family::OpenMpi
+    } else if has_standard_abi(process) {
+        Family::Standard
+    } else {
+        // MPICH's relatives share its handles, and say so in their own words.
+        // One that does not tell is taken for MPICH: an error of one rank alone would leave the others waiting.
+        let version = version(process).unwrap_or_else(|| "MPICH".to_owned());
+        if !["MPICH", "MVAPICH", "Intel", "CRAY"].iter().any(|name| version.contains(name)) {
+            let version = version.lines().next().unwrap_or_default();
+            let words = format!(
+                "communicator: found {version}, expected Open MPI, or an MPI with the binary interface of MPICH or of MPI 5"
+            );
+            return Err(Error::usage(words));
         }
+        Family::Mpich
     };
     let (file_null, from_fortran) = match family {
         Family::Mpich => (null_mut(), None),
         Family::OpenMpi => {
-            let found = [c"MPI_Comm_f2c", c"MPI_Info_f2c"].map(symbol);
-            let [Some(comm), Some(info)] = found else { return Err(missing()) };
-            // SAFETY: Open MPI has functions of these names that take a number and return an address.
-            let functions =
-                [comm, info].map(|f| unsafe { std::mem::transmute::<NonNull<c_void>, FromFortran>(f) });
-            (symbol(c"ompi_mpi_file_null").ok_or_else(missing)?.as_ptr(), Some(functions))
+            let null = symbol(c"ompi_mpi_file_null").ok_or_else(missing)?.as_ptr();
+            (null, Some([c"MPI_Comm_f2c", c"MPI_Info_f2c"]))
         }
+        Family::Standard => {
+            (without_provenance_mut(FILE_NULL), Some([c"MPI_Comm_fromint", c"MPI_Info_fromint"]))
+        }
+    };
+    let from_fortran = match from_fortran.map(|names| names.map(symbol)) {
+        None => None,
+        Some([Some(comm), Some(info)]) => {
+            // SAFETY: these MPIs have functions of these names that take a number and return an address.
+            Some([comm, info].map(|f| unsafe { std::mem::transmute::<NonNull<c_void>, FromFortran>(f) }))
+        }
+        Some(_) => return Err(missing()),
     };
     Ok(Mpi {
         family,
@@ -457,77 +393,27 @@ fn find(process: &Process) -> Result<Mpi> {
     })
 }
 
-/// What an MPI says of itself, at any time.
-fn version(process: &Process) -> Option<String> {
-    let found = process.find(c"MPI_Get_library_version")?;
+/// `MPI_FILE_NULL` of the standard ABI.
+const FILE_NULL: usize = 0x118;
+
+/// Whether the functions are those of MPI 5's ABI. An MPI 5 may have two libraries; that with an interface of its own has -1 for a version.
+fn has_standard_abi(process: &Process) -> bool {
+    let Some(found) = process.find(c"MPI_Abi_get_version") else { return false };
     // SAFETY: MPI has a function of this name and type.
     let get = unsafe {
-        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int>(found)
+        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(found)
     };
-    let mut text = [0_u8; VERSION_BYTES];
-    let mut length: c_int = 0;
-    // SAFETY: the buffer is large enough for any version text; takes no handle.
-    let status = unsafe { get(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
-    let text = text.get(..usize::try_from(length).ok()?)?;
-    (status == SUCCESS).then(|| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
-}
-
-/// `MPI_MAX_LIBRARY_VERSION_STRING` of MPICH, the longest.
-const VERSION_BYTES: usize = 8192;
-
-/// What the MPI library that the program runs with says of itself, if it does.
-pub fn library_version() -> Option<String> {
-    version(&Process::of(c"MPI_Initialized")?)
-}
-
-/// Where in the process MPI's functions are: a handle of the dynamic linker.
-struct Process(*mut c_void);
-
-impl Process {
-    /// Where a symbol is: wherever the program finds it, so that what stands before MPI (a profiler) stands before it here;
-    /// or in a library that was loaded for others alone, as Python does it with mpi4py.
-    fn of(name: &CStr) -> Option<Self> {
-        let default = Self(libc::RTLD_DEFAULT);
-        if default.find(name).is_some() {
-            return Some(default);
-        }
-        let mut loaded: Vec<std::ffi::CString> = Vec::new();
-        // SAFETY: the function has the type that is called, and gets the list, which outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast::<c_void>()) };
-        loaded.iter().find_map(|path| {
-            // SAFETY: a C string. What is loaded already is not loaded, and nothing of it is run; it stays loaded.
-            let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-            let library = Self(NonNull::new(handle)?.as_ptr());
-            library.find(name).map(|_| library)
-        })
-    }
-
-    fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: a handle of the dynamic linker, and a C string.
-        NonNull::new(unsafe { libc::dlsym(self.0, name.as_ptr()) })
-    }
-}
-
-/// Notes the name of a loaded library that may be, or bring, an MPI.
-unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes what it is called for.
-    let name = unsafe { (*info).dlpi_name };
-    // SAFETY: and the list that it was given, which nothing else uses meanwhile.
-    let loaded = unsafe { &mut *loaded.cast::<Vec<std::ffi::CString>>() };
-    if !name.is_null() {
-        // SAFETY: not NULL, so the name of a library is a C string.
-        let name = unsafe { CStr::from_ptr(name) };
-        let file = name.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        if file.to_ascii_lowercase().windows(3).any(|part| part == b"mpi") {
-            loaded.push(name.to_owned());
-        }
-    }
-    0
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: writes two ints; may be called at any time.
+    let status = unsafe { get(&raw mut major, &raw mut minor) };
+    status == SUCCESS && major >= 1
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::numbers::{CLASSES, NAMED, UNDEFINED};
     use super::*;
+    use crate::error::ErrorKind;
     use std::process::Command;
 
     /// The name of a class in `mpi.h`.
@@ -570,48 +456,44 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_headers() {
-        let same = [
-            ("MPI_SUCCESS", SUCCESS),
-            ("MPI_MODE_CREATE", MODE_CREATE),
-            ("MPI_MODE_RDONLY", MODE_RDONLY),
-            ("MPI_MODE_RDWR", MODE_RDWR),
-            ("MPI_MODE_EXCL", MODE_EXCL),
-            ("MPI_UNDEFINED", UNDEFINED),
-        ];
-        let other = [
-            ("MPI_COMM_TYPE_SHARED", COMM_TYPE_SHARED),
-            ("MPI_MODE_NOCHECK", MODE_NOCHECK),
-            ("MPI_ERR_LASTCODE", ERR_LASTCODE),
-            ("MPI_ERR_INTERN", ERR_INTERN),
-        ];
         let mut tried = 0;
-        for (wrappers, family, of) in [
-            (["mpicc.openmpi", "mpicc"], "OPEN_MPI", (|numbers| numbers.open_mpi) as fn(Numbers) -> c_int),
-            (["mpicc.mpich", "mpicc"], "MPICH_NAME", |numbers| numbers.mpich),
+        for (wrappers, macro_name, family) in [
+            (["mpicc.openmpi", "mpicc"], "OPEN_MPI", Family::OpenMpi),
+            (["mpicc.mpich", "mpicc"], "MPICH_NAME", Family::Mpich),
+            (["mpicc_abi", "mpicc"], "MPI_H_ABI", Family::Standard),
         ] {
-            let numbers = CLASSES.iter().map(|(kind, numbers)| (name(*kind), of(*numbers)));
-            let numbers = numbers.chain(same).chain(other.map(|(name, numbers)| (name, of(numbers))));
+            let numbers = CLASSES.iter().map(|(kind, numbers)| (name(*kind), numbers.of(family)));
+            let numbers = numbers.chain(NAMED.iter().map(|(name, numbers)| (*name, numbers.of(family))));
+            let same = [("MPI_SUCCESS", SUCCESS), ("MPI_UNDEFINED", UNDEFINED)];
             let mut text: String = numbers
+                .chain(same)
                 .map(|(name, number)| format!("_Static_assert({name} == {number}, \"{name}\");\n"))
                 .collect();
-            if family == "MPICH_NAME" {
-                for (name, int) in HANDLES {
-                    text += &format!("_Static_assert((unsigned) {} == {int}u, \"{name}\");\n", c_name(name));
-                }
-            } else {
-                // Each handle is the address of an object of this name.
-                for (name, symbol) in SYMBOLS {
-                    let symbol = symbol.to_str().unwrap();
-                    text += &format!(
-                        "_Static_assert((void *) {} == (void *) &{symbol}, \"{name}\");\n",
-                        c_name(name)
-                    );
-                }
+            for &(name, symbol, int, standard) in HANDLES {
+                let (kind, value) = match family {
+                    // Each handle is the address of an object of this name.
+                    Family::OpenMpi => ("void *", format!("&{}", symbol.to_str().unwrap())),
+                    Family::Mpich => ("unsigned", int.to_string()),
+                    Family::Standard => ("void *", standard.to_string()),
+                };
+                let of_mpi = c_name(name);
+                text += &format!("_Static_assert(({kind}) {of_mpi} == ({kind}) {value}, \"{name}\");\n");
             }
+            if family == Family::Standard {
+                text += &format!(
+                    "_Static_assert((void *) MPI_FILE_NULL == (void *) {FILE_NULL}, \"MPI_FILE_NULL\");\n"
+                );
+            }
+            text += &format!(
+                "_Static_assert((void *) MPI_STATUS_IGNORE == (void *) {}, \"MPI_STATUS_IGNORE\");\n",
+                STATUS_IGNORE.of(family)
+            );
             text += "_Static_assert(sizeof(MPI_Status) <= 128 && sizeof(MPI_Offset) == 8, \"sizes\");\n";
-            let found = wrappers.iter().find_map(|wrapper| compiles(wrapper, family, &text));
-            assert_ne!(found, Some(false), "{family}");
-            tried += usize::from(found.is_some());
+            for wrapper in wrappers {
+                let found = compiles(wrapper, macro_name, &text);
+                assert_ne!(found, Some(false), "{wrapper}, {macro_name}");
+                tried += usize::from(found.is_some());
+            }
         }
         if tried == 0 {
             eprintln!("skipped: there is no mpi.h");

@@ -1,0 +1,73 @@
+//! Where in the running process MPI's functions are, and what the MPI says of itself.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::NonNull;
+
+/// What an MPI says of itself, at any time.
+pub(super) fn version(process: &Process) -> Option<String> {
+    let found = process.find(c"MPI_Get_library_version")?;
+    // SAFETY: MPI has a function of this name and type.
+    let get = unsafe {
+        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int>(found)
+    };
+    let mut text = [0_u8; VERSION_BYTES];
+    let mut length: c_int = 0;
+    // SAFETY: the buffer is large enough for any version text; takes no handle.
+    let status = unsafe { get(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+    let text = text.get(..usize::try_from(length).ok()?)?;
+    (status == super::numbers::SUCCESS)
+        .then(|| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+}
+
+/// `MPI_MAX_LIBRARY_VERSION_STRING` of MPICH, the longest.
+const VERSION_BYTES: usize = 8192;
+
+/// What the MPI library that the program runs with says of itself, if it does.
+pub fn library_version() -> Option<String> {
+    version(&Process::of(c"MPI_Initialized")?)
+}
+
+/// Where in the process MPI's functions are: a handle of the dynamic linker.
+pub(super) struct Process(*mut c_void);
+
+impl Process {
+    /// Where a symbol is: wherever the program finds it, so that what stands before MPI (a profiler) stands before it here;
+    /// or in a library that was loaded for others alone, as Python does it with mpi4py.
+    pub(super) fn of(name: &CStr) -> Option<Self> {
+        let default = Self(libc::RTLD_DEFAULT);
+        if default.find(name).is_some() {
+            return Some(default);
+        }
+        let mut loaded: Vec<std::ffi::CString> = Vec::new();
+        // SAFETY: the function has the type that is called, and gets the list, which outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast::<c_void>()) };
+        loaded.iter().find_map(|path| {
+            // SAFETY: a C string. What is loaded already is not loaded, and nothing of it is run; it stays loaded.
+            let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+            let library = Self(NonNull::new(handle)?.as_ptr());
+            library.find(name).map(|_| library)
+        })
+    }
+
+    pub(super) fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: a handle of the dynamic linker, and a C string.
+        NonNull::new(unsafe { libc::dlsym(self.0, name.as_ptr()) })
+    }
+}
+
+/// Notes the name of a loaded library that may be, or bring, an MPI.
+unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes what it is called for.
+    let name = unsafe { (*info).dlpi_name };
+    // SAFETY: and the list that it was given, which nothing else uses meanwhile.
+    let loaded = unsafe { &mut *loaded.cast::<Vec<std::ffi::CString>>() };
+    if !name.is_null() {
+        // SAFETY: not NULL, so the name of a library is a C string.
+        let name = unsafe { CStr::from_ptr(name) };
+        let file = name.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        if file.to_ascii_lowercase().windows(3).any(|part| part == b"mpi") {
+            loaded.push(name.to_owned());
+        }
+    }
+    0
+}
