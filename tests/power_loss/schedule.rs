@@ -93,10 +93,11 @@ struct Killed;
 #[derive(Clone)]
 pub struct Scheduled {
     schedule: Arc<Schedule>,
-    rank: usize,
-    /// Whom it exchanges with, and its place among them.
+    /// Its number among all ranks.
+    number: usize,
+    /// Whom it exchanges with, and its rank among them.
     group: usize,
-    place: usize,
+    rank: usize,
 }
 
 thread_local! {
@@ -118,7 +119,7 @@ impl Scheduled {
     fn pass<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.choose();
         self.schedule.changed.notify_all();
-        while state.turn != Some(self.rank) && !state.is_over() {
+        while state.turn != Some(self.number) && !state.is_over() {
             state = self.schedule.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state
@@ -142,9 +143,13 @@ impl Scheduled {
             },
             Fault::Error(at, errno, goes_on) => {
                 if at == number && goes_on {
-                    state.broken = Some(self.rank);
+                    state.broken = Some(self.number);
                 }
-                if at == number || state.broken == Some(self.rank) { Call::Fails(errno) } else { Call::Right }
+                if at == number || state.broken == Some(self.number) {
+                    Call::Fails(errno)
+                } else {
+                    Call::Right
+                }
             }
             _ => Call::Right,
         }
@@ -156,12 +161,12 @@ impl Scheduled {
         state.exchanges += 1;
         state.is_killed |= state.fault == Fault::Death(number + state.calls);
         if state.fault == Fault::Exchange(number) {
-            state.failing = Some(self.rank);
+            state.failing = Some(self.number);
         }
-        state.ready[self.rank] = false;
+        state.ready[self.number] = false;
         let State { groups, ready, .. } = &mut *state;
         let group = &mut groups[self.group];
-        group.messages[self.place] = Some((what, message));
+        group.messages[self.rank] = Some((what, message));
         if group.messages.iter().all(Option::is_some) {
             group.delivered = Arc::new(group.messages.iter_mut().map(|left| left.take().unwrap()).collect());
             group.ranks.iter().for_each(|&rank| ready[rank] = true);
@@ -181,7 +186,7 @@ impl Scheduled {
 
     /// Whether the exchange that this rank has just made fails.
     pub fn fails(&self) -> bool {
-        self.state().failing.take_if(|rank| *rank == self.rank).is_some()
+        self.state().failing.take_if(|rank| *rank == self.number).is_some()
     }
 
     fn reduce(
@@ -218,7 +223,7 @@ impl State {
 
 impl Communicator for Scheduled {
     fn rank(&self) -> usize {
-        self.place
+        self.rank
     }
     fn size(&self) -> usize {
         self.state().groups[self.group].ranks.len()
@@ -230,21 +235,21 @@ impl Communicator for Scheduled {
         self.reduce("allreduce_sum", values, self.size(), 0, u64::wrapping_add)
     }
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.reduce("exscan_sum", values, self.place, 0, u64::wrapping_add)
+        self.reduce("exscan_sum", values, self.rank, 0, u64::wrapping_add)
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
         let all = self.exchange("allgather", value.to_ne_bytes().to_vec())?;
         Ok(all.iter().map(|(_, message)| u64::from_ne_bytes(message[..].try_into().unwrap())).collect())
     }
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        let all = self.exchange("broadcast", if self.place == root { bytes.to_vec() } else { Vec::new() })?;
+        let all = self.exchange("broadcast", if self.rank == root { bytes.to_vec() } else { Vec::new() })?;
         bytes.copy_from_slice(&all[root].1);
         Ok(())
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         let messages = self.exchange("gather", bytes.to_vec())?;
         all.clear();
-        if self.place == 0 {
+        if self.rank == 0 {
             messages.iter().for_each(|(_, message)| all.extend(message));
         }
         Ok(())
@@ -252,8 +257,8 @@ impl Communicator for Scheduled {
     fn nodes(&self) -> Result<Option<Nodes>> {
         let state = self.state();
         let within = |group: usize| {
-            let place = state.groups[group].ranks.iter().position(|rank| *rank == self.rank)?;
-            Some(Box::new(Self { group, place, ..self.clone() }) as Box<dyn Communicator>)
+            let rank = state.groups[group].ranks.iter().position(|number| *number == self.number)?;
+            Some(Box::new(Self { group, rank, ..self.clone() }) as Box<dyn Communicator>)
         };
         let last = state.groups.len() - 1;
         Ok((self.group == 0)
@@ -307,13 +312,13 @@ pub fn run<T: Send>(
         is_stuck: false,
     };
     let schedule = Arc::new(Schedule { state: Mutex::new(state), changed: Condvar::new() });
-    let first = Scheduled { schedule: Arc::clone(&schedule), rank: 0, group: 0, place: 0 };
+    let first = Scheduled { schedule: Arc::clone(&schedule), number: 0, group: 0, rank: 0 };
     first.state().choose();
     let program = &program;
     let ends = std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..ranks)
             .map(|rank| {
-                let own = Scheduled { rank, place: rank, ..first.clone() };
+                let own = Scheduled { number: rank, rank, ..first.clone() };
                 scope.spawn(move || {
                     let mut state = own.state();
                     while state.turn != Some(rank) && !state.is_over() {
