@@ -1,5 +1,9 @@
-/* guide.c: writes a checkpoint, or restarts from one and prints what it found. With guide.h, guide_write.c and guide_read.c of
-   docs/guide.md. */
+/* guide.c: writes a checkpoint, or restarts from one and prints what it found. With guide.h, guide_write.c and guide_read.c.
+ *
+ *   mpicc guide.c guide_write.c guide_read.c $(pkg-config --cflags --libs scda) -o guide
+ *   mpirun -n 4 guide write state.scda
+ *   mpirun -n 3 guide restart state.scda
+ */
 #include "guide.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -74,6 +74,15 @@ def test_the_python_page_on_several_ranks(folder: Path) -> None:
     scda.open("parallel.scda").close()
 
 
+def test_the_guide_shows_lines_of_its_programs() -> None:
+    shown = [(more, text) for language, more, text, _ in blocks("docs/guide.md") if language == "c" and more]
+    assert len(shown) >= 8
+    for program, text in shown:
+        lines = iter((ROOT / "c-examples" / program).read_text().splitlines())
+        # In their order; what stands between them may be left out.
+        assert [line for line in text.splitlines() if line and line not in lines] == [], program
+
+
 def test_the_docstrings(folder: Path) -> None:
     examples = 0
     for module in (scda, scda._dataset, scda._file, scda._forest, scda._group, scda._mesh, scda._sections, scda._references, scda._section, scda._writer):
