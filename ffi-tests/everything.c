@@ -179,7 +179,7 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
   return err;
 }
 
-/* Append to a sealed file: every kind of section plain, streams with a commit, every kind encoded. */
+/* Append to a sealed file: every kind of section plain, streams with a commit, every kind encoded; attributes set later. */
 int append_everything (group_t g, const char *filename, const scda_params_t *params) {
   int err = -1;
   char user[SCDA_USER_STRING_BYTES + 1];
@@ -194,6 +194,8 @@ int append_everything (group_t g, const char *filename, const scda_params_t *par
     if (k % 4 == 2) { f = scda_fwrite_array (f, data, Nq, bytes, 0, "x", NULL, encode, &err); }
     if (k % 4 == 3) { f = scda_fwrite_varray (f, data, Nq, Ei + first_of (Nq, g.rank), NULL, 0, "x", NULL, encode, &err); }
   }
+  if (ok (f, err)) { f = scda_fset_attributes (f, "x/chunks", 0, "{\"units\": \"m\"}", &err); }
+  if (ok (f, err)) { f = scda_fset_attributes (f, "x/", -1, "{\"a\": 2}", &err); }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
 }
