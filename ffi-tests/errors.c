@@ -248,7 +248,13 @@ static void opening (const char *dir) {
   WRONG_PARAMS (size, 0);
   WRONG_PARAMS (size, 3);
   WRONG_PARAMS (to_seal, 2);
-  WRONG_PARAMS (keep, 1); /* of a file that is not atomic */
+  WRONG_PARAMS (keep, UINT64_MAX);
+  params = default_params (), params.keep = 1; /* writing: of a file that is not atomic */
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "keep", NULL, &params, &err));
+  params = default_params (), params.keep = 1;
+  WRONG_READ (SCDA_ERR_ARG, scda_fopen_append (g.comm, good, user, NULL, &params, &err));
+  params = default_params (), params.keep = 1; /* reading: of files without a seal */
+  WRONG_READ (SCDA_ERR_FORMAT, scda_fopen_read (g.comm, good, user, NULL, &params, &err));
   WRONG_PARAMS (linebreak, 7);
   WRONG_PARAMS (linebreak, -1);
   WRONG_PARAMS (encoder, 7);
