@@ -100,18 +100,30 @@ impl DatasetWriter<'_> {
         root: usize,
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
-        if !self.unplaced.is_empty() {
-            let own = self
-                .of_root(root, || data.as_ref().map_or_else(|error| Err(error.again()), |data| Ok(**data)));
-            let (own, mine) = split(own);
-            let section = (Function::WriteInline, SectionType::Inline, user);
-            let later = || -> Result<Later> {
-                let user = copy(user)?;
-                Ok(Box::new(move |datasets| datasets.plain().inline(&user, root, Ok(&own))))
-            };
-            if self.keep_section(section, Encode::None, mine.map(|()| 0), later)? {
-                return Ok(());
-            }
+        if self.unplaced.is_empty() {
+            self.plain().inline(user, root, data)
+        } else {
+            self.inline_behind(user, root, data)
+        }
+    }
+
+    #[cold]
+    fn inline_behind(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        data: Result<&[u8; INLINE_BYTES]>,
+    ) -> Result<(), Failure> {
+        let own =
+            self.of_root(root, || data.as_ref().map_or_else(|error| Err(error.again()), |data| Ok(**data)));
+        let (own, mine) = split(own);
+        let section = (Function::WriteInline, SectionType::Inline, user);
+        let later = || -> Result<Later> {
+            let user = copy(user)?;
+            Ok(Box::new(move |datasets| datasets.plain().inline(&user, root, Ok(&own))))
+        };
+        if self.keep_section(section, Encode::None, mine.map(|()| 0), later)? {
+            return Ok(());
         }
         self.plain().inline(user, root, data)
     }
@@ -125,23 +137,35 @@ impl DatasetWriter<'_> {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        if !self.unplaced.is_empty() {
-            self.sections.team.note(Topic::Size, size);
-            let own = self.of_root(root, || {
-                let data = *data.as_ref().map_err(Error::again)?;
-                Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data)
-            });
-            let (own, mine) = split(own);
-            let section = (Function::WriteBlock, SectionType::Block, user);
-            let later = || -> Result<Later> {
-                let (user, own) = (copy(user)?, copy(own)?);
-                Ok(Box::new(move |datasets| {
-                    datasets.plain().block(&user, root, size, Ok(&own), Encode::None)
-                }))
-            };
-            if self.keep_section(section, encode, mine.map(|()| own.len() as u64), later)? {
-                return Ok(());
-            }
+        if self.unplaced.is_empty() {
+            self.plain().block(user, root, size, data, encode)
+        } else {
+            self.block_behind(user, root, size, data, encode)
+        }
+    }
+
+    #[cold]
+    fn block_behind(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        size: u64,
+        data: Result<&[u8]>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.sections.team.note(Topic::Size, size);
+        let own = self.of_root(root, || {
+            let data = *data.as_ref().map_err(Error::again)?;
+            Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data)
+        });
+        let (own, mine) = split(own);
+        let section = (Function::WriteBlock, SectionType::Block, user);
+        let later = || -> Result<Later> {
+            let (user, own) = (copy(user)?, copy(own)?);
+            Ok(Box::new(move |datasets| datasets.plain().block(&user, root, size, Ok(&own), Encode::None)))
+        };
+        if self.keep_section(section, encode, mine.map(|()| own.len() as u64), later)? {
+            return Ok(());
         }
         self.plain().block(user, root, size, data, encode)
     }
@@ -155,27 +179,41 @@ impl DatasetWriter<'_> {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        if !self.unplaced.is_empty() {
-            self.sections.team.note(Topic::Size, size);
-            let elements = self.sections.team.note_partition(Topic::Counts, counts);
-            let sizes = |elements: &Partition| Sizes::Fixed { count: elements.count, size };
-            let checked = elements.and_then(|elements| {
-                let data = data.as_ref().map_err(Error::again)?;
-                data.check(sizes(&elements))?;
-                Ok((Some(*data), sizes(&elements).total()?))
-            });
-            let ((own, bytes), mine) = split(checked);
-            let more = 8 * counts.len() as u64;
-            let section = (Function::WriteArray, SectionType::Array, user);
-            let later = || -> Result<Later> {
-                let (user, counts, own) = (copy(user)?, copy_counts(counts)?, copy_data(own, bytes)?);
-                Ok(Box::new(move |datasets| {
-                    datasets.plain().array(&user, &counts, size, Ok(Source::Contiguous(&own)), Encode::None)
-                }))
-            };
-            if self.keep_section(section, encode, mine.map(|()| bytes.saturating_add(more)), later)? {
-                return Ok(());
-            }
+        if self.unplaced.is_empty() {
+            self.plain().array(user, counts, size, data, encode)
+        } else {
+            self.array_behind(user, counts, size, data, encode)
+        }
+    }
+
+    #[cold]
+    fn array_behind(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        size: u64,
+        data: Result<Source<'_>>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.sections.team.note(Topic::Size, size);
+        let elements = self.sections.team.note_partition(Topic::Counts, counts);
+        let sizes = |elements: &Partition| Sizes::Fixed { count: elements.count, size };
+        let checked = elements.and_then(|elements| {
+            let data = data.as_ref().map_err(Error::again)?;
+            data.check(sizes(&elements))?;
+            Ok((Some(*data), sizes(&elements).total()?))
+        });
+        let ((own, bytes), mine) = split(checked);
+        let more = 8 * counts.len() as u64;
+        let section = (Function::WriteArray, SectionType::Array, user);
+        let later = || -> Result<Later> {
+            let (user, counts, own) = (copy(user)?, copy_counts(counts)?, copy_data(own, bytes)?);
+            Ok(Box::new(move |datasets| {
+                datasets.plain().array(&user, &counts, size, Ok(Source::Contiguous(&own)), Encode::None)
+            }))
+        };
+        if self.keep_section(section, encode, mine.map(|()| bytes.saturating_add(more)), later)? {
+            return Ok(());
         }
         self.plain().array(user, counts, size, data, encode)
     }
@@ -189,27 +227,41 @@ impl DatasetWriter<'_> {
         data: Result<(&[u64], Source<'_>)>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        if !self.unplaced.is_empty() {
-            self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-            let checked = data.as_ref().map_err(Error::again).and_then(|&(sizes, data)| {
-                data.check(Sizes::Each(sizes))?;
-                Ok((sizes, Some(data), Sizes::Each(sizes).total()?))
-            });
-            let ((sizes, own, bytes), mine) = split(checked);
-            let more = 8 * (sizes.len() + counts.len() + proc_sizes.map_or(0, <[u64]>::len)) as u64;
-            let section = (Function::WriteVarray, SectionType::Varray, user);
-            let later = || -> Result<Later> {
-                let (user, own) = (copy(user)?, copy_data(own, bytes)?);
-                let (counts, sizes) = (copy_counts(counts)?, copy_counts(sizes)?);
-                let sums = proc_sizes.map(copy_counts).transpose()?;
-                Ok(Box::new(move |datasets| {
-                    let data = Ok((&sizes[..], Source::Contiguous(&own)));
-                    datasets.plain().varray(&user, &counts, sums.as_deref(), data, Encode::None)
-                }))
-            };
-            if self.keep_section(section, encode, mine.map(|()| bytes.saturating_add(more)), later)? {
-                return Ok(());
-            }
+        if self.unplaced.is_empty() {
+            self.plain().varray(user, counts, proc_sizes, data, encode)
+        } else {
+            self.varray_behind(user, counts, proc_sizes, data, encode)
+        }
+    }
+
+    #[cold]
+    fn varray_behind(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&[u64], Source<'_>)>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        let checked = data.as_ref().map_err(Error::again).and_then(|&(sizes, data)| {
+            data.check(Sizes::Each(sizes))?;
+            Ok((sizes, Some(data), Sizes::Each(sizes).total()?))
+        });
+        let ((sizes, own, bytes), mine) = split(checked);
+        let more = 8 * (sizes.len() + counts.len() + proc_sizes.map_or(0, <[u64]>::len)) as u64;
+        let section = (Function::WriteVarray, SectionType::Varray, user);
+        let later = || -> Result<Later> {
+            let (user, own) = (copy(user)?, copy_data(own, bytes)?);
+            let (counts, sizes) = (copy_counts(counts)?, copy_counts(sizes)?);
+            let sums = proc_sizes.map(copy_counts).transpose()?;
+            Ok(Box::new(move |datasets| {
+                let data = Ok((&sizes[..], Source::Contiguous(&own)));
+                datasets.plain().varray(&user, &counts, sums.as_deref(), data, Encode::None)
+            }))
+        };
+        if self.keep_section(section, encode, mine.map(|()| bytes.saturating_add(more)), later)? {
+            return Ok(());
         }
         self.plain().varray(user, counts, proc_sizes, data, encode)
     }
