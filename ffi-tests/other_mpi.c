@@ -12,7 +12,7 @@ int main (int argc, char **argv) {
   int err = -1;
   REQUIRE (scda_fopen_write (MPI_COMM_WORLD, argv[1], "other", NULL, NULL, &err) == NULL);
   REQUIRE (err == SCDA_ERR_USAGE);
-  const char *const expected = "found Another MPI 7.1, expected Open MPI, MPICH or an MPI with MPICH's binary interface";
+  const char *const expected = "found Another MPI 7.1, expected Open MPI, or an MPI with the binary interface of MPICH or of MPI 5";
   if (strstr (scda_last_error_message (), expected) == NULL) {
     fprintf (stderr, "found \"%s\", expected \"… %s\"\n", scda_last_error_message (), expected);
     ++failures;
