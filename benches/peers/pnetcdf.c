@@ -125,7 +125,7 @@ static void move_pattern (const pattern_t *p, const char *name, int writing) {
     kinds[FLOAT64] = MPI_DOUBLE;
     kinds[FLOAT32] = MPI_FLOAT;
     kinds[INT32] = MPI_INT;
-    kinds[INT64] = MPI_INT64_T;
+    kinds[INT64] = MPI_LONG_LONG_INT;
     succeed (writing ? ncmpi_iput_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL)
                      : ncmpi_iget_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL));
     free (numbers);
