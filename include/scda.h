@@ -874,7 +874,7 @@ struct scda_dataset {
    */
   int codec;
   /**
-   * The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 2 for Zstandard, 1 for LZ4, 8 for Pcodec, that of
+   * The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
    * `scda_params_t` for zlib and text; after reading: not known.
    */
   int level;

@@ -109,7 +109,7 @@ pub struct scda_dataset {
     /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
     /// `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
     pub codec: c_int,
-    /// The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 2 for Zstandard, 1 for LZ4, 8 for Pcodec, that of
+    /// The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
     /// `scda_params_t` for zlib and text; after reading: not known.
     pub level: c_int,
     /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most

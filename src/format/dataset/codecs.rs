@@ -232,8 +232,7 @@ impl Codecs {
         let item_bytes = if dataset.data_type.is_variable() { 1 } else { dataset.data_type.item_bytes() };
         let shuffle = (dataset.shuffle && item_bytes > 1).then_some(Step::Shuffle(item_bytes));
         let level = dataset.level.unwrap_or(match dataset.codec {
-            Codec::Zstd => 2,
-            Codec::Lz4 => 1,
+            Codec::Zstd | Codec::Lz4 => 1,
             Codec::Pcodec if is_of_pcodec(dataset.data_type) => 8,
             Codec::Pcodec => 9,
             Codec::Zlib => zlib_level,
