@@ -319,7 +319,7 @@ static void compare (const array_t *a, const scda_dataset_t *found) {
   if (d->encode == SCDA_ENCODE_AUTO) { CHECK (layout == SCDA_ENCODE_NONE || layout == SCDA_ENCODE_ALWAYS); }
   else { CHECK (layout == d->encode); }
   if (layout == SCDA_ENCODE_ALWAYS) {
-    const int by_default = d->codec == SCDA_CODEC_ZLIB ? level : d->codec == SCDA_CODEC_ZSTD ? 2 : 1;
+    const int by_default = d->codec == SCDA_CODEC_ZLIB ? level : 1;
     CHECK (found->codec == d->codec && found->level == (d->level < 0 ? by_default : d->level));
   }
   else { CHECK (found->level == -1); }
