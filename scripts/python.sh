@@ -31,6 +31,8 @@ python=$folder/venv/bin/python
 rm -rf $folder/dist
 run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
 run 300 $folder/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $folder/dist
+# The files of an archive all have one time, by which cargo would see no change since the last one.
+rm -rf "$CARGO_TARGET_DIR"/*/.fingerprint/scda*
 run 1200 $python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir $folder/dist $folder/dist/*.tar.gz
 run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
 run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
