@@ -272,8 +272,10 @@ impl DatasetWriter<'_> {
         all: &[(&Dataset, &Passed<'_>, &str)],
         own: Option<Partition>,
     ) -> Result<bool, Failure> {
-        let bytes = all.iter().try_fold(0, |bytes, (_, passed, text)| {
-            sum(bytes, passed.bytes()).and_then(|bytes| sum(bytes, CALL_BYTES + 2 * text.len() as u64))
+        let bytes = all.iter().try_fold(0, |bytes, (dataset, passed, text)| {
+            let regions = passed.regions().len() as u64 * region_bytes(dataset);
+            sum(bytes, passed.bytes())
+                .and_then(|bytes| sum(bytes, regions + CALL_BYTES + 2 * text.len() as u64))
         });
         self.keep(Ok(bytes.unwrap_or(FINE)), || {
             let mut copied = Vec::new();
@@ -358,8 +360,16 @@ impl Copied {
                 passed.gather(0, &mut data);
             }
         }
-        Ok(Self { dataset: dataset.clone(), text: text.into(), regions: passed.regions().to_vec(), data })
+        let mut regions = Vec::new();
+        reserve(&mut regions, passed.regions().len())?;
+        regions.extend_from_slice(passed.regions());
+        Ok(Self { dataset: dataset.clone(), text: text.into(), regions, data })
     }
+}
+
+/// What a region of a dataset takes in memory.
+pub(super) fn region_bytes(dataset: &Dataset) -> u64 {
+    (size_of::<Region>() + 2 * size_of_val(&*dataset.shape)) as u64
 }
 
 fn copy_counts(counts: &[u64]) -> Result<Vec<u64>> {

@@ -154,16 +154,18 @@ impl DatasetWriter<'_> {
             passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
         }
         if all[0].dataset.layout == DataLayout::Contiguous {
-            let each =
-                passed.iter().zip(&texts).map(|((dataset, passed), text)| (*dataset, passed, text.as_str()));
-            if self.keep_contiguous(&each.collect::<Vec<_>>(), None)? {
-                return Ok(());
+            if !self.unplaced.is_empty() {
+                let each = passed.iter().zip(&texts);
+                let each = each.map(|((dataset, passed), text)| (*dataset, passed, text.as_str()));
+                if self.keep_contiguous(&each.collect::<Vec<_>>(), None)? {
+                    return Ok(());
+                }
             }
             return self.contiguous_datasets(passed.into_iter().zip(texts));
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
-        if let Some(bytes) = self.room_behind(&texts, &plan, 0)? {
+        if let Some(bytes) = self.room_behind(texts.iter(), &plan, 0)? {
             return self.keep_datasets(&datasets, texts, &plan, bytes, None);
         }
         let encoded = self.encode_datasets(&datasets, &plan)?;
@@ -303,7 +305,7 @@ impl DatasetWriter<'_> {
             DataLayout::Contiguous => return self.keep_or_write(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
-                if let Some(bytes) = self.room_behind(std::slice::from_ref(&text), &plan, 0)? {
+                if let Some(bytes) = self.room_behind(std::iter::once(&text), &plan, 0)? {
                     return self.keep_datasets(&[dataset], vec![text], &plan, bytes, None);
                 }
                 let encoded = self.encode_dataset(dataset, &plan)?;

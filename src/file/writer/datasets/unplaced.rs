@@ -6,7 +6,7 @@
 //! ([`behind`](super::behind)).
 
 use super::DatasetWriter;
-use super::behind::{Copied, Later};
+use super::behind::{Copied, Later, region_bytes};
 use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, Overlap, prepare};
 use super::layouts::{Layouts, Stored};
 use super::pieces::{Chunk, Passed, Plan, Window};
@@ -95,9 +95,9 @@ impl DatasetWriter<'_> {
     /// The memory for which the thread compresses the chunks of this plan, of datasets with these metadata; `None` if there is no thread, or not
     /// as much memory: then the call compresses. Those that wait are placed if there is none beside them. All ranks know, and what takes
     /// `more` memory.
-    pub(super) fn room_behind(
+    pub(super) fn room_behind<'t>(
         &mut self,
-        texts: &[String],
+        texts: impl Iterator<Item = &'t String>,
         plan: &Plan<'_>,
         more: u64,
     ) -> Result<Option<u64>, Failure> {
@@ -106,7 +106,7 @@ impl DatasetWriter<'_> {
         }
         let most = self.sections.queue().most_reserved();
         // The text, and the dataset with its attributes.
-        let known = texts.iter().map(|text| DATASET_BYTES + 2 * text.len() as u64).sum::<u64>();
+        let known = texts.map(|text| DATASET_BYTES + 2 * text.len() as u64).sum::<u64>();
         let bytes = plan.most_bytes(BYTES_PER_CHUNK).saturating_add(known).saturating_add(more);
         if self.unplaced.reserved.saturating_add(bytes) > most {
             self.place()?;
@@ -124,11 +124,12 @@ impl DatasetWriter<'_> {
         if !self.sections.queue().is_background() {
             return Ok(None);
         }
+        let regions = passed.regions().len() as u64 * region_bytes(&layouts.contiguous.dataset);
         // The most of any rank.
-        let mut least = [FINE - passed.bytes().min(FINE)];
+        let mut least = [FINE - passed.bytes().saturating_add(regions).min(FINE)];
         self.sections.team.agree_with(Ok(()), &mut least)?;
-        let texts = [&layouts.chunked, &layouts.contiguous].map(|stored| stored.text.clone());
-        self.room_behind(&texts, plan, FINE - least[0])
+        let texts = [&layouts.chunked.text, &layouts.contiguous.text];
+        self.room_behind(texts.into_iter(), plan, FINE - least[0])
     }
 
     /// Copies the chunks of datasets for the thread, into so much memory. Each has its metadata, and one may have what is written `instead`.
