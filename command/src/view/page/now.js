@@ -29,7 +29,8 @@ export function watch() {
   const mine = ++viewing;
   return () => mine === viewing;
 }
-export const reading = (alive, task) => run(async () => {
+// What is not shown any more asks for nothing: it would take the place of what waits to be read.
+export const reading = (alive, task) => alive() && run(async () => {
   try {
     if (alive()) await task();
   } catch (error) {
