@@ -25,9 +25,10 @@ for title, parts in groups:
             out.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{LANE - 4}" fill="{COLOURS[what]}"/>')
         y += LANE
     y += GAP - LANE
-for number in range(int(longest * 2) + 1):
-    x = LEFT + number / 2 * scale
-    out.append(f'<path d="M{x:.1f} {y - 8}v5" stroke="#555"/><text x="{x:.1f}" y="{y + 10}" text-anchor="middle">{number / 2:g} s</text>')
+step = 0.5 if longest < 6 else 1
+for number in range(int(longest / step) + 1):
+    x = LEFT + number * step * scale
+    out.append(f'<path d="M{x:.1f} {y - 8}v5" stroke="#555"/><text x="{x:.1f}" y="{y + 10}" text-anchor="middle">{number * step:g} s</text>')
 for number, (what, colour) in enumerate(COLOURS.items()):
     x = LEFT + 110 * number
     out.append(f'<rect x="{x}" y="10" width="14" height="14" fill="{colour}"/><text x="{x + 20}" y="22">{what}</text>')
