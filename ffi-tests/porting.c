@@ -1,4 +1,4 @@
-/* Runs the code of docs/porting.md: what the old way and the new one wrote is the same, read with another partition. */
+/* Runs the code that docs/porting.md names: what the old way and the new one wrote is the same, read with another partition. */
 #include "common.h"
 
 #include <stdlib.h>
