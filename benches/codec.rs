@@ -19,8 +19,8 @@ use scda::internals::{
     parse_counts, shuffle, unshuffle,
 };
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Solo,
-    Source, Writer, run_on_threads,
+    Codec, Communicator, Data, DataMut, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Memory,
+    MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
 };
 use std::hint::black_box;
 use std::path::Path;
@@ -729,6 +729,66 @@ fn boxes() {
     let _ = std::fs::remove_file(&path);
 }
 
+/// Plain data written from and read into memory of another type, beside memory of the file's type, and of that with a copy that the
+/// program makes: GB/s of the bytes in memory of the wider type.
+fn converted() {
+    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let items = 1 << 23;
+    let shape = [items as u64];
+    println!(
+        "| in memory | in the file | | as in the file | with a copy | converted | converted / with a copy |"
+    );
+    println!("|{}", " --- |".repeat(7));
+    for (wide, narrow) in [(DataType::Float64, DataType::Float32), (DataType::Int64, DataType::Int32)] {
+        // Whole numbers, which both types have.
+        let numbers = (0..items).map(|i| i % 99_991);
+        let data: Vec<u8> = match wide {
+            DataType::Float64 => numbers.flat_map(|i| (i as f64).to_ne_bytes()).collect(),
+            _ => numbers.flat_map(|i| (i as i64).to_ne_bytes()).collect(),
+        };
+        let (mut copy, mut found) = (vec![0; data.len()], vec![0; data.len()]);
+        let speed = |seconds: f64| data.len() as f64 / seconds / 1e9;
+        let write = |in_file: DataType, data: Data<'_>| {
+            let _ = std::fs::remove_file(&path);
+            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            file.dataset(&Dataset::new("u", in_file, shape), &[Region::all(&shape)], data).unwrap();
+            file.close().unwrap();
+        };
+        let read = |data: DataMut<'_>| {
+            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            file.find_dataset("u", 0).unwrap().unwrap();
+            file.read_dataset(&[Region::all(&shape)], data).unwrap();
+        };
+        let half = data.len() / 2;
+        let memory = Memory::packed(&data).of_type(wide);
+        let written = [
+            best(|| write(narrow, Data::Packed(&data[..half]))).0,
+            best(|| {
+                (copy[..half].copy_from_slice(&data[..half]), write(narrow, Data::Packed(&copy[..half])))
+            })
+            .0,
+            best(|| write(narrow, Data::Boxes(std::slice::from_ref(&memory)))).0,
+        ];
+        let converted = best(|| read(DataMut::Boxes(vec![MemoryMut::packed(&mut found).of_type(wide)]))).0;
+        assert!(found == data, "{wide:?}");
+        let plain = best(|| read(DataMut::Packed(&mut copy[..half]))).0;
+        let copied =
+            best(|| (read(DataMut::Packed(&mut copy[..half])), found[..half].copy_from_slice(&copy[..half])))
+                .0;
+        for (what, [plain, copied, converted]) in [("write", written), ("read", [plain, copied, converted])] {
+            println!(
+                "| {wide} | {narrow} | {what} | {:.2} | {:.2} | {:.2} | {:.2} |",
+                speed(plain),
+                speed(copied),
+                speed(converted),
+                copied / converted
+            );
+        }
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let kinds: Vec<&str> = KINDS
@@ -757,6 +817,10 @@ fn main() {
     }
     if named.is_empty() || named.iter().any(|name| name == "boxes") {
         boxes();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "converted") {
+        converted();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "shuffle") {
