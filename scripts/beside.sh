@@ -56,7 +56,7 @@ builds)
   unpack_crate $folder/cargo
   package=(--manifest-path $folder/cargo/unpacked/Cargo.toml)
   step package-check 900 cargo check "${rust_with_mpi[@]}" "${package[@]}"
-  step package-tests 900 cargo test "${rust_alone[@]}" "${package[@]}" --test links --test languages --test vectors
+  step package-tests 900 cargo test "${rust_alone[@]}" "${package[@]}" --test pages --test vectors
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

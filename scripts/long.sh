@@ -55,7 +55,7 @@ done
 heading "All numbers of eight digits"
 measured cargo test --locked --release --target-dir $folder/cargo --lib format::proofs -- --ignored
 heading "1000 ranks in one process"
-measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
+measured cargo test --locked --release --target-dir $folder/cargo --test files -- --ignored limits::
 heading "A million disks after a loss of power, 100,000 simulated runs"
 measured env SCDA_STATES=1000000 SCDA_CHANGES=9 SCDA_SEEDS=100000 \
   cargo test --locked --release --target-dir $folder/cargo --test power_loss -- --nocapture

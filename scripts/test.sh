@@ -37,7 +37,7 @@ else
 fi
 # Those that try every failure in turn, or read the source, have no MPI in them: they run once, serially.
 heading "Rust tests"
-rust_tests cargo-test 1800 "${rust_with_mpi[@]}" --lib --test rsmpi --test header --test collective --test exchanges --test matrix --test vectors
+rust_tests cargo-test 1800 "${rust_with_mpi[@]}" --lib --test rsmpi --test header --test ranks --test vectors
 heading "Rust tests, serial"
 rust_tests cargo-test-serial 1800 "${rust_serial[@]}"
 heading "Rust documentation, its programs"

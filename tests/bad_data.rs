@@ -1,8 +1,6 @@
 //! The files of bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
 
-mod common;
-
-use common::read_into;
+use crate::common::read_into;
 use scda::{Communicator, Params, Reader, Region, Result, Solo, run_on_threads};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

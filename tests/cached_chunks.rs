@@ -2,15 +2,12 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-#[path = "common/system.rs"]
-mod system;
-
+use crate::common::system::reads;
 use scda::{
     Codec, Communicator, DataType, Dataset, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
     run_on_threads,
 };
 use std::path::Path;
-use system::reads;
 
 const SIDE: u64 = 64;
 const CHUNK: u64 = 16;

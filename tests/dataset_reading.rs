@@ -2,9 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::Rng;
+use crate::common::Rng;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{

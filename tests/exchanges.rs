@@ -1,10 +1,7 @@
 //! How often the ranks meet: a constant number of times for a section, whatever their number, and
 //! not at all for small plain ones.
 
-#[path = "common/first.rs"]
-mod first;
-
-use first::First;
+use crate::common::first::First;
 use scda::{
     Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Result, SharedMemory, Sink,
     Solo, Source, Writer, run_on_threads, uniform_partition,

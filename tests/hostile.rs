@@ -1,8 +1,6 @@
 //! Files made to hurt: each gets its error before anything is allocated or walked on its word.
 
-mod common;
-
-use common::read_anything;
+use crate::common::read_anything;
 use scda::{
     DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source, Writer,
     run_on_threads,

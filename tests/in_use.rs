@@ -172,7 +172,7 @@ fn a_program_that_writes() {
 
 fn start(path: &Path, way: usize, holds: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_program_that_writes", "--nocapture"]);
+    command.args(["--exact", "in_use::a_program_that_writes", "--nocapture"]);
     command.env(CHILD, path).env(WAY, way.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
     if holds {
         command.env(HOLDS, "1");

@@ -3,9 +3,8 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::{Data, Model, ModelSection, Rng};
+use crate::common;
+use crate::common::{Data, Model, ModelSection, Rng};
 use scda::{
     Encode, ErrorKind, Faults, Params, Reader, Result, Solo, Source, ThreadComm, Writer, run_on_threads,
 };
@@ -301,7 +300,7 @@ fn what_a_killed_program_leaves_is_right_up_to_where_it_ends() {
         }
         let path = folder.path().join(format!("f{kill}"));
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_program_that_writes"])
+            .args(["--exact", "interrupted::a_program_that_writes"])
             .env(CHILD, &path)
             .env("SCDA_TEST_SEED", kill.to_string())
             .env("SCDA_TEST_RANKS", (1 + kill % 3).to_string())

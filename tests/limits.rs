@@ -1,8 +1,6 @@
 //! Many ranks. `scripts/long.sh` runs these, in an optimised build.
 
-mod common;
-
-use common::{Data, Model, ModelSection, Want, read_on, write_on};
+use crate::common::{Data, Model, ModelSection, Want, read_on, write_on};
 use scda::{Encode, Params};
 
 /// Sections that are smaller and larger than what waits, and than the number of ranks.

@@ -2,15 +2,11 @@
 #![allow(clippy::cast_possible_wrap)] // test data
 #![allow(clippy::cast_possible_truncation)] // test data
 
-#[path = "common/seal.rs"]
-mod seal;
-#[path = "common/system.rs"]
-mod system;
-
+use crate::common::seal;
+use crate::common::system::reads;
 use scda::internals::seal::Seal;
 use scda::{Encode, ErrorKind, LineBreak, Params, Reader, Solo, ThreadComm, Writer, run_on_threads};
 use std::path::Path;
-use system::reads;
 
 /// A file of this many commits: in each the sections "step", "u" of this many bytes, and one of a name of its own.
 fn write(path: &Path, commits: u64, bytes: u64) {

@@ -1,9 +1,8 @@
 //! Ranks on several nodes: the same bytes, the same errors, and few messages that leave a node.
 
-mod common;
-
-use common::watched::Watched;
-use common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
+use crate::common;
+use crate::common::watched::Watched;
+use crate::common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
 use scda::{
     Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, Params, Reader,
     Region, Request, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,

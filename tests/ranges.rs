@@ -2,9 +2,8 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::{Data, Rng, model, write_on};
+use crate::common;
+use crate::common::{Data, Rng, model, write_on};
 use scda::{Communicator, ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! The bytes of sealed files: docs/format.md, the pure functions, and a reader in Python say the same.
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::seal::{entry, marked, sealed};
+use crate::common::seal::{entry, marked, sealed};
 use scda::internals::crc;
 use scda::internals::index::{
     ANCHORS, INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows, table_header,

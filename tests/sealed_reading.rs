@@ -1,11 +1,8 @@
 //! Reading sealed files: the seals are passed over, and nothing else is.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)] // test data
 
-#[path = "common/seal.rs"]
-mod seal;
-#[path = "common/system.rs"]
-mod system;
-
+use crate::common::seal;
+use crate::common::system::{counted, reads};
 use scda::internals::crc;
 use scda::internals::seal::Seal;
 use scda::{
@@ -13,7 +10,6 @@ use scda::{
     uniform_partition,
 };
 use std::path::Path;
-use system::{counted, reads};
 
 /// The bytes of the file that this writes.
 fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {

@@ -3,10 +3,9 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::seal::{marked, sealed};
-use common::{Data, Model, ModelSection, Rng, write_sections};
+use crate::common;
+use crate::common::seal::{marked, sealed};
+use crate::common::{Data, Model, ModelSection, Rng, write_sections};
 use scda::{
     DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
     Source, ThreadComm, Writer, run_on_threads,

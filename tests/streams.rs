@@ -2,10 +2,8 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 
-mod common;
-
-use common::Rng;
-use common::system::reads;
+use crate::common::Rng;
+use crate::common::system::reads;
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region, Result, Sink,
     Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,

@@ -2,9 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-mod common;
-
-use common::Rng;
+use crate::common::Rng;
 use scda::{
     Codec, Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Source,
     Texts, Writer, run_on_threads,

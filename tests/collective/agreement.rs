@@ -1,7 +1,7 @@
 //! Ranks that fail alone or disagree: all learn of it, wherever they are.
 
+use super::{Scratch, error_of_all, params};
 use crate::common::watched::Watched;
-use crate::{Scratch, error_of_all, params};
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Params, Reader,
     Result, Sink, Source, ThreadComm, Writer, run_on_threads,

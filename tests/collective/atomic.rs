@@ -1,8 +1,8 @@
 //! `Params::atomic`: the file is written beside its place and renamed when it is complete.
 
+use super::{Scratch, error_of_all, params, small_model};
 use crate::common::skipped::skipped;
 use crate::common::{Want, read_on, write_on};
-use crate::{Scratch, error_of_all, params, small_model};
 use scda::{Communicator, Encode, ErrorKind, Params, Writer, run_on_threads};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Calls out of order, and arguments that are not those of the header.
 
+use super::{Scratch, error_of_all, params, small_model};
 use crate::common::write_on;
-use crate::{Scratch, error_of_all, params, small_model};
 use scda::{ErrorKind, Reader, Result, Sink};
 
 #[test]

@@ -1,6 +1,7 @@
 //! Files that are not completed: abandoned, interrupted, ended by a fault or a panic.
 
-use crate::{Scratch, common, error_of_all, params, small_model};
+use super::{Scratch, error_of_all, params, small_model};
+use crate::common;
 use common::{Rng, Want};
 use scda::{
     Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,

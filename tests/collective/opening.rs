@@ -1,7 +1,7 @@
 //! What is there before a file is opened, and what others do to it meanwhile.
 
+use super::{Scratch, error_of_all, params, small_model};
 use crate::common::{Want, read_on, write_on};
-use crate::{Scratch, error_of_all, params, small_model};
 use scda::{Communicator, ErrorKind, Params, Reader, ThreadComm, Writer, run_on_threads};
 use std::path::PathBuf;
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses its part
 #![allow(clippy::cast_possible_truncation)] // test data
 
+pub mod first;
 mod rng;
 pub mod seal;
 pub mod skipped;

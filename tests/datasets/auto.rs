@@ -1,7 +1,7 @@
 //! Datasets that are compressed if that makes them smaller.
 
-use crate::case::{Case, Random};
-use crate::chunked;
+use super::case::{Case, Random};
+use super::chunked;
 use scda::{Codec, Communicator, DataType, Dataset, Layout, Params, Region, Writer, run_on_threads};
 
 #[test]

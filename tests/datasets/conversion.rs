@@ -1,7 +1,7 @@
 //! Numbers of another type in memory than in the file: the file is that of converted numbers, and any type is read back.
 
-use crate::case::{Case, Random, items};
-use crate::memory::Scattered;
+use super::case::{Case, Random, items};
+use super::memory::Scattered;
 use scda::{
     Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Params,
     Reader, Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
@@ -76,7 +76,7 @@ fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
         // Where no rank passes anything, it is the fill value.
         let mut numbers = vec![0; shape.iter().product::<u64>() as usize];
         for region in ranks.iter().flatten() {
-            for place in crate::case::places(&shape, region) {
+            for place in super::case::places(&shape, region) {
                 numbers[place] = random.below(100) as u8;
             }
         }
@@ -125,8 +125,8 @@ fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
                     // The imaginary part of the fill value is 0.
                     let fill = [0_f64; 2].map(f64::to_ne_bytes).concat();
                     let passed =
-                        all.iter().flat_map(|region| crate::case::places(&shape, region)).collect::<Vec<_>>();
-                    for (n, place) in crate::case::places(&shape, region).into_iter().enumerate() {
+                        all.iter().flat_map(|region| super::case::places(&shape, region)).collect::<Vec<_>>();
+                    for (n, place) in super::case::places(&shape, region).into_iter().enumerate() {
                         if !passed.contains(&place) {
                             expected[n * bytes..(n + 1) * bytes].copy_from_slice(&fill);
                         }

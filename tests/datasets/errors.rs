@@ -1,6 +1,6 @@
 //! What is wrong with a dataset on one rank is an error of all ranks.
 
-use crate::{chunked, walk};
+use super::{chunked, walk};
 use scda::{
     Communicator, DataType, Dataset, ErrorKind, Layout, Params, Reader, Region, Result, Solo, Writer,
     run_on_threads,

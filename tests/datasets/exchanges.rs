@@ -1,7 +1,7 @@
 //! How many exchanges datasets cost, and that each of them may fail.
 
-use crate::watched::Watched;
-use crate::{chunked, walk, with};
+use super::{chunked, walk, with};
+use crate::common::watched::Watched;
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Region, Result, Source,
     ThreadComm, Writer, run_on_threads, uniform_partition,

@@ -2,8 +2,8 @@
 
 #![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // test data
 
-use crate::case::{Case, Random, items};
-use crate::{chunked, with};
+use super::case::{Case, Random, items};
+use super::{chunked, with};
 use scda::{
     Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, Params, Reader,
     Region, Request, Solo, Writer, run_on_threads, uniform_partition,

@@ -1,7 +1,7 @@
 //! Datasets whose items come part by part have the bytes of those that lie in memory.
 
-use crate::case::{Random, items};
-use crate::{chunked, with};
+use super::case::{Random, items};
+use super::{chunked, with};
 use scda::{BoxStream, DataStream, DataType, Dataset, Layout, Region, Solo, Writer};
 use std::io::Read;
 use std::path::Path;

@@ -3,8 +3,8 @@
 mod protocol;
 mod search;
 
-use protocol::{Mistake, Protocol};
-use search::search;
+use self::protocol::{Mistake, Protocol};
+use self::search::search;
 
 #[test]
 fn no_commit_is_lost_whenever_the_job_is_killed_or_power_is_lost() {

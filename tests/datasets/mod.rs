@@ -10,10 +10,8 @@ mod exchanges;
 mod later;
 mod memory;
 mod streamed;
-#[path = "../common/watched.rs"]
-mod watched;
 
-use case::{Case, check_file, expect, items, little_endian, read_back};
+use self::case::{Case, check_file, expect, items, little_endian, read_back};
 use scda::{
     Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region,
     SectionType, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,

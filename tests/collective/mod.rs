@@ -6,12 +6,10 @@
 mod agreement;
 mod atomic;
 mod calls;
-#[path = "../common/mod.rs"]
-mod common;
 mod ending;
 mod opening;
 
-use common::{Data, Model, ModelSection};
+use crate::common::{Data, Model, ModelSection};
 use scda::{Encode, Error, Params, Result, ThreadComm, run_on_threads};
 use std::path::PathBuf;
 

@@ -1,0 +1,28 @@
+//! Files, written and read by ranks that are threads: one program, which is compiled and linked once. What counts allocations, or is
+//! started in ways of its own, is a program by itself.
+
+mod common;
+
+mod bad_data;
+mod byte_order;
+mod cached_chunks;
+mod codecs;
+mod dataset_reading;
+mod datasets;
+mod going_back;
+mod hostile;
+mod in_use;
+mod interrupted;
+mod levels;
+mod limits;
+mod many_seals;
+mod model;
+mod nodes;
+mod piecewise;
+mod ranges;
+mod seal;
+mod sealed_reading;
+mod sealing;
+mod streams;
+mod texts;
+mod to_seal;
