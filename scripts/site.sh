@@ -31,6 +31,7 @@ language = "en"
 
 [output.html]
 no-section-label = true
+additional-css = ["wide.css"]
 
 [output.html.playground]
 runnable = false
@@ -38,6 +39,8 @@ runnable = false
 [output.html.print]
 enable = false
 END
+# Room for lines of code of 100 columns.
+echo ':root { --content-max-width: 88rem; }' >$folder/wide.css # a rem of mdBook has 10 pixels
 find "$site" -mindepth 1 -delete
 run 300 "$mdbook" build --dest-dir "$site" $folder
 
