@@ -23,7 +23,7 @@ run() {
   { time env -u SCDA_TIMES timeout --kill-after=10 "$seconds" "$@" >>"$log" 2>&1 </dev/null || status=$?; } 2>>"${SCDA_TIMES:-/dev/null}"
   if [ $status -ne 0 ]; then
     tail -n 100 "$log"
-    [ $status -ne 124 ] && [ $status -ne 137 ] || echo "stopped after $seconds seconds"
+    [ $status -ne 124 ] && [ $status -ne 137 ] || echo "stopped after $seconds seconds; SCDA_PATIENCE=3 in the environment allows three times as long"
     echo "FAILED (status $status): $*"
     echo "The whole output: $log"
     exit 1
