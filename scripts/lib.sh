@@ -181,8 +181,10 @@ show_checkpoint() {
   heading "3 processes restart from it: p4est_checkpoint restart $file"
   timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/c-examples/p4est_checkpoint" restart "$file" </dev/null
 
-  heading "The file begins so: head -c 2487 $file"
-  head -c 2487 "$file"
+  local second
+  second=$(timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null | awk '$1 == 3 { print $6 }') # the first has two rows
+  heading "The file begins so: head -c $second $file"
+  head -c "$second" "$file"
   heading "What is in it: scda ls $file"
   timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null
   heading "Are its checksums right, and is its mesh one: scda check $file"
