@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# These tell what was, or are files that a version has written.
-OF_THE_PAST = "CHANGELOG.md", "Cargo.lock", "benches/records/", "packaging/debian/changelog", "tests/"
+# These tell what was, or are files that a version has written, or have the versions of others.
+NOT_OURS = "CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "benches/records/", "packaging/debian/changelog", "tests/"
 ANSWERS = "C API:", "ABI:", "File format:", "Error codes:", "Oldest Rust:"
 
 
@@ -70,7 +70,7 @@ def set_version(new, date):
     debian.write_text(entry + ("" if "UNRELEASED" in past else "\n" + past))
     if old != new:
         left = subprocess.run(["git", "grep", "-lF", old], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.split()
-        left = [path for path in left if not path.startswith(OF_THE_PAST)]
+        left = [path for path in left if not path.startswith(NOT_OURS)]
         if left:
             sys.exit(f"{old} still stands in {' '.join(left)}: scripts/version.py does not change it there")
     notes()
