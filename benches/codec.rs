@@ -23,7 +23,7 @@ use scda::{
     MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
 };
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Bytes of each kind of data.
@@ -585,8 +585,7 @@ fn write(path: &Path, data: &[u8], size: usize, encode: Encode) -> f64 {
 
 /// What trying costs where nothing is gained.
 fn auto() {
-    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
-    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let path = path();
     println!("| incompressible array of | elements of | plain MB/s | auto, of plain |");
     println!("| --- | --- | --- | --- |");
     let mut state = 1;
@@ -616,8 +615,7 @@ fn auto() {
 
 /// Many datasets of few chunks, one after the other and together, on threads that are ranks.
 fn together() {
-    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
-    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let path = path();
     println!("| datasets | MB | ranks | one after the other, ms | together, ms | times |");
     println!("|{}", " --- |".repeat(6));
     for (what, count, items) in [
@@ -684,10 +682,15 @@ fn together() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// Where a file is written that is measured, in memory if there is such a folder.
+fn path() -> PathBuf {
+    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+    folder.join(format!("scda-bench-{}", std::process::id()))
+}
+
 /// Small boxes that are read one by one, with the cache of chunks and without, and in one call.
 fn boxes() {
-    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
-    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let path = path();
     let (shape, count) = ([512, 512, 8], [4, 4, 8]);
     let mut dataset = Dataset::new("rho", DataType::Float64, shape);
     dataset.layout = Layout::Chunked { shape: Some(vec![64, 64, 8]), text: false };
@@ -732,8 +735,7 @@ fn boxes() {
 /// Plain data written from and read into memory of another type, beside memory of the file's type, and of that with a copy that the
 /// program makes: GB/s of the bytes in memory of the wider type.
 fn converted() {
-    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
-    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let path = path();
     let items = 1 << 23;
     let shape = [items as u64];
     println!(
@@ -765,7 +767,8 @@ fn converted() {
         let written = [
             best(|| write(narrow, Data::Packed(&data[..half]))).0,
             best(|| {
-                (copy[..half].copy_from_slice(&data[..half]), write(narrow, Data::Packed(&copy[..half])))
+                copy[..half].copy_from_slice(&data[..half]);
+                write(narrow, Data::Packed(&copy[..half]));
             })
             .0,
             best(|| write(narrow, Data::Boxes(std::slice::from_ref(&memory)))).0,
@@ -773,9 +776,10 @@ fn converted() {
         let converted = best(|| read(DataMut::Boxes(vec![MemoryMut::packed(&mut found).of_type(wide)]))).0;
         assert!(found == data, "{wide:?}");
         let plain = best(|| read(DataMut::Packed(&mut copy[..half]))).0;
-        let copied =
-            best(|| (read(DataMut::Packed(&mut copy[..half])), found[..half].copy_from_slice(&copy[..half])))
-                .0;
+        let (copied, ()) = best(|| {
+            read(DataMut::Packed(&mut copy[..half]));
+            found[..half].copy_from_slice(&copy[..half]);
+        });
         for (what, [plain, copied, converted]) in [("write", written), ("read", [plain, copied, converted])] {
             println!(
                 "| {wide} | {narrow} | {what} | {:.2} | {:.2} | {:.2} | {:.2} |",

@@ -1,4 +1,4 @@
-/* p4est_after.c: the same with scda */
+/* p4est_after.c: the same block and field with scda */
 #include <p4est.h>
 #include <scda.h>
 

@@ -16,10 +16,15 @@ if cargo fmt --version >/dev/null 2>&1; then
   step fmt 60 cargo fmt --check
 fi
 heading "Rust tests, serial, with the command"
-# Not those that try every failure in turn, and take half of the time (faults, exhaustion), nor what needs MPI.
 tests=(--lib --bins --test tools)
-for test in files ranks pages vectors background memory fuzzed header power_loss; do
-  tests+=(--test $test)
+for test in tests/*.rs tests/*/main.rs; do
+  test=${test%/main.rs}
+  test=$(basename "${test%.rs}")
+  case $test in
+  exhaustion | faults) ;; # which try every failure in turn, and take half of the time
+  rsmpi) ;; # needs MPI
+  *) tests+=(--test "$test") ;;
+  esac
 done
 rust_tests cargo-test 1200 -p scda -p scda-command --locked --target-dir $folder/cargo-serial --no-default-features --features sc "${tests[@]}"
 for variant in serial openmpi; do

@@ -82,6 +82,9 @@ EOF
   grep 'tests passed' "$log"
 }
 
+# show_passed: what the tests say that ran last; an error if they are none.
+show_passed() { grep -E '^test result: .* [1-9][0-9]* passed' "$log"; }
+
 # sees_race WORDS COMMAND...: the tests run by COMMAND see the deliberate race between two ranks, and say so.
 sees_race() {
   local words=$1
@@ -102,12 +105,14 @@ check_thread() {
   # What cannot be allocated is an error of ours.
   export TSAN_OPTIONS=allocator_may_return_null=1:${TSAN_OPTIONS-}
   export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=12
-  local test=(cargo test -Zbuild-std --target "$host" --target-dir $folder/thread "${serial[@]}" --lib)
+  local test=(cargo test -Zbuild-std --target "$host" --target-dir $folder/thread "${serial[@]}")
   heading "That the thread sanitizer is in"
-  sees_race "ThreadSanitizer: data race" "${test[@]}"
+  sees_race "ThreadSanitizer: data race" "${test[@]}" --lib
   heading "Rust tests with the thread sanitizer"
-  run 2400 "${test[@]}" --test ranks --test background --test fuzzed -- --skip time_grows --skip exchanges:: --skip codec::
-  grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+  run 2400 "${test[@]}" --lib --test background --test fuzzed -- --skip time_grows --skip codec::
+  show_passed
+  run 2400 "${test[@]}" --test ranks -- collective:: matrix::
+  show_passed
 }
 
 # The parts without I/O and without C, which Miri does not run. (zlib and libdeflate are what it leaves out of the codec.)
@@ -127,7 +132,7 @@ check_miri() {
     test=(cargo +nightly miri test --target "$target" --target-dir $folder/miri "${serial[@]}" --lib)
     sees_race "Undefined Behavior: Data race" "${test[@]}"
     run 2400 "${test[@]}" -- "${miri[@]}"
-    grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+    show_passed
   done
 }
 
@@ -140,11 +145,14 @@ check_big_endian() {
     return
   fi
   heading "Rust tests on a big-endian machine"
-  PROPTEST_CASES=12 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc \
-    CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu" \
-    run 3600 cargo test --target $target --target-dir $folder/big-endian "${serial[@]}" \
-    --lib --test vectors --test files --test ranks --test fuzzed -- --skip time_grows --skip in_use:: --skip interrupted::
-  grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+  export PROPTEST_CASES=12 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
+  export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu"
+  local test=(cargo test --target $target --target-dir $folder/big-endian "${serial[@]}")
+  run 3600 "${test[@]}" --lib --test vectors --test fuzzed -- --skip time_grows
+  show_passed
+  run 3600 "${test[@]}" --test files --test ranks -- byte_order:: codecs:: collective:: dataset_reading:: datasets:: hostile:: \
+    matrix:: piecewise:: ranges:: seal:: sealed_reading:: sealing:: streams::
+  show_passed
 }
 
 [ $# -gt 0 ] || set -- address thread miri big-endian

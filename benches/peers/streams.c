@@ -146,7 +146,7 @@ static void move_rounds (const streams_t *s, const char *file, int reading) {
 static void write_rounds (const streams_t *s, const char *file) { move_rounds (s, file, 0); }
 static void read_rounds (const streams_t *s, const char *file) { move_rounds (s, file, 1); }
 
-/* ---- The agreements alone: as many reductions as libscda calls collectives (tests/exchanges.rs) ---- */
+/* ---- The agreements alone: as many reductions as libscda calls collectives (tests/ranks/exchanges.rs) ---- */
 
 static void meet (const streams_t *s, int times) {
   uint64_t words[WORDS] = {0}, least[WORDS];

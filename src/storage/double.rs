@@ -3,7 +3,7 @@
 use super::ParallelFile;
 use crate::error::Result;
 
-type Write = dyn FnMut(u64, &[&[u8]]) + Send;
+type Write = dyn FnMut(u64, &[&[u8]]) -> Result<()> + Send;
 type Read = dyn FnMut(u64, &mut [u8]) + Send;
 
 /// A file that is only written, or only read.
@@ -14,7 +14,15 @@ pub struct Double {
 
 impl Double {
     /// Hands the offset and the pieces of each write to a function.
-    pub fn written(write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
+    pub fn written(mut write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
+        Self::failing(move |offset, pieces| {
+            write(offset, pieces);
+            Ok(())
+        })
+    }
+
+    /// As [`Self::written`], with a function that may fail.
+    pub fn failing(write: impl FnMut(u64, &[&[u8]]) -> Result<()> + Send + 'static) -> Self {
         Self { write: Box::new(write), read: Box::new(|_, _| unreachable!("this file is only written")) }
     }
 
@@ -26,8 +34,7 @@ impl Double {
 
 impl ParallelFile for Double {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        (self.write)(offset, pieces);
-        Ok(())
+        (self.write)(offset, pieces)
     }
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         (self.read)(offset, buffer);

@@ -9,7 +9,7 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-use self::thread::{Background, JOB_BYTES, Job};
+use self::thread::{Background, Job};
 use super::ParallelFile;
 use super::lent::Lent;
 use crate::error::{Error, Result};
@@ -140,7 +140,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
             return job(self.now()?);
         }
         match &mut self.thread {
-            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(job)), JOB_BYTES),
+            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(job))),
             None => Err(gone()),
         }
     }
@@ -187,7 +187,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
     /// Those of the thread until now.
     pub fn behind(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         match &mut self.thread {
-            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work())), JOB_BYTES),
+            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work()))),
             None => work(),
         }
     }
@@ -210,7 +210,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
     /// Those of the thread until now.
     pub fn sync_ahead(&mut self) -> Result<()> {
         match &mut self.thread {
-            Some(thread) => thread.push(&mut self.here, Job::Sync, JOB_BYTES),
+            Some(thread) => thread.push(&mut self.here, Job::Sync),
             None => Ok(()),
         }
     }
@@ -234,7 +234,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         let mut copied = bytes;
         while let Some((&first, others)) = rest.split_first() {
             if let Some(lent) = part_of(self.lent, first) {
-                thread.push(&mut self.here, Job::WriteLent(at, lent, write), JOB_BYTES)?;
+                thread.push(&mut self.here, Job::WriteLent(at, lent, write))?;
                 (at, rest, copied) = (at + first.len() as u64, others, copied - first.len() as u64);
                 continue;
             }

@@ -6,29 +6,12 @@ use crate::storage::double::Double;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-/// A file that fails at this offset.
-struct Failing(u64);
-
-impl ParallelFile for Failing {
-    fn write_at(&mut self, offset: u64, _: &[&[u8]]) -> Result<()> {
+/// A file that is full at offset 7, and panics at 99.
+fn failing() -> Double {
+    Double::failing(|offset, _| {
         assert_ne!(offset, 99, "deliberately");
-        if offset == self.0 { Err(Error::new(ErrorKind::NoSpace, "full")) } else { Ok(()) }
-    }
-    fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
-        Ok(())
-    }
-    fn size(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-    fn truncate(&mut self, _: u64) -> Result<()> {
-        Ok(())
-    }
-    fn sync(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
+        if offset == 7 { Err(Error::new(ErrorKind::NoSpace, "full")) } else { Ok(()) }
+    })
 }
 
 #[test]
@@ -67,7 +50,7 @@ fn bytes_are_written_in_the_order_of_the_calls_and_the_memory_is_bounded() {
 
 #[test]
 fn the_first_error_is_told_until_the_end_with_its_section_and_nothing_more_is_written() {
-    let mut queue = Queue::new(Failing(7), LEAST_BYTES);
+    let mut queue = Queue::new(failing(), LEAST_BYTES);
     queue.label(0, b"a");
     queue.label(5, b"b");
     queue.write_at(0, &[b"1"]).unwrap();
@@ -173,7 +156,7 @@ fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
 
 #[test]
 fn a_panic_of_the_thread_is_an_error_and_the_file_is_back() {
-    let mut queue = Queue::new(Failing(7), LEAST_BYTES);
+    let mut queue = Queue::new(failing(), LEAST_BYTES);
     queue.write_at(99, &[b"1"]).unwrap();
     assert_eq!(queue.settle().unwrap_err().kind(), ErrorKind::Internal);
     queue.truncate(0).unwrap();

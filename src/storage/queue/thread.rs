@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The bytes of the pieces that are copied and written one by one: the thread begins when the first one is there.
 const MOST_PIECE_BYTES: u64 = 1 << 20;
 /// What a job takes beside its bytes.
-pub(super) const JOB_BYTES: u64 = 128;
+const JOB_BYTES: u64 = 128;
 /// The most labels that are kept between two times that all is written.
 const MOST_LABELS: usize = 4096;
 /// The bytes of a label, those of a user string.
@@ -66,6 +66,16 @@ pub(super) enum Job<F> {
     WriteLent(u64, Lent, Write<F>),
     Sync,
     Run(Task<F>),
+}
+
+impl<F> Job<F> {
+    /// The memory that it takes.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Write(_, buffer, _) => cost(buffer),
+            Self::WriteLent(..) | Self::Sync | Self::Run(_) => JOB_BYTES,
+        }
+    }
 }
 
 impl<F: ParallelFile + 'static> Background<F> {
@@ -203,15 +213,15 @@ impl<F: ParallelFile + 'static> Background<F> {
     }
 
     /// Gives a job to the thread, and the file.
-    pub fn push(&self, here: &mut Option<F>, job: Job<F>, bytes: u64) -> Result<()> {
+    pub fn push(&self, here: &mut Option<F>, job: Job<F>) -> Result<()> {
         self.check()?;
         let mut state = self.shared.lock();
         if here.is_some() {
             state.file = here.take();
         }
         state.jobs.try_reserve(1).map_err(|_| Error::memory(size_of::<Job<F>>()))?;
+        state.bytes += job.bytes();
         state.jobs.push_back(job);
-        state.bytes += bytes;
         let is_held = state.is_held;
         drop(state);
         if !is_held {
@@ -243,8 +253,7 @@ impl<F: ParallelFile + 'static> Background<F> {
                 buffer.extend_from_slice(now);
                 piece = later;
             }
-            let bytes = cost(&buffer);
-            self.push(here, Job::Write(offset, buffer, write), bytes)?;
+            self.push(here, Job::Write(offset, buffer, write))?;
             offset += length as u64;
             left -= length as u64;
         }
@@ -358,27 +367,26 @@ impl<F: ParallelFile> Shared<F> {
             let is_well = state.failed.is_none();
             drop(state);
             let mut times = Times::default();
-            let began = Instant::now();
-            let (buffer, bytes, result) = match job {
+            let (bytes, began) = (job.bytes(), Instant::now());
+            let (buffer, result) = match job {
                 Job::Write(offset, buffer, write) => {
                     let written =
                         if is_well { catch(|| write(&mut file, offset, &[&buffer])) } else { Ok(()) };
                     (times.writing, times.written_bytes) = (began.elapsed(), buffer.len() as u64);
-                    let bytes = cost(&buffer);
-                    (Some(buffer), bytes, written.map_err(|error| error.at(offset)))
+                    (Some(buffer), written.map_err(|error| error.at(offset)))
                 }
                 Job::WriteLent(offset, lent, write) => {
                     let written =
                         if is_well { catch(|| write(&mut file, offset, &[lent.bytes()])) } else { Ok(()) };
                     (times.writing, times.written_bytes) = (began.elapsed(), lent.bytes().len() as u64);
-                    (None, JOB_BYTES, written.map_err(|error| error.at(offset)))
+                    (None, written.map_err(|error| error.at(offset)))
                 }
                 Job::Sync => {
                     let synced = if is_well { catch(|| file.sync()) } else { Ok(()) };
                     times.syncing = began.elapsed();
-                    (None, JOB_BYTES, synced)
+                    (None, synced)
                 }
-                Job::Run(job) => (None, JOB_BYTES, if is_well { catch(|| job(&mut file)) } else { Ok(()) }),
+                Job::Run(job) => (None, if is_well { catch(|| job(&mut file)) } else { Ok(()) }),
             };
             state = self.lock();
             state.file = Some(file);

@@ -3,9 +3,8 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common;
 use crate::common::seal::{marked, sealed};
-use crate::common::{Data, Model, ModelSection, Rng, write_sections};
+use crate::common::{self, Data, Model, ModelSection, Rng, write_sections};
 use scda::{
     DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
     Source, ThreadComm, Writer, run_on_threads,

@@ -1,8 +1,7 @@
 //! Ranks on several nodes: the same bytes, the same errors, and few messages that leave a node.
 
-use crate::common;
 use crate::common::watched::Watched;
-use crate::common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
+use crate::common::{self, Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
 use scda::{
     Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, Params, Reader,
     Region, Request, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,

@@ -2,8 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common;
-use crate::common::{Data, Rng, model, write_on};
+use crate::common::{self, Data, Rng, model, write_on};
 use scda::{Communicator, ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A higher level makes no larger files: for each codec, and for fields as simulations have them.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 
-#[path = "../benches/fields.rs"]
+#[path = "../../benches/fields.rs"]
 mod fields;
 
 use scda::internals::{ChunkCodec, ChunkEncoder};

@@ -3,8 +3,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common;
-use crate::common::{Data, Model, ModelSection, Rng, Want, model, read_on, write_on};
+use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, read_on, write_on};
 use scda::{Encode, Encoder, LineBreak, Params};
 
 fn params(change: impl FnOnce(&mut Params)) -> Params {

@@ -1,5 +1,6 @@
 //! What ranks agree on, exchange and partition: also built with MPI.
 
+#[path = "../common/mod.rs"]
 mod common;
 
 mod collective;

@@ -1,6 +1,7 @@
 //! Files, written and read by ranks that are threads: one program, which is compiled and linked once. What counts allocations, or is
 //! started in ways of its own, is a program by itself.
 
+#[path = "../common/mod.rs"]
 mod common;
 
 mod bad_data;

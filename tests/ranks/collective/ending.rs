@@ -1,8 +1,7 @@
 //! Files that are not completed: abandoned, interrupted, ended by a fault or a panic.
 
 use super::{Scratch, error_of_all, params, small_model};
-use crate::common;
-use common::{Rng, Want};
+use crate::common::{self, Rng, Want};
 use scda::{
     Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,
     Source, ThreadComm, Writer, run_on_threads,

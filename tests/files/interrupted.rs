@@ -3,8 +3,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common;
-use crate::common::{Data, Model, ModelSection, Rng};
+use crate::common::{self, Data, Model, ModelSection, Rng};
 use scda::{
     Encode, ErrorKind, Faults, Params, Reader, Result, Solo, Source, ThreadComm, Writer, run_on_threads,
 };
