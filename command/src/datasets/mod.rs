@@ -1,5 +1,6 @@
 //! Datasets and groups in a file: two sections that are one thing (docs/datasets.md).
 
+pub mod calendar;
 pub mod compare;
 pub mod in_order;
 pub mod slabs;

@@ -107,7 +107,8 @@ impl Statistics {
             None => format!("no finite numbers{others}"),
             Some(mean) => {
                 let text = |number: f64| {
-                    meaning.moment(number).unwrap_or_else(|| text_of(number, number.abs() * 1e-6))
+                    let moment = meaning.clock.and_then(|clock| clock.moment(number));
+                    moment.unwrap_or_else(|| text_of(number, number.abs() * 1e-6))
                 };
                 format!("{} to {}, mean {}{others}", text(self.least), text(self.most), text(mean))
             }

@@ -1,5 +1,6 @@
 //! Moments and spans of time as text, as numpy writes them.
 
+use super::calendar::{BEFORE_1970, Calendar};
 use scda::TimeUnit;
 use std::fmt::Write;
 
@@ -23,6 +24,15 @@ fn size(name: &str) -> Option<Size> {
         "fs" => Size::Parts(1_000_000_000_000_000),
         "as" => Size::Parts(1_000_000_000_000_000_000),
         _ => return None,
+    })
+}
+
+/// How many seconds a unit has; none if it has no certain number.
+#[allow(clippy::cast_precision_loss)] // powers of ten
+pub fn seconds_of(name: &str) -> Option<f64> {
+    Some(match size(name)? {
+        Size::Seconds(of_one) => of_one as f64,
+        Size::Parts(parts) => 1.0 / parts as f64,
     })
 }
 
@@ -50,7 +60,7 @@ pub fn show_moment(count: i64, unit: TimeUnit, text: &mut String) {
                 Size::Seconds(of_one) => (all * of_one, 0, 1),
                 Size::Parts(parts) => (all.div_euclid(parts), all.rem_euclid(parts), parts),
             };
-            let (year, month, day) = date(seconds.div_euclid(86_400));
+            let (year, month, day) = Calendar::Gregorian.date(seconds.div_euclid(86_400) + BEFORE_1970);
             let second = seconds.rem_euclid(86_400);
             let _ = write!(text, "{year:04}-{month:02}-{day:02}");
             let _ = match name {
@@ -65,19 +75,6 @@ pub fn show_moment(count: i64, unit: TimeUnit, text: &mut String) {
             }
         }
     };
-}
-
-/// The year, month and day of so many days since 1970 began, in the Gregorian calendar.
-fn date(days: i128) -> (i128, i128, i128) {
-    // Eras of 400 years begin with March, so that the leap day is the last of a year.
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + i128::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

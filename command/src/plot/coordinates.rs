@@ -1,6 +1,7 @@
 //! The coordinates of a dimension: the dataset of its name.
 
 use super::axis::Scale;
+use super::clock::Clock;
 use super::figure::Placed;
 use super::meaning::{Meaning, with_units};
 use super::sample::{Line, Points};
@@ -14,6 +15,8 @@ const MOST: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Coordinates {
     pub name: String,
+    /// If they are moments.
+    pub clock: Option<Clock>,
     indices: Vec<f64>,
     values: Vec<f64>,
 }
@@ -48,23 +51,35 @@ impl Coordinates {
             if numbers.len() < 2 || !ascends || numbers.iter().any(|number| !number.is_finite()) {
                 continue;
             }
-            let label = with_units(&alone.name, meaning.units.as_deref());
+            let label = match meaning.clock {
+                Some(_) => alone.name,
+                None => with_units(&alone.name, meaning.units.as_deref()),
+            };
             let indices = indices.into_iter().map(real).collect();
-            return Ok(Self { name: label, indices, values: numbers });
+            return Ok(Self { name: label, clock: meaning.clock, indices, values: numbers });
         }
         Ok(alone)
     }
 
     /// The indices themselves.
     pub fn plain(name: &str) -> Self {
-        Self { name: name.to_owned(), indices: vec![0.0, 1.0], values: vec![0.0, 1.0] }
+        Self { name: name.to_owned(), clock: None, indices: vec![0.0, 1.0], values: vec![0.0, 1.0] }
+    }
+
+    /// The scale of the coordinates between two of them.
+    fn scale(&self, first: f64, last: f64) -> Scale {
+        Scale { from: first.min(last), to: first.max(last), is_log: false, clock: self.clock }
+    }
+
+    /// The name of the axis of the indices from `from` to `to`.
+    pub fn name_of(&self, from: f64, to: f64) -> String {
+        self.scale(self.value(from), self.value(to)).name(&self.name)
     }
 
     /// The ticks of an axis from one coordinate to another one.
-    pub fn ticks_by_value(first: f64, last: f64, most: f64) -> Vec<Placed> {
-        let scale = Scale { from: first.min(last), to: first.max(last), is_log: false };
+    pub fn ticks_by_value(&self, first: f64, last: f64, most: f64) -> Vec<Placed> {
         let place = |value: f64| (value - first) / (last - first);
-        scale.ticks(most).into_iter().map(|tick| (place(tick.value), tick.text)).collect()
+        self.scale(first, last).ticks(most).into_iter().map(|tick| (place(tick.value), tick.text)).collect()
     }
 
     /// The indices and their coordinates.
@@ -84,8 +99,7 @@ impl Coordinates {
 
     /// The ticks of the indices from `from` to `to`.
     pub fn ticks(&self, from: f64, to: f64, most: f64) -> Vec<Placed> {
-        let (a, b) = (self.value(from), self.value(to));
-        let scale = Scale { from: a.min(b), to: a.max(b), is_log: false };
+        let scale = self.scale(self.value(from), self.value(to));
         let sign = if self.descend() { -1.0 } else { 1.0 };
         let values: Vec<_> = self.values.iter().map(|value| value * sign).collect();
         let place = |value: f64| (between(&values, &self.indices, value * sign) - from) / (to - from);
@@ -108,7 +122,8 @@ mod tests {
     #[test]
     fn ticks_stand_at_their_coordinates() {
         let name = "x".to_owned();
-        let down = Coordinates { name, indices: vec![0.0, 1.0, 2.0], values: vec![10.0, 5.0, -5.0] };
+        let down =
+            Coordinates { name, clock: None, indices: vec![0.0, 1.0, 2.0], values: vec![10.0, 5.0, -5.0] };
         assert_eq!((down.value(0.5), down.value(2.5), down.value(-1.0)), (7.5, -10.0, 15.0));
         let ticks = down.ticks(0.0, 2.0, 3.0);
         let texts: Vec<_> = ticks.iter().map(|(place, text)| (*place, text.as_str())).collect();

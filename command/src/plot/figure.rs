@@ -135,7 +135,7 @@ impl Figure {
             self.canvas.line(vec![[right, at], [right + 4.0, at]], INK, 1.0);
             self.canvas.text([right + 7.0, at], &text, Anchor::Begin);
         }
-        self.canvas.turned([right + 94.0, y + h / 2.0], &short(name, h + 80.0));
+        self.canvas.turned([right + 94.0, y + h / 2.0], &short(&scale.name(name), h + 80.0));
     }
 }
 

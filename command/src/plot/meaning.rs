@@ -1,7 +1,6 @@
 //! What the numbers of a dataset mean: as doubles, by the CF conventions.
 
-use super::axis::whole;
-use crate::datasets::times::show_moment;
+use super::clock::Clock;
 use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
@@ -23,6 +22,8 @@ pub struct Meaning {
     missing: Vec<f64>,
     pub units: Option<String>,
     pub long_name: Option<String>,
+    /// If its numbers are moments.
+    pub clock: Option<Clock>,
 }
 
 /// The attributes of a dataset or group, which were checked.
@@ -75,6 +76,9 @@ impl Meaning {
         let (scale, offset) = (get("scale_factor").unwrap_or(1.0), get("add_offset").unwrap_or(0.0));
         let units = text("units").or_else(|| time_units(data_type));
         let long_name = text("long_name").or_else(|| text("standard_name"));
+        let clock = Clock::of_type(data_type).or_else(|| {
+            Clock::of_units(units.as_deref()?, attributes.get("calendar").and_then(Value::as_str))
+        });
         Some(Self {
             data_type,
             item_bytes,
@@ -85,6 +89,7 @@ impl Meaning {
             missing,
             units,
             long_name,
+            clock,
         })
     }
 
@@ -176,6 +181,7 @@ impl Meaning {
             .and_then(Value::as_str)
             .map(visible)
             .or_else(|| time_units(data_type));
+        let clock = Clock::of_type(data_type).or_else(|| Clock::of_units(units.as_deref()?, None));
         Self {
             data_type,
             item_bytes: to_usize(data_type.item_bytes()),
@@ -186,6 +192,7 @@ impl Meaning {
             missing: Vec::new(),
             units,
             long_name: None,
+            clock,
         }
     }
 
@@ -258,42 +265,30 @@ impl Meaning {
         self.member.as_deref()
     }
 
-    /// A moment in words, up to its second, if that is what a number stands for.
-    pub fn moment(&self, number: f64) -> Option<String> {
-        let DataType::Datetime(unit) = self.data_type else { return None };
-        let parts = match unit.name() {
-            "ms" => 1e3,
-            "us" => 1e6,
-            "ns" => 1e9,
-            "ps" => 1e12,
-            "fs" => 1e15,
-            "as" => 1e18,
-            _ => 1.0,
-        };
-        let name = if parts > 1.0 { "s" } else { unit.name() };
-        let mut text = String::new();
-        show_moment(whole((number / parts).floor()), TimeUnit::from_text(name)?, &mut text);
-        Some(text)
-    }
-
-    /// What an axis or a colour bar of these numbers is called: the end of the name, unless there is a long one.
+    /// What an axis or a colour bar of these numbers is called: the end of the name, unless there is a long one. Dates need no units.
     pub fn label(&self, name: &str) -> String {
-        self.label_of(name, |what| what)
+        match self.clock {
+            Some(_) => self.what(name),
+            None => self.label_of(name, |what| what),
+        }
     }
 
-    /// Likewise of what is made of them.
+    /// Likewise of what is made of them, which are plain numbers.
     pub fn label_of(&self, name: &str, make: impl FnOnce(String) -> String) -> String {
+        with_units(&make(self.what(name)), self.units.as_deref())
+    }
+
+    fn what(&self, name: &str) -> String {
         let what = self
             .long_name
             .clone()
             .or_else(|| self.member.clone())
             .unwrap_or_else(|| visible(name.rsplit('/').next().unwrap_or(name)));
-        let what = if matches!(self.data_type, DataType::Complex64 | DataType::Complex128) {
+        if matches!(self.data_type, DataType::Complex64 | DataType::Complex128) {
             format!("|{what}|")
         } else {
             what
-        };
-        with_units(&make(what), self.units.as_deref())
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod canvas;
+pub mod clock;
 pub mod colour;
 pub mod coordinates;
 pub mod figure;
@@ -17,8 +18,9 @@ use crate::output::{complain, visible};
 use crate::ranges::{Bounds, Records};
 use axis::Scale;
 use canvas::PIXELS;
+use clock::Clock;
 use colour::{Map, Rgb};
-use coordinates::{Coordinates, real};
+use coordinates::real;
 use figure::{Figure, placed, units};
 use raster::Camera;
 use std::path::PathBuf;
@@ -183,30 +185,30 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// The scale of numbers that are shown by colours or as a line.
-fn scale(args: &Args, numbers: &[f64]) -> Result<Scale> {
+fn scale(args: &Args, numbers: &[f64], clock: Option<Clock>) -> Result<Scale> {
     let given = args.limits.map_or([None; 2], |limits| limits.0);
     let scale =
         Scale::of(numbers, args.log, given).map_err(|words| Fail::Trouble(format!("--log: {words}")))?;
     let is_middle = args.colours == Map::Diverging && !args.log && args.limits.is_none();
-    Ok(if is_middle { scale.symmetric() } else { scale })
+    Ok(Scale { clock, ..(if is_middle { scale.symmetric() } else { scale }) })
 }
 
 fn draw_curve(args: &Args, curve: &Curve) -> Result<Figure> {
-    let Curve { points, coordinates, label, title, .. } = curve;
+    let Curve { points, coordinates, label, clock, title, .. } = curve;
     if points.are_sampled {
         complain("only some of the items of the line are drawn: there are too many");
     }
     let mut figure = Figure::new(args.size.0, false, None);
     let [from, to] = curve.ends;
-    let mut up = scale(args, &points.numbers)?;
+    let mut up = scale(args, &points.numbers, *clock)?;
     if args.limits.is_none() {
         up = up.with_margin();
     }
     let [width, height] = figure.pixels().map(|n| units(n / PIXELS));
     // Places are in proportion to coordinates.
     let (first, last) = (coordinates.value(from), coordinates.value(to));
-    let across = Coordinates::ticks_by_value(first, last, width / 90.0);
-    figure.axes(&across, &coordinates.name, &placed(&up, height / 50.0), label, true);
+    let across = coordinates.ticks_by_value(first, last, width / 90.0);
+    figure.axes(&across, &coordinates.name_of(from, to), &placed(&up, height / 50.0), &up.name(label), true);
     let at = |index: u64| (coordinates.value(real(index)) - first) / (last - first);
     figure.line(
         points.indices.iter().zip(&points.numbers).map(|(&index, &number)| [at(index), up.place(number)]),
@@ -216,14 +218,14 @@ fn draw_curve(args: &Args, curve: &Curve) -> Result<Figure> {
 }
 
 fn draw_image(args: &Args, image: &Image) -> Result<Figure> {
-    let Image { samples, numbers, coordinates, label, title } = image;
+    let Image { samples, numbers, coordinates, label, clock, title } = image;
     let [rows, columns] = *samples;
     let (high, wide) = (real(rows.to - rows.from), real(columns.to - columns.from));
     // Items are squares, unless the picture became a thread.
     let aspect = Some(wide / high).filter(|aspect| (0.2..5.0).contains(aspect));
     let mut figure = Figure::new(args.size.0, true, aspect);
     let [width, height] = figure.pixels();
-    let scale = scale(args, numbers)?;
+    let scale = scale(args, numbers, *clock)?;
     let colours: Vec<Rgb> = numbers.iter().map(|&number| args.colours.at(scale.place(number))).collect();
     // Rows run upwards, unless coordinates descend.
     let is_down = coordinates[0].descend();
@@ -237,13 +239,14 @@ fn draw_image(args: &Args, image: &Image) -> Result<Figure> {
     let ends = |axis: usize| (real(samples[axis].from) - 0.5, real(samples[axis].to) - 0.5);
     let [w, h] = figure.pixels().map(|n| units(n / PIXELS));
     let (from, to) = ends(1);
-    let across = coordinates[1].ticks(from, to, w / 80.0);
+    let (across, across_name) = (coordinates[1].ticks(from, to, w / 80.0), coordinates[1].name_of(from, to));
     let (from, to) = ends(0);
     let mut upwards = coordinates[0].ticks(from, to, h / 40.0);
+    let upwards_name = coordinates[0].name_of(from, to);
     if is_down {
         upwards.iter_mut().for_each(|(place, _)| *place = 1.0 - *place);
     }
-    figure.axes(&across, &coordinates[1].name, &upwards, &coordinates[0].name, false);
+    figure.axes(&across, &across_name, &upwards, &upwards_name, false);
     figure.bar(args.colours, &scale, label);
     figure.title(title);
     Ok(figure)
@@ -261,7 +264,7 @@ fn draw_mesh(args: &Args, subject: &OfMesh) -> Result<Figure> {
     let size = figure.pixels();
     let camera = camera.fit(mesh.bounds, size, if mesh.is_flat { 1.0 } else { 1.05 });
     let seen = camera.draw(&mesh.faces, size);
-    let scale = scale(args, numbers)?;
+    let scale = scale(args, numbers, None)?;
     let number = |cell: u32| (cell as usize).checked_sub(1).and_then(|cell| numbers.get(cell)).copied();
     let mut pixels: Vec<Rgb> = seen
         .cells
@@ -282,7 +285,7 @@ fn draw_mesh(args: &Args, subject: &OfMesh) -> Result<Figure> {
         let ticks = |axis: usize, most: f64| {
             let half = units(size[axis]) / 2.0 / camera.scale;
             let (from, to) = (camera.centre[axis] - half, camera.centre[axis] + half);
-            placed(&Scale { from, to, is_log: false }, most)
+            placed(&Scale { from, to, is_log: false, clock: None }, most)
         };
         let [w, h] = size.map(|n| units(n / PIXELS));
         figure.axes(&ticks(0, w / 80.0), mesh.axes[0], &ticks(1, h / 40.0), mesh.axes[1], false);

@@ -1,5 +1,6 @@
 //! What is to be drawn.
 
+use super::clock::Clock;
 use super::coordinates::{Coordinates, real};
 use super::meaning::Meaning;
 use super::mesh::{Mesh, Place};
@@ -18,6 +19,8 @@ pub struct Curve {
     /// The indices at its ends.
     pub ends: [f64; 2],
     pub label: String,
+    /// If the numbers are moments.
+    pub clock: Option<Clock>,
     pub title: String,
 }
 
@@ -27,6 +30,8 @@ pub struct Image {
     pub numbers: Vec<f64>,
     pub coordinates: [Coordinates; 2],
     pub label: String,
+    /// If the numbers are moments.
+    pub clock: Option<Clock>,
     pub title: String,
 }
 
@@ -135,7 +140,7 @@ fn of_mesh(reader: &mut Reader, args: &Args, place: &Place, what: &str) -> Resul
 /// A number of each record as a line.
 fn over_records(reader: &mut Reader, args: &Args, name: &str, records: &[u64]) -> Result<Subject> {
     let (mut points, mut label, mut shown) = (Points::default(), String::new(), String::new());
-    let mut data = Vec::new();
+    let (mut data, mut clock) = (Vec::new(), None);
     for &record in records {
         let (dataset, meaning) = dataset(reader, name, record, args.component.as_deref())?;
         let all = Region::all(&dataset.shape);
@@ -149,12 +154,20 @@ fn over_records(reader: &mut Reader, args: &Args, name: &str, records: &[u64]) -
         slabs::read(reader, &dataset, &region, &mut data)?;
         meaning.append(&data, &mut points.numbers);
         points.indices.push(record);
-        (label, shown) = (meaning.label(name), indices(&region.start, &[]));
+        (label, clock) = (meaning.label(name), meaning.clock);
+        shown = indices(&region.start, &[]);
     }
     let (first, last) = (points.indices.first().copied(), points.indices.last().copied());
     let ends = [real(first.unwrap_or(0)), real(last.unwrap_or(0)).max(real(first.unwrap_or(0)) + 1.0)];
     let coordinates = Coordinates::plain("record");
-    Ok(Subject::Curve(Box::new(Curve { points, coordinates, ends, label, title: title(name, None, &shown) })))
+    Ok(Subject::Curve(Box::new(Curve {
+        points,
+        coordinates,
+        ends,
+        label,
+        clock,
+        title: title(name, None, &shown),
+    })))
 }
 
 /// A line or an image of a dataset.
@@ -180,7 +193,7 @@ fn of_dataset(
     let wide: Vec<_> = (0..n).filter(|&dimension| region.count[dimension] > 1).collect();
     let ends =
         |dimension: usize| (region.start[dimension], region.start[dimension] + region.count[dimension]);
-    let label = meaning.label(name);
+    let (label, clock) = (meaning.label(name), meaning.clock);
     match wide[..] {
         [] if n == 0 || args.region.is_some() => trouble(name, "found one number, expected several to draw"),
         [] | [_] => {
@@ -193,7 +206,7 @@ fn of_dataset(
             let points = line.read(reader, &dataset, &meaning)?.points(most);
             let ends = [real(from), real(to - 1).max(real(from) + 0.5)];
             let title = title(name, shown, &indices(&region.start, &[dimension]));
-            Ok(Subject::Curve(Box::new(Curve { points, coordinates, ends, label, title })))
+            Ok(Subject::Curve(Box::new(Curve { points, coordinates, ends, label, clock, title })))
         }
         [rows, columns] => {
             let coordinates =
@@ -212,7 +225,7 @@ fn of_dataset(
             };
             let (samples, numbers) = plane.read(reader, &dataset, &meaning)?;
             let title = title(name, shown, &indices(&region.start, &[rows, columns]));
-            Ok(Subject::Image(Box::new(Image { samples, numbers, coordinates, label, title })))
+            Ok(Subject::Image(Box::new(Image { samples, numbers, coordinates, label, clock, title })))
         }
         _ => {
             let found = wide.len();

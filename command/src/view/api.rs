@@ -10,23 +10,25 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::{escape, visible};
 use crate::pieces::{Pieces, units};
+use crate::plot::clock::Clock;
 use crate::plot::colour::Map;
 use crate::plot::coordinates::Coordinates;
-use crate::plot::meaning::{Meaning, attributes};
+use crate::plot::meaning::{Meaning, attributes, with_units};
 use crate::plot::mesh::Place;
 use crate::plot::subject;
 use scda::internals::to_usize;
-use scda::{Dataset, Reader};
+use scda::{DataType, Dataset, Member, Reader};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The page, its style, and its modules.
-const PAGES: [(&str, &str, &str); 15] = [
+const PAGES: [(&str, &str, &str); 16] = [
     ("", "text/html; charset=utf-8", include_str!("page/index.html")),
     ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("main.js", SCRIPT, include_str!("page/main.js")),
     ("tree.js", SCRIPT, include_str!("page/tree.js")),
     ("axes.js", SCRIPT, include_str!("page/axes.js")),
+    ("dates.js", SCRIPT, include_str!("page/dates.js")),
     ("controls.js", SCRIPT, include_str!("page/controls.js")),
     ("image.js", SCRIPT, include_str!("page/image.js")),
     ("lines.js", SCRIPT, include_str!("page/lines.js")),
@@ -204,7 +206,9 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     for dimension in 0..dataset.shape.len() {
         let found = Coordinates::find(&mut open.reader, &dataset, dimension)?;
         let [indices, values] = found.pairs();
-        dimensions.push(json!({"name": found.name, "indices": indices, "values": values}));
+        dimensions.push(json!({
+            "name": found.name, "indices": indices, "values": values, "clock": found.clock.map(Clock::to_json),
+        }));
     }
     let mesh = Place::is_field(&mut open.reader, &name)?;
     let members = Meaning::members(&dataset);
@@ -221,10 +225,24 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         "unreadable": dataset.unsupported.as_deref().map(visible),
         "is_number": meaning.is_some(),
         "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
+        "clock": meaning.as_ref().and_then(|meaning| meaning.clock).map(Clock::to_json),
         "members": members,
+        "columns": columns(&dataset),
         "ragged": is_ragged,
         "mesh": mesh,
     })))
+}
+
+/// The columns of a table of structs: their members, with units, and the types of these.
+fn columns(dataset: &Dataset) -> Vec<Value> {
+    let DataType::Struct(all) = dataset.data_type else { return Vec::new() };
+    let attributes = attributes(&dataset.attributes);
+    let units = |name: &str| attributes.get("units")?.get(name)?.as_str().map(visible);
+    let column = |member: &Member| {
+        let name = with_units(&visible(&member.name), units(&member.name).as_deref());
+        json!({"name": name, "type": member.data_type.to_string()})
+    };
+    all.members().iter().map(column).collect()
 }
 
 /// Goes to the section with a number, from 1 on, and reads its header.

@@ -10,7 +10,8 @@ use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
 use crate::plot::sample::{Items, Line, Plane, QUICK, Samples, THOROUGH};
 use crate::plot::subject;
-use scda::{Dataset, Region};
+use scda::internals::to_usize;
+use scda::{DataType, Dataset, Member, Region};
 use serde_json::json;
 
 /// The most samples along an axis, and cells of a table.
@@ -143,7 +144,7 @@ pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     Ok(Answer::binary(&head, &[&bytes_of(&indices), &bytes_of(&numbers)]))
 }
 
-/// Items as text.
+/// Items as text: of structs the members, or a range of them, one after the other.
 pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let entry = open.name(parameters)?;
     let record: i64 = parameters.get("record")?;
@@ -161,16 +162,38 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
             are_turned = rows > columns;
         }
     }
-    if slabs::items(&region) > MOST_CELLS {
+    // Of each item the cells: their types, and where they are in it.
+    let mut columns = vec![(dataset.data_type, 0..to_usize(dataset.data_type.item_bytes()))];
+    if let DataType::Struct(all) = dataset.data_type {
+        let members = all.members();
+        let (from, to) =
+            (parameters.maybe("m0")?.unwrap_or(0), parameters.maybe("m1")?.unwrap_or(members.len()));
+        let Some(members) = members.get(from..to).filter(|members| !members.is_empty()) else {
+            return trouble(format!("parameters m0, m1: expected a range within 0:{}", members.len()));
+        };
+        let place = |member: &Member| {
+            let from = to_usize(member.offset);
+            (member.data_type, from..from + to_usize(member.data_type.item_bytes()))
+        };
+        columns = members.iter().map(place).collect();
+    }
+    if slabs::items(&region).saturating_mul(columns.len() as u64) > MOST_CELLS {
         return trouble(format!("expected at most {MOST_CELLS} cells"));
     }
     let mut data = Vec::new();
     slabs::read(&mut open.reader, &dataset, &region, &mut data)?;
-    let cell = |item: &[u8]| {
-        let mut text = String::new();
-        values::show(dataset.data_type, item, &mut text);
-        text
-    };
-    let cells: Vec<_> = slabs::each_item(dataset.data_type, &data).map(cell).collect();
+    let mut cells = Vec::new();
+    for item in slabs::each_item(dataset.data_type, &data) {
+        for (data_type, place) in &columns {
+            let mut text = String::new();
+            // An item of any length is shown whole.
+            values::show(
+                *data_type,
+                if data_type.is_variable() { item } else { &item[place.clone()] },
+                &mut text,
+            );
+            cells.push(text);
+        }
+    }
     Ok(Answer::json(&json!({"cells": cells, "turned": are_turned})))
 }

@@ -285,7 +285,43 @@ fn statistics_are_those_of_all_numbers() {
         assert!(list.text().contains(words), "{}", list.text());
     }
     place.scda("plot t.scda day -o day.svg").good();
-    assert!(String::from_utf8(place.read("day.svg")).unwrap().contains(">day [days since 1970-01-01]<"));
+    let svg = String::from_utf8(place.read("day.svg")).unwrap();
+    assert!(svg.contains(">day<") && svg.contains(">1980<") && svg.contains(">2020<"), "{svg}");
+}
+
+#[test]
+fn axes_of_time_have_dates() {
+    let place = Place::new();
+    let file = r#"{"user": "", "sections": [
+      {"type": "D", "user": "time", "data_type": "float64", "shape": [4], "values": [0, 24, 48, 72],
+       "attributes": {"units": "hours since 1999-12-31", "calendar": "noleap"}},
+      {"type": "D", "user": "flow", "data_type": "float64", "shape": [4], "values": [0, 1, 2, 3], "dimension_names": ["time"]},
+      {"type": "D", "user": "air", "data_type": "float64", "shape": [4, 2], "values": [0, 1, 2, 3, 4, 5, 6, 7],
+       "dimension_names": ["time", "x"]},
+      {"type": "D", "user": "day/time", "data_type": "datetime64[h]", "shape": [3], "values": [262974, 262977, 262980]},
+      {"type": "D", "user": "day/flow", "data_type": "int32", "shape": [3], "values": [3, 2, 1], "dimension_names": ["time"]},
+      {"type": "D", "user": "odd/time", "data_type": "float64", "shape": [3], "values": [0, 1, 2],
+       "attributes": {"units": "days since the beginning"}},
+      {"type": "D", "user": "odd/flow", "data_type": "int32", "shape": [3], "values": [3, 2, 1], "dimension_names": ["time"]}]}"#;
+    place.with_input("make - t.scda", file.as_bytes()).good();
+    for (arguments, words) in [
+        ("flow", &[">time<", ">1999-12-31<", ">12:00<", ">2000-01-03<"][..]),
+        ("air", &[">time<", ">1999-12-31<", ">2000-01-03<"]),
+        // All of one day, which the name of the axis tells.
+        ("day/flow", &[">time, 2000-01-01<", ">08:00<", ">10:00<"]),
+        ("day/time", &[">time, 2000-01-01<", ">08:00<"]),
+        ("odd/flow", &[">time [days since the beginning]<", ">1.0<"]),
+    ] {
+        place.scda(&format!("plot t.scda {arguments} -o t.svg --force")).good();
+        let svg = String::from_utf8(place.read("t.svg")).unwrap();
+        assert!(words.iter().all(|word| svg.contains(word)), "{arguments}: {svg}");
+    }
+    let list = place.scda("ls -l t.scda").good();
+    assert!(
+        list.text().contains("  values      1999-12-31 to 2000-01-03, mean 2000-01-01T12:00\n"),
+        "{}",
+        list.text()
+    );
 }
 
 #[test]

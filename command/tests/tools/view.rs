@@ -2,6 +2,7 @@
 
 use crate::run::{Place, SCDA};
 use crate::skipped::skipped;
+use scda::{DataType, Dataset, Params, Solo, Struct, TimeUnit, Writer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -74,7 +75,9 @@ const FILE: &str = r#"{"user": "to look at", "sections": [
    "attributes": {"scale_factor": 0.5}},
   {"type": "B", "user": "text", "data_text": "<script>"},
   {"type": "D", "user": "e", "data_type": "float64", "shape": [], "values": [3]},
-  {"type": "D", "user": "e", "data_type": "float64", "shape": [], "values": [2]}
+  {"type": "D", "user": "e", "data_type": "float64", "shape": [], "values": [2]},
+  {"type": "D", "user": "t", "data_type": "int32", "shape": [2], "values": [0, 1],
+   "attributes": {"units": "days since 2000-01-01", "calendar": "noleap"}}
 ]}"#;
 
 #[test]
@@ -120,13 +123,31 @@ fn only_the_page_itself_is_answered() {
     }
 }
 
+/// A file with a table of structs.
+fn structs(place: &Place) {
+    let seconds = TimeUnit::from_text("s").unwrap();
+    let members =
+        [("id", DataType::Int32), ("when", DataType::Datetime(seconds)), ("mass", DataType::Float64)];
+    let item = Struct::packed(members).unwrap();
+    let row = |k: i32| {
+        [&k.to_ne_bytes()[..], &i64::from(k).to_ne_bytes(), &(f64::from(k) / 2.0).to_ne_bytes()].concat()
+    };
+    let mut dataset = Dataset::new("table", DataType::Struct(item), [100]);
+    dataset.attributes = r#"{"units": {"mass": "kg"}}"#.to_owned();
+    let rows: Vec<u8> = (0..100).flat_map(row).collect();
+    let mut file = Writer::create(Solo, &place.path("structs.scda"), b"", &Params::default()).unwrap();
+    file.dataset(&dataset, &[scda::Region::all(&[100])], &rows).unwrap();
+    file.close().unwrap();
+}
+
 #[test]
 fn answers_have_the_numbers_of_the_file() {
     let place = Place::new();
     place.with_input("make - a.scda", FILE.as_bytes()).good();
     let more = FILE.replace("[0, 1, 2, 3,", "[1, 1, 5, 3,");
     place.with_input("make - b.scda", more.as_bytes()).good();
-    let serving = Serving::new(&place, &["a.scda", "b.scda"]);
+    structs(&place);
+    let serving = Serving::new(&place, &["a.scda", "b.scda", "structs.scda"]);
     let files = serving.json("api/files");
     let entries = files["files"][0]["entries"].as_array().unwrap();
     let names: Vec<_> = entries
@@ -138,7 +159,8 @@ fn answers_have_the_numbers_of_the_file() {
         [
             (Some("dataset"), Some("a"), Some(1)),
             (Some("block"), Some("text"), Some(1)),
-            (Some("dataset"), Some("e"), Some(2))
+            (Some("dataset"), Some("e"), Some(2)),
+            (Some("dataset"), Some("t"), Some(1))
         ]
     );
     let plane = "api/plane?file=0&item=0&record=0&rows=0&columns=1&fixed=0,0";
@@ -158,6 +180,19 @@ fn answers_have_the_numbers_of_the_file() {
     let table =
         serving.json("api/table?file=0&item=0&record=0&fixed=0,0&rows=0&y0=1&y1=3&columns=1&x0=0&x1=2");
     assert_eq!(table["cells"], serde_json::json!(["4", "5", "8", "9"]));
+    // Of structs, the members, or some of them.
+    let structs = "api/table?file=2&item=0&record=0&fixed=0&columns=0&x0=0&x1=2";
+    assert_eq!(
+        serving.json(structs)["cells"],
+        serde_json::json!(["0", "1970-01-01T00:00:00", "0.0", "1", "1970-01-01T00:00:01", "0.5"])
+    );
+    assert_eq!(serving.json(&format!("{structs}&m0=2&m1=3"))["cells"], serde_json::json!(["0.0", "0.5"]));
+    let columns = serde_json::json!([
+        {"name": "id", "type": "int32"}, {"name": "when", "type": "datetime64[s]"}, {"name": "mass [kg]", "type": "float64"}
+    ]);
+    assert_eq!(serving.json("api/item?file=2&item=0&record=0")["columns"], columns);
+    let clock = serde_json::json!({"calendar": "noleap", "seconds": 86400.0, "months": null, "origin": 63_066_902_400.0});
+    assert_eq!(serving.json("api/item?item=3&record=0")["clock"], clock);
     assert_eq!(serving.json("api/bytes?item=1")["text"], "<script>");
     let statistics = serving.json("api/statistics?item=0&record=0");
     assert_eq!((statistics["least"].as_f64(), statistics["most"].as_f64()), (Some(0.0), Some(5.5)));
@@ -173,11 +208,13 @@ fn answers_have_the_numbers_of_the_file() {
         "api/line?item=0&record=0&columns=1&fixed=0,0&width=9&minus=5",
         "api/line?item=2&record=0&columns=0&fixed=&width=9",
         "api/table?item=1&record=0&fixed=",
+        "api/table?file=2&item=0&record=0&fixed=0&columns=0&x0=0&x1=1&m0=1&m1=4",
+        "api/table?file=2&item=0&record=0&fixed=0&columns=0&x0=0&x1=1&m0=2&m1=1",
         "api/mesh?item=0&record=0",
         "api/raster?item=0&record=0&turn=nan",
         "api/stream?item=0&task=0",
         "api/item?item=0",
-        "api/item?file=2&item=0",
+        "api/item?file=3&item=0",
     ] {
         let (code, body) = serving.get(bad);
         assert!(code == 422 && !body.is_empty(), "{bad}: {code}");
@@ -199,6 +236,7 @@ fn the_page_in_a_browser() {
         return;
     }
     let place = Place::on_disk();
+    structs(&place);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/browser.py");
     let run =
         Command::new("timeout").args(["400", python, script, SCDA]).arg(place.path("")).output().unwrap();

@@ -1,8 +1,9 @@
 """The page of `scda view` in a real browser: what it draws is compared with the numbers.
 
-usage: browser.py SCDA FOLDER; prints `passed` at the end."""
+usage: browser.py SCDA FOLDER; prints `passed` at the end. FOLDER/structs.scda has a table of structs."""
 
 import contextlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -165,6 +166,43 @@ def tables(page):
     page.until("return [...document.querySelectorAll('.grid .head')].some((n) => n.textContent === '4003')", "rows in the middle")
     count = page.js("return document.querySelectorAll('.grid .cell').length")
     assert count < 300, f"only visible cells are there: {count}"
+
+
+def structs(driver, scda, path, folder):
+    """Each member of structs has a column, with its units."""
+    with serving(scda, path) as address:
+        page = Page(driver, address)
+        page.show("table", "table")
+        cells = page.until("const c = [...document.querySelectorAll('.grid .cell:not(.head)')].map((n) => n.textContent); return c.length >= 30 && c", "cells")
+        assert cells[:6] == ["0", "1970-01-01T00:00:00", "0.0", "1", "1970-01-01T00:00:01", "0.5"], cells[:6]
+        heads = page.js("return [...document.querySelectorAll('.grid .head')].map((n) => n.textContent)")
+        assert {"id", "when", "mass [kg]"} <= set(heads), heads
+        driver.save_screenshot(str(folder / "structs.png"))
+        page.js("document.querySelector('.grid').scrollTop = 22 * 60")
+        page.until("return [...document.querySelectorAll('.grid .cell')].some((n) => n.textContent === '30.5')", "rows below")
+
+
+def dates(page):
+    """Axes of time: the ticks are those of `scda plot`, which `dates.json` tests, too."""
+    cases = json.loads((pathlib.Path(__file__).parent / "dates.json").read_text())
+    wrong = page.js(
+        """const { dateTicks, moment } = await import(`${location.href.split("#")[0]}dates.js`);
+        return given[0].filter((c) => dateTicks(c.clock, c.from, c.to, c.most).map(({ text }) => text).join() !== c.ticks.join() || moment(c.clock, c.from) !== c.moment);""",
+        cases)
+    assert not wrong, wrong
+    # All texts that are drawn.
+    page.js("window.texts = []; const p = CanvasRenderingContext2D.prototype; const own = p.fillText; p.fillText = function (...given) { window.texts.push(given[0]); return own.apply(this, given); }")
+    page.show("series/level", "line")
+    page.js("texts.length = 0; location.hash = location.hash.replace(/cols=\\d+/, 'cols=0')")
+    page.until("return ['2000-02-01', '2000-03-01', 'time', 'level [m]'].every((word) => texts.includes(word))", "months of 30 days")
+    page.show("series/level", "image")
+    page.js("texts.length = 0; scda.shown.draw()")
+    page.until("return ['2000-02-16', '2000-03-01', 'time'].every((word) => texts.includes(word))", "dates of an image")
+    words = page.pointer(0.5, 0.5)
+    assert "time 2000-02-26   value 102 " in words and "[100, 2]" in words, words
+    page.show("series/stamp", "line")
+    page.js("texts.length = 0; scda.shown.draw()")
+    page.until("return ['2001-09-10', '2001-09-12', 'stamp'].every((word) => texts.includes(word))", "moments")
 
 
 def hostile(page):
@@ -379,10 +417,11 @@ def main():
     try:
         with serving(scda, path) as address:
             page = Page(driver, address)
-            for test in (images, lines, tables, hostile, lambda page: meshes(page, cells), lambda page: patches(page, *drawn), rest):
+            for test in (images, lines, tables, dates, hostile, lambda page: meshes(page, cells), lambda page: patches(page, *drawn), rest):
                 begin = time.monotonic()
                 test(page)
                 print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")
+        structs(driver, scda, folder / "structs.scda", folder)
         beside(driver, scda, [path, files.other(folder, scda)], folder)
         a_million_cells(driver, scda, folder)
     except BaseException:

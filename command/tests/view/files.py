@@ -19,7 +19,7 @@ class File:
         self.sections.append({"type": "G", "user": path, "attributes": attributes})
 
     def dataset(self, name, kind, shape, values, names=None, chunk=None, **attributes):
-        code = {"float64": "d", "float32": "f", "int32": "i", "int64": "q", "uint8": "B", "int8": "b", "int16": "h"}[kind]
+        code = {"datetime64[ns]": "q", "float64": "d", "float32": "f", "int32": "i", "int64": "q", "uint8": "B", "int8": "b", "int16": "h"}[kind]
         data = f"{self.name}.{len(self.sections)}"
         (self.folder / data).write_bytes(array(code, values).tobytes())
         section = {"type": "D", "user": name, "data_type": kind, "shape": list(shape), "attributes": attributes, "data_file": data}
@@ -131,6 +131,10 @@ def sample(folder, scda):
     file.dataset("signal", "float64", [5000], [math.sin(k / 80) * math.exp(-k / 2500) for k in range(5000)], ["sample"], units="V")
     for record in range(20):
         file.dataset("energy", "float64", [], [1 / (record + 1)], units="J")
+    # Hours since a date, and moments.
+    file.dataset("series/time", "float64", [200], [6 * k for k in range(200)], ["time"], units="hours since 2000-02-01", calendar="360_day")
+    file.dataset("series/level", "float64", [200, 4], [k + z for k in range(200) for z in range(4)], ["time", "z"], units="m")
+    file.dataset("series/stamp", "datetime64[ns]", [200], [10**18 + k * 3600 * 10**9 for k in range(200)], ["time"])
     file.dataset("packed", "int16", [4, 5], range(20), ["row", "column"], scale_factor=0.5, add_offset=100.0)
     file.dataset(f"hostile/{HOSTILE[:45]}", "float64", [3, 3], range(9), ["<script>", "<b>"], units=HOSTILE, long_name="<script>alert(1)</script>")
     cells = forest(file, "dam", 2, 7, 3, 3)

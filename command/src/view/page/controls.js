@@ -87,7 +87,7 @@ export function columnChoice(isMesh = false) {
   return choice(members.length ? "member" : "component", options, now.state.k ?? first[0], async (k) => {
     now.state.k = k === "" ? null : k;
     try {
-      if (members.length) now.item.label = (await ask("item", base())).label;
+      if (members.length) ({ label: now.item.label, clock: now.item.clock } = await ask("item", base()));
       now.show();
     } catch (error) {
       failed(error);

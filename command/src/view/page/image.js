@@ -46,8 +46,8 @@ export function image() {
     const [l, r, b, t] = box();
     const ratio = nx / ny;
     panels.draw({
-      box: box(), aspect: ratio > 0.2 && ratio < 5 ? ratio : null, label: now.item.label, colours: now.maps[now.state.map], middle: now.state.map === "diverging", log: Boolean(now.state.log), limits: limits(),
-      xName: xAxis.name, yName: yAxis.name,
+      box: box(), aspect: ratio > 0.2 && ratio < 5 ? ratio : null, label: now.item.label, colours: now.maps[now.state.map], middle: now.state.map === "diverging", log: Boolean(now.state.log), limits: limits(), clock: now.item.clock,
+      xName: xAxis.nameOf(l, r), yName: flip ? yAxis.nameOf(up(t), up(b)) : yAxis.nameOf(b, t),
       xTicks: (n) => xAxis.ticks(l, r, n),
       yTicks: (n) => (flip ? yAxis.ticks(up(t), up(b), n).map(({ at, text }) => ({ at: 1 - at, text })) : yAxis.ticks(b, t, n)),
       text: (point, words, k) => {

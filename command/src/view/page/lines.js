@@ -1,5 +1,5 @@
 // Lines: along a dimension, and over records.
-import { Coordinates, frame, place, placed, scaleOf } from "./axes.js";
+import { Coordinates, frame, nameOf, place, placed, scaleOf, told } from "./axes.js";
 import { besideChoice, columnChoice, dimensionChoices, otherDimensions, put, recordSlider, scaleControls } from "./controls.js";
 import { binary, el, fitted } from "./kit.js";
 import { base, entry, fileName, isSameShape, keep, limits, now, pointer, reading, sources, stage, watch } from "./now.js";
@@ -24,21 +24,22 @@ function plot(read, axis, full, label, parts, { able, all, changed }) {
     const [from, to] = ends();
     const [first, last] = [axis.value(from), axis.value(to)];
     const numbers = curves.flatMap((points) => Array.from(points.numbers));
-    up = scaleOf(numbers, Boolean(now.state.log), limits()) ?? scaleOf(numbers, false, limits());
+    up = scaleOf(numbers, Boolean(now.state.log), limits(), now.item.clock) ?? scaleOf(numbers, false, limits(), now.item.clock);
     if (!up.log && limits().every((end) => end === null)) {
       const margin = (up.to - up.from) / 25;
       up = { ...up, from: up.from - margin, to: up.to + margin };
     }
-    const across = placed(first < last ? { from: first, to: last } : { from: last, to: first }, area[2] / 90);
+    const across = placed(axis.scale(from, to), area[2] / 90);
+    const name = axis.nameOf(from, to);
     if (first > last) across.forEach((tick) => (tick.at = 1 - tick.at));
-    frame(context, area, across, axis.name, placed(up, area[3] / 50), label, true);
+    frame(context, area, across, name, placed(up, area[3] / 50), nameOf(up, label), true);
     const line = (points, area, up, colour) => curve(context, area, Array.from(points.indices, (index, k) => [(axis.value(index) - first) / (last - first), place(up, points.numbers[k])]), colour);
     curves.forEach((points, n) => line(points, area, up, colourOf(n)));
     if (parted) {
       legend(context, area, names);
       const under = [area[0], area[1] + high + 60, area[2], Math.max(40, height - area[1] - high - 60 - 48)];
       const apart = scaleOf(differences.flatMap((points) => Array.from(points.numbers)), false);
-      frame(context, under, across, axis.name, placed(apart, under[3] / 40), `minus ${names[0]}`, true);
+      frame(context, under, across, name, placed(apart, under[3] / 40), `minus ${names[0]}`, true);
       differences.forEach((points, n) => line(points, under, apart, colourOf(n + 1)));
     }
     if (curves.some((points) => points.sampled)) pointer.textContent = "only some of the items are drawn: there are too many; zoom in to see all";
@@ -88,7 +89,7 @@ function plot(read, axis, full, label, parts, { able, all, changed }) {
     const at = index(event);
     const nearest = ({ indices }) => indices.reduce((k, candidate, j) => (Math.abs(candidate - at) < Math.abs(indices[k] - at) ? j : k), 0);
     const found = curves.map((points) => ({ points, k: nearest(points) }));
-    const words = found.map(({ points, k }, n) => `${all.length > 1 ? names[n] : "value"} ${points.numbers[k]}`);
+    const words = found.map(({ points, k }, n) => `${all.length > 1 ? names[n] : "value"} ${told(now.item.clock, points.numbers[k])}`);
     const shown = curves[0].indices[found[0].k];
     pointer.textContent = `${axis.name} ${axis.text(shown)}   ${words.join("   ")}   [${shown}]`;
   });

@@ -1,6 +1,6 @@
 // Pictures of values at pixels, with a bar of colours: images of datasets, and meshes.
 import { el, fitted, style } from "./kit.js";
-import { bar, frame, place, placed, scaleOf } from "./axes.js";
+import { bar, frame, place, placed, scaleOf, told } from "./axes.js";
 
 const NONE = [0xc4, 0xc4, 0xc4];
 
@@ -11,7 +11,7 @@ export class Picture {
     Object.assign(this, { stage, below, pointer, title, canvas: el("canvas"), data: null, profile: null });
     stage.replaceChildren(this.canvas);
     // Those whose profiles are drawn with this one's; what stands for the values of an index; what else a new profile does.
-    Object.assign(this, { peers: [this], words: (k) => `value ${this.data.values[k]}`, profiled: () => {} });
+    Object.assign(this, { peers: [this], words: (k) => `value ${told(this.view.clock, this.data.values[k])}`, profiled: () => {} });
     this.listen();
   }
 
@@ -24,7 +24,7 @@ export class Picture {
     return [76, top, Math.round(w), Math.round(h)];
   }
 
-  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, text(point, words, k)
+  // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, clock, text(point, words, k)
   draw(view) {
     this.view = view;
     const { context, ratio } = fitted(this.canvas);
@@ -33,13 +33,13 @@ export class Picture {
     const [x, y, w, h] = area;
     const data = this.data;
     const auto = view.auto ?? [];
-    let scale = scaleOf(auto, view.log, view.limits);
+    let scale = scaleOf(auto, view.log, view.limits, view.clock);
     if (scale && view.middle && !view.log && view.limits.every((end) => end === null)) {
       const end = Math.max(Math.abs(scale.from), Math.abs(scale.to));
-      scale = { from: -end, to: end, log: false };
+      scale = { ...scale, from: -end, to: end, log: false };
     }
     const trouble = scale ? "" : "no number above 0 for a logarithm";
-    scale ??= scaleOf(auto, false, view.limits);
+    scale ??= scaleOf(auto, false, view.limits, view.clock);
     this.scale = scale;
     if (data) {
       context.save();
@@ -199,7 +199,7 @@ export class Picture {
     const drawn = fitted(this.below.firstChild);
     const area = [76, 8, drawn.width - 76 - 120, drawn.height - 8 - 40];
     const joined = all.flatMap((values) => Array.from(values));
-    const up = scaleOf(joined, this.view.log) ?? scaleOf(joined, false);
+    const up = scaleOf(joined, this.view.log, undefined, this.view.clock) ?? scaleOf(joined, false, undefined, this.view.clock);
     frame(drawn.context, area, [{ at: 0, text: "begin" }, { at: 1, text: "end" }], "profile along the line", placed(up, 3), "", true);
     all.forEach((values, n) => curve(drawn.context, area, Array.from(values, (value, k) => [k / count, place(up, value)]), colourOf(n)));
     if (all.length > 1) legend(drawn.context, area, this.peers.map(({ title }) => title));

@@ -5,11 +5,9 @@ const HEIGHT = 22;
 // Browsers have no higher elements.
 const MOST_HEIGHT = 8_000_000;
 
-// A table of rows and columns: how many of each, what stands above and before them, and `cells(y0, y1, x0, x1)`.
-export function table(stage, { rows, columns, rowHead, columnHead, cells, width }, failed) {
+// A table of rows and columns: how many of each, what stands above and before them, `cells(y0, y1, x0, x1)`, how wide a column is, and the one before the rows.
+export function table(stage, { rows, columns, rowHead, columnHead, cells, width, first = Math.min(width, 110) }, failed) {
   const scale = Math.max(1, (rows * HEIGHT) / MOST_HEIGHT);
-  // The column of what stands before the rows.
-  const first = Math.min(width, 110);
   const space = el("div", { class: "space" });
   space.style.height = `${Math.min(rows * HEIGHT, MOST_HEIGHT) + HEIGHT}px`;
   space.style.width = `${first + columns * width}px`;
