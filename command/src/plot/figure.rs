@@ -88,7 +88,7 @@ impl Figure {
         }
         self.canvas.line(vec![[x, y], [x + w, y], [x + w, y + h], [x, y + h], [x, y]], INK, 1.0);
         self.canvas.text([x + w / 2.0, y + h + 38.0], &short(x_name, w + 80.0), Anchor::Middle);
-        self.canvas.turned([16.0, y + h / 2.0], &short(y_name, h + 80.0));
+        self.canvas.turned([10.0, y + h / 2.0], &short(y_name, h + 80.0));
     }
 
     /// A line through points, whose places are from 0 to 1; it has gaps where there is no number.

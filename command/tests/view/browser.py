@@ -182,7 +182,7 @@ def structs(driver, scda, path, folder):
         page.until("return [...document.querySelectorAll('.grid .cell')].some((n) => n.textContent === '30.5')", "rows below")
 
 
-def dates(page):
+def dates(page, folder):
     """Axes of time: the ticks are those of `scda plot`, which `dates.json` tests, too."""
     cases = json.loads((pathlib.Path(__file__).parent / "dates.json").read_text())
     wrong = page.js(
@@ -198,6 +198,7 @@ def dates(page):
     page.show("series/level", "image")
     page.js("texts.length = 0; scda.shown.draw()")
     page.until("return ['2000-02-16', '2000-03-01', 'time'].every((word) => texts.includes(word))", "dates of an image")
+    page.driver.save_screenshot(str(folder / "dates.png"))
     words = page.pointer(0.5, 0.5)
     assert "time 2000-02-26   value 102 " in words and "[100, 2]" in words, words
     page.show("series/stamp", "line")
@@ -262,6 +263,9 @@ def patches(page, boxes, levels, places):
         return found""")
     seen = set()
     for x, y, value in found:
+        # On an edge, rounding decides in which cell it is.
+        if any(abs(64 * c - round(64 * c)) < 1e-9 for c in (x, y)):
+            continue
         expected = None
         for (x0, y0, nx, ny), level in zip(boxes, levels):
             column, row = x * 16 * 2**level - x0, y * 16 * 2**level - y0
@@ -417,7 +421,7 @@ def main():
     try:
         with serving(scda, path) as address:
             page = Page(driver, address)
-            for test in (images, lines, tables, dates, hostile, lambda page: meshes(page, cells), lambda page: patches(page, *drawn), rest):
+            for test in (images, lines, tables, lambda page: dates(page, folder), hostile, lambda page: meshes(page, cells), lambda page: patches(page, *drawn), rest):
                 begin = time.monotonic()
                 test(page)
                 print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")

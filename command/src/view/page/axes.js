@@ -180,5 +180,5 @@ export function bar(context, [x, y, w, h], colours, scale, name) {
     context.stroke();
     context.fillText(text, left + 23, py);
   }
-  turned(context, nameOf(scale, name), left + 92, y + h / 2);
+  turned(context, nameOf(scale, name), left + 106, y + h / 2);
 }

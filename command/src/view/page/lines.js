@@ -20,7 +20,7 @@ function plot(read, axis, full, label, parts, { able, all, changed }) {
     const { context, width, height } = fitted(canvas);
     const parted = all.length > 1;
     const high = parted ? (height - 24) * 0.62 - 48 : height - 12 - 48;
-    area = [76, 12, width - 76 - 24, high];
+    area = [100, 12, width - 100 - 24, high];
     const [from, to] = ends();
     const [first, last] = [axis.value(from), axis.value(to)];
     const numbers = curves.flatMap((points) => Array.from(points.numbers));

@@ -19,9 +19,9 @@ export class Picture {
   area(aspect) {
     const { width, height } = this.canvas.getBoundingClientRect();
     const top = this.title ? 28 : 12;
-    let [w, h] = [Math.max(60, width - 76 - 120), Math.max(60, height - top - 52)];
+    let [w, h] = [Math.max(60, width - 100 - 134), Math.max(60, height - top - 52)];
     if (aspect) [w, h] = w / h > aspect ? [h * aspect, h] : [w, w / aspect];
-    return [76, top, Math.round(w), Math.round(h)];
+    return [100, top, Math.round(w), Math.round(h)];
   }
 
   // view: box, aspect, xTicks(n), yTicks(n), xName, yName, label, colours, auto, log, limits, clock, text(point, words, k)
@@ -197,7 +197,7 @@ export class Picture {
     this.profileValues = all[this.peers.indexOf(this)];
     if (!this.below.firstChild) this.below.replaceChildren(el("canvas"));
     const drawn = fitted(this.below.firstChild);
-    const area = [76, 8, drawn.width - 76 - 120, drawn.height - 8 - 40];
+    const area = [100, 8, drawn.width - 100 - 134, drawn.height - 8 - 40];
     const joined = all.flatMap((values) => Array.from(values));
     const up = scaleOf(joined, this.view.log, undefined, this.view.clock) ?? scaleOf(joined, false, undefined, this.view.clock);
     frame(drawn.context, area, [{ at: 0, text: "begin" }, { at: 1, text: "end" }], "profile along the line", placed(up, 3), "", true);
