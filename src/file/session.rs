@@ -29,7 +29,7 @@ pub trait State {
         None
     }
     /// Whether the file stays open after an error: then the state is as before the operation that failed.
-    fn survives(&self, failure: &Failure) -> bool;
+    fn survives(&mut self, failure: &Failure) -> bool;
     /// Closes the file after an error that all ranks know.
     fn abandon(self, error: &Error);
     /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
@@ -112,9 +112,10 @@ impl<S: State> Session<S> {
 
     #[cold]
     fn failed(&mut self, failure: Failure) -> Error {
-        match &mut self.state {
-            Some(state) if state.survives(&failure) => state.team().settle(failure),
-            _ => self.abandon(failure),
+        let survivor = self.state.as_mut().and_then(|state| state.survives(&failure).then_some(state));
+        match survivor {
+            Some(state) => state.team().settle(failure),
+            None => self.abandon(failure),
         }
     }
 

@@ -356,7 +356,7 @@ impl State for ReaderState {
         self.sections.limit_memory()
     }
 
-    fn survives(&self, _: &Failure) -> bool {
+    fn survives(&mut self, _: &Failure) -> bool {
         self.sections.is_tolerant()
     }
 

@@ -1,4 +1,4 @@
-//! What a rank reads of the file that it writes: attributes of datasets and groups.
+//! What a rank reads of the file that it writes: datasets, and attributes of groups.
 
 use super::ReaderState;
 use super::index::Extent;
@@ -8,8 +8,8 @@ use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::session::State;
 use crate::file::team::{Failure, Team};
-use crate::format::dataset::later::later_user;
-use crate::format::dataset::{group_user, stored_name, stored_path};
+use crate::format::dataset::later::{later_user, rows_user};
+use crate::format::dataset::{Dataset, group_user, stored_name, stored_path};
 use crate::format::index::Row;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
@@ -24,11 +24,14 @@ pub(in crate::file) struct OwnReader<'a> {
     rows: &'a [Row],
 }
 
-/// A dataset in a file, and its attributes.
+/// A dataset in a file.
 pub(in crate::file) struct Found {
     /// Where the section of its data begins.
     pub data: u64,
-    pub attributes: String,
+    /// With the attributes that count, and all of its rows.
+    pub dataset: Dataset,
+    /// Whether its numbers have their highest byte first in the file.
+    pub big_endian: bool,
 }
 
 impl<'a> OwnReader<'a> {
@@ -84,7 +87,13 @@ impl<'a> OwnReader<'a> {
         let Some(mut found) = found else { return Ok(None) };
         let later = later_user(found.data, &user);
         if let Some(offset) = self.pair_of(&later) {
-            found.attributes = self.read(self.all, |state| state.datasets().read_later(offset, &later))?;
+            found.dataset.attributes =
+                self.read(self.all, |state| state.datasets().read_later(offset, &later))?;
+        }
+        let rows = rows_user(found.data, &user);
+        if let Some(offset) = self.pair_of(&rows) {
+            let end = self.read(self.all, |state| state.datasets().end_of_rows(offset, &rows))?;
+            found.dataset.shape.iter_mut().take(1).for_each(|rows| *rows = end);
         }
         Ok(Some(found))
     }
@@ -141,7 +150,7 @@ impl<'a> OwnReader<'a> {
         self.read(self.all, |state| {
             state.sections.advance(metadata.unwrap_or(data));
             state.lookup().next_section(true)?;
-            if state.datasets().read_metadata(Some(Later::None))? {
+            if state.datasets().read_metadata(Some(Later::NONE))? {
                 return Ok(current(state)?);
             }
             Err(state.datasets().no_metadata(user).into())
@@ -157,8 +166,9 @@ impl<'a> OwnReader<'a> {
 
 /// The dataset whose data can be read.
 fn current(state: &ReaderState) -> Result<Found> {
-    let attributes = state.current_dataset()?.attributes.clone();
-    Ok(Found { data: state.sections.header().map_or(0, |data| data.offset), attributes })
+    let (dataset, data) = (state.current_dataset()?.clone(), state.sections.header());
+    let data = data.map_or(0, |data| data.offset);
+    Ok(Found { data, dataset, big_endian: state.datasets.is_big_endian() })
 }
 
 /// Whether this is a section of this user string.

@@ -88,10 +88,10 @@ fn changed(own: &mut OwnReader<'_>, name: &str, record: i64, changes: &str) -> R
         let attributes = later::changed(&present, changes)?;
         return Ok((0, metadata::of_group(&attributes)?));
     }
-    let Some(Found { data, attributes }) = own.dataset(name, record)? else {
+    let Some(Found { data, dataset, .. }) = own.dataset(name, record)? else {
         return Err(Error::argument(format!(
             "dataset \"{name}\": found no record {record} of it, expected one"
         )));
     };
-    Ok((data, later::text(&later::changed(&attributes, changes)?)?))
+    Ok((data, later::text(&later::changed(&dataset.attributes, changes)?)?))
 }

@@ -96,12 +96,14 @@ impl State for WriterState {
         if self.unplaced.is_empty() { Ok(()) } else { self.datasets().place() }
     }
 
-    fn survives(&self, failure: &Failure) -> bool {
+    fn survives(&mut self, failure: &Failure) -> bool {
         let is_of_arguments = |error: &Error| matches!(error.kind(), ErrorKind::Argument | ErrorKind::Range);
-        self.tolerant
+        let survives = self.tolerant
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
-            && self.sections.is_as_before()
+            && self.sections.is_as_before();
+        self.datasets().forget_failed();
+        survives
     }
 
     fn drop_alone(mut self) {

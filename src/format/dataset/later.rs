@@ -1,7 +1,8 @@
-//! Attributes of a dataset that are set after it was written (docs/datasets.md).
+//! What is added to a dataset after it was written: attributes, and rows (docs/datasets.md).
 
 use super::json::{MAX_METADATA_BYTES, Member, check, compact, indented, members};
-use super::{check_name, metadata, shortened};
+use super::rounding::{ABSOLUTE, RELATIVE};
+use super::{Dataset, check_name, metadata, shortened};
 use crate::error::{Error, Result};
 use crate::format::{INLINE_BYTES, USER_STRING_BYTES};
 
@@ -12,18 +13,124 @@ pub const ATTRIBUTES_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of a datase
 /// The attribute that is part of the name of a dataset or group: only the metadata that are written with it have it.
 const NAME: &str = "scda_name";
 
+/// The user string of the block before the rows that are added to a dataset.
+pub const ROWS_CONVENTION: &[u8] = b"scda rows 00";
+/// Its attribute that says how many rows the dataset had before.
+const FIRST_ROW: &str = "scda_first_row";
+/// The attribute of a dataset with the greatest number of indices of each dimension.
+const MAX_SHAPE: &str = "scda_max_shape";
+/// What the user string begins with of the block with attributes of a dataset, and of the section with rows of it.
+const ATTRIBUTES_MARK: &str = "/";
+const ROWS_MARK: &str = "/+";
+
 /// The user string of the block with the attributes of the dataset whose data are the section at this offset, with the user string `name`.
 #[must_use]
 pub fn later_user(data: u64, name: &str) -> String {
-    let before = format!("/{data}/");
-    let name = shortened(name, USER_STRING_BYTES - before.len());
-    before + &name
+    linked(ATTRIBUTES_MARK, data, name)
 }
 
 /// What such a user string says: where the section of the data begins, and the beginning of its user string.
 #[must_use]
 pub fn later_of(user: &[u8]) -> Option<(u64, &str)> {
-    let (digits, name) = std::str::from_utf8(user).ok()?.strip_prefix('/')?.split_once('/')?;
+    linked_of(ATTRIBUTES_MARK, user)
+}
+
+/// As [`later_user`], of the section with rows that were added to the dataset.
+#[must_use]
+pub fn rows_user(data: u64, name: &str) -> String {
+    linked(ROWS_MARK, data, name)
+}
+
+/// As [`later_of`].
+#[must_use]
+pub fn rows_of(user: &[u8]) -> Option<(u64, &str)> {
+    linked_of(ROWS_MARK, user)
+}
+
+/// The attributes of rows before which the dataset has so many.
+#[must_use]
+pub fn rows_attributes(first: u64) -> String {
+    format!(r#"{{"{FIRST_ROW}":{first}}}"#)
+}
+
+/// How many rows the dataset has before those with these attributes.
+#[must_use]
+pub fn first_row(attributes: &str) -> Option<u64> {
+    attribute(attributes, FIRST_ROW)?.as_u64()
+}
+
+/// An error unless rows have items of the type and fill value of the dataset, and as many of each other dimension.
+///
+/// # Errors
+/// `Argument`.
+pub fn check_alike(dataset: &Dataset, rows: &Dataset) -> Result<()> {
+    let Dataset { data_type, shape, .. } = dataset;
+    let wrong = |what: String| Err(wrong_rows(dataset, &what));
+    if rows.data_type != *data_type {
+        return wrong(format!("found {}, expected {data_type}", rows.data_type));
+    }
+    if shape.is_empty() || rows.shape.len() != shape.len() || rows.shape[1..] != shape[1..] {
+        let expected: Vec<_> = shape.iter().skip(1).map(u64::to_string).collect();
+        let expected = match shape.len() {
+            0 => "a dataset with dimensions".into(),
+            _ => format!("[rows{}{}]", if expected.is_empty() { "" } else { ", " }, expected.join(", ")),
+        };
+        return wrong(format!("found the shape {:?}, expected {expected}", rows.shape));
+    }
+    if rows.fill_item() != dataset.fill_item() {
+        return wrong("found another fill value, expected that of the dataset".into());
+    }
+    Ok(())
+}
+
+/// An error unless these rows can be added to the dataset, which has `all` then: they are [alike](check_alike), and have no larger error.
+///
+/// # Errors
+/// `Argument`; `Range`.
+pub fn check_rows(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
+    check_alike(dataset, rows)?;
+    let wrong = |what: String| Err(wrong_rows(dataset, &what));
+    if let Some(why) = &dataset.unsupported {
+        return wrong(format!("found {why}, which this library cannot read"));
+    }
+    let bounds = [(RELATIVE, rows.max_relative_error), (ABSOLUTE, rows.max_absolute_error)];
+    for (key, bound) in bounds.into_iter().filter(|(_, bound)| *bound > 0.0) {
+        let most = number(&dataset.attributes, key).unwrap_or(0.0);
+        if bound > most {
+            return wrong(format!("{key}: found {bound}, expected at most the {most} of the dataset"));
+        }
+    }
+    let most = attribute(&dataset.attributes, MAX_SHAPE).and_then(|value| value.get(0)?.as_u64());
+    if let Some(most) = most.filter(|&most| most < all) {
+        return wrong(format!("found {all} in all, expected at most {most}, by {MAX_SHAPE}"));
+    }
+    let mut longer = dataset.clone();
+    longer.shape[0] = all;
+    longer.data_bytes().map(drop)
+}
+
+fn wrong_rows(dataset: &Dataset, what: &str) -> Error {
+    Error::argument(format!("rows of the dataset \"{}\": {what}", dataset.name))
+}
+
+/// The value of an attribute.
+fn attribute(attributes: &str, key: &str) -> Option<serde_json::Value> {
+    let all = members(attributes.as_bytes()).ok()?;
+    serde_json::from_str(all.into_iter().find(|member| member.key == key)?.text).ok()
+}
+
+fn number(attributes: &str, key: &str) -> Option<f64> {
+    attribute(attributes, key)?.as_f64()
+}
+
+fn linked(mark: &str, data: u64, name: &str) -> String {
+    let before = format!("{mark}{data}/");
+    let name = shortened(name, USER_STRING_BYTES - before.len());
+    before + &name
+}
+
+fn linked_of<'a>(mark: &str, user: &'a [u8]) -> Option<(u64, &'a str)> {
+    let (digits, name) = std::str::from_utf8(user).ok()?.strip_prefix(mark)?.split_once('/')?;
     let data: u64 = digits.parse().ok()?;
     (data.to_string() == digits && check_name(name).is_ok()).then_some((data, name))
 }

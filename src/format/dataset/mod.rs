@@ -112,6 +112,11 @@ pub struct Dataset {
     pub dimension_names: Vec<Option<String>>,
     /// What else is known of the dataset, such as its units: a JSON object.
     pub attributes: String,
+    /// Whether these are rows that are added to the last dataset of this name in the file, behind its own: `shape` is theirs alone, and
+    /// what is written of them begins at row 0. A row is all items with one index of the first dimension. Layout, codec and level may be
+    /// others; type, fill value and the other numbers of the shape are those of the dataset, and no larger error is allowed.
+    /// Names of dimensions and attributes are not looked at. The file must be a [sealed](crate::Params::seal) one. False when reading.
+    pub extends: bool,
     /// Of a dataset that was read: what keeps this library from reading its data, such as a codec that it does not have.
     /// Not looked at in writing.
     pub unsupported: Option<String>,
@@ -134,6 +139,7 @@ impl Dataset {
             fill_value: Vec::new(),
             dimension_names: Vec::new(),
             attributes: "{}".into(),
+            extends: false,
             unsupported: None,
         }
     }
@@ -181,6 +187,16 @@ impl Dataset {
         ChunkGrid::new(&self.shape, &self.chunk_shape(), self.data_type.item_bytes())
     }
 
+    /// An error unless it can have its name. That of rows is no name of a dataset.
+    pub(crate) fn check_own_name(&self) -> Result<()> {
+        if self.extends { Ok(()) } else { check_name(&self.name) }
+    }
+
+    /// The user string of the block with its metadata.
+    pub(crate) fn convention(&self) -> &'static [u8] {
+        if self.extends { later::ROWS_CONVENTION } else { DATASET_CONVENTION }
+    }
+
     /// An element of the array section of a contiguous dataset: their number, and the bytes of each.
     pub(crate) fn rows(&self) -> Result<(u64, u64)> {
         let rows = self.shape.first().copied().unwrap_or(1);
@@ -199,7 +215,7 @@ impl Dataset {
 
     /// An error unless all of this can be a dataset. The text of the attributes is not looked at here.
     pub(crate) fn validate(&self) -> Result<()> {
-        check_name(&self.name)?;
+        self.check_own_name()?;
         if !self.data_type.is_valid() {
             return Err(Error::argument(format!(
                 "data type: found {}, expected 1 to {} bytes",

@@ -1,6 +1,7 @@
 //! The section that has the data of a dataset: it must be as the metadata say.
 
 use super::codecs::Codecs;
+use super::later::check_alike;
 use super::parse::{self, Known};
 use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes};
 use crate::error::{Error, ErrorKind, Result, quote};
@@ -49,6 +50,34 @@ impl Stored {
         let name = name.ok_or_else(|| {
             wrong(format!("found the user string {}, expected the name of a dataset", quote(section.user)))
         })?;
+        Self::named(name, known, text, offset, section)
+    }
+
+    /// As [`Self::new`], of rows that were added to a dataset.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`]; `Format` if they are no rows of this dataset.
+    pub fn of_rows(text: &[u8], offset: u64, section: DataSection<'_>, to: &Self) -> Result<Self> {
+        let rows = Self::named(&to.dataset.name, &mut Known::default(), text, offset, section)?;
+        check_alike(&to.dataset, &rows.dataset).map_err(|error| error.with_kind(ErrorKind::Format))?;
+        if to.codecs.big_endian || rows.codecs.big_endian {
+            let words = format!(
+                "rows of the dataset \"{}\": found the byte order big, expected little",
+                to.dataset.name
+            );
+            return Err(Error::new(ErrorKind::Format, words));
+        }
+        Ok(rows)
+    }
+
+    fn named(
+        name: &str,
+        known: &mut Known,
+        text: &[u8],
+        offset: u64,
+        section: DataSection<'_>,
+    ) -> Result<Self> {
+        let wrong = |what: String| Error::new(ErrorKind::Format, format!("dataset: {what}"));
         let parse::Metadata { mut dataset, chunk_shape, codecs } =
             known.dataset(name, text).map_err(|error| error.further(offset))?;
         let grid = ChunkGrid::new(&dataset.shape, &chunk_shape, dataset.data_type.item_bytes())?;

@@ -7,6 +7,7 @@ mod case;
 mod conversion;
 mod errors;
 mod exchanges;
+mod extended;
 mod later;
 mod memory;
 mod streamed;

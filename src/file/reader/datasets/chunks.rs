@@ -103,7 +103,7 @@ impl Wants {
     /// # Errors
     /// `Memory`.
     pub fn new(part: &Selection<'_>) -> Result<Self> {
-        Ok(Self(Visits::new(&part.stored.grid, part.regions)?))
+        Ok(Self(Visits::new(&part.stored.grid, &part.regions)?))
     }
 
     /// The chunk that comes next.
@@ -142,7 +142,7 @@ impl Selection<'_> {
     /// at once, or most of the items, goes through them once.
     fn wants_little(&self, bytes: u64) -> bool {
         let grid = &self.stored.grid;
-        let [region] = self.regions else { return false };
+        let [region] = &*self.regions else { return false };
         bytes < grid.touched_by(region).count().saturating_mul(grid.chunk_bytes()) / 2
     }
 

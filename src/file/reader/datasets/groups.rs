@@ -34,9 +34,10 @@ impl DatasetReader<'_> {
     /// See [`Reader::find_group`].
     pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<String>, Failure> {
         let user = group_user(&stored_path(path))?;
-        let Some(found) = self.lookup().find_pair(user.as_bytes(), -1, false)? else { return Ok(None) };
-        let group = if found.has_before { self.going_back(Self::read_group)? } else { None };
-        let Some(group) = group else {
+        if self.lookup().find_pair(user.as_bytes(), -1, false)?.is_none() {
+            return Ok(None);
+        }
+        let Some(group) = self.going_back(Self::read_group)? else {
             let what =
                 format!("section \"{user}\": found another section before it, expected that of a group");
             return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());

@@ -1,28 +1,28 @@
 //! Datasets: their metadata, and any regions of their data on any rank.
 
+mod added;
 mod chunk_cache;
 mod chunks;
 mod groups;
-mod later;
 mod room;
 mod rows;
 mod selection;
 mod sharing;
 mod texts;
 
+use self::added::KnownRows;
 use self::chunks::{ChunkMemory, Want, Wants};
-use self::room::Room;
-use self::selection::{CurrentDataset, FoundDataset, Selection};
+use self::selection::{CurrentDataset, FoundDataset, Selection, Target};
 use self::sharing::Sharing;
-use super::Reader;
 use super::alone::ReadsAlone;
 use super::lookup::{Later, Lookup, LookupCache};
 use super::sections::{Current, Sections};
+use super::{Reader, Section};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::dataset::parse::Known;
-use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
+use crate::format::dataset::stored::{Elements, Stored, is_metadata};
 use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, stored_name};
 use crate::items::DataMut;
 use crate::memory::resize;
@@ -174,6 +174,7 @@ pub(super) struct DatasetCache {
     /// The dataset whose metadata were read last.
     dataset: Option<CurrentDataset>,
     known_metadata: Known,
+    rows: Option<KnownRows>,
     chunks: ChunkMemory,
     /// Whether the ranks of a node decompress chunks for one another.
     sharing: Sharing,
@@ -184,6 +185,7 @@ impl DatasetCache {
         Self {
             dataset: None,
             known_metadata: Known::default(),
+            rows: None,
             chunks: ChunkMemory::new(params),
             sharing: Sharing::default(),
         }
@@ -193,6 +195,11 @@ impl DatasetCache {
     pub fn current(&self, sections: &Sections) -> Result<&Dataset> {
         let (dataset, _) = self.current_with_section(sections)?;
         Ok(&dataset.stored.dataset)
+    }
+
+    /// Whether the dataset that was read last has numbers with their highest byte first in the file.
+    pub fn is_big_endian(&self) -> bool {
+        self.dataset.as_ref().is_some_and(|dataset| dataset.stored.codecs.big_endian)
     }
 
     /// Where its attributes begin, if they were set later.
@@ -246,10 +253,10 @@ impl<'a> DatasetReader<'a> {
 impl DatasetReader<'_> {
     /// Goes to the dataset of this name; whether there is one.
     pub(super) fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
-        let Some(found) = self.lookup().find_pair(stored_name(name).as_bytes(), record, true)? else {
+        let Some(later) = self.lookup().find_pair(stored_name(name).as_bytes(), record, true)? else {
             return Ok(false);
         };
-        if found.has_before && self.going_back(|this| this.read_metadata(Some(found.later)))? {
+        if self.going_back(|this| this.read_metadata(Some(later)))? {
             return Ok(true);
         }
         Err(self.no_metadata(name).into())
@@ -300,13 +307,18 @@ impl DatasetReader<'_> {
         let found = self.take_found()?;
         let regions = std::slice::from_ref(region);
         let is_fill = self.alone(|this| {
-            let (mut part, _) = Selection::of_bytes(&found, regions)?;
-            if found.dataset.stored.elements == Elements::Rows {
-                return Ok(region.items()? == 0);
-            }
-            for Want { chunk, .. } in Wants::new(&part)? {
-                if this.locate(&mut part, chunk)?.is_some() {
-                    return Ok(false);
+            let (mut parts, _) = Selection::of_sections(0, &found, regions)?;
+            for part in &mut parts {
+                if part.stored.elements == Elements::Rows {
+                    if part.regions.iter().any(|region| region.count.iter().all(|&count| count > 0)) {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                for Want { chunk, .. } in Wants::new(part)? {
+                    if this.locate(part, chunk)?.is_some() {
+                        return Ok(false);
+                    }
                 }
             }
             Ok(true)
@@ -324,7 +336,7 @@ impl DatasetReader<'_> {
         Ok(FoundDataset { dataset, current })
     }
 
-    /// Reads the metadata, and the header behind them. Where attributes stand that were set later may be known.
+    /// Reads the metadata, and the header behind them. What was added later may be known.
     pub(super) fn read_metadata(&mut self, later: Option<Later>) -> Result<bool, Failure> {
         self.sections.team().note_call(Function::Dataset);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
@@ -334,26 +346,31 @@ impl DatasetReader<'_> {
             return Ok(false);
         }
         let text = self.read_text(&current)?;
-        if !self.lookup().next_section(true)? {
-            let what = "dataset: found the end of the file behind its metadata, expected its data";
-            return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
-        }
-        let data =
-            *self.sections.header().ok_or_else(|| Error::new(ErrorKind::Internal, "no header was read"))?;
-        let section = DataSection {
-            section_type: data.section_type,
-            user: &data.user,
-            count: data.count,
-            size: data.size,
-            is_compressed: data.decoded,
+        let data = self.read_data_header("dataset")?;
+        let start = data.offset;
+        let stored = Stored::new(&mut self.cache.known_metadata, &text, current.layout.data, data.section());
+        let mut stored = Box::new(stored.map_err(|error| error.at(start))?);
+        let added = match later {
+            Some(added) => added,
+            None => self.lookup().later(start, &data.user)?,
         };
-        let stored = Stored::new(&mut self.cache.known_metadata, &text, current.layout.data, section);
-        let mut stored = stored.map_err(|error| error.at(data.offset))?;
-        let later = self.take_later(&mut stored.dataset, (data.offset, &data.user), later)?;
-        self.cache.dataset = Some(CurrentDataset { stored: Box::new(stored), start: data.offset, later });
+        self.lookup().note_later(start, added);
+        let later = self.take_attributes(&mut stored.dataset, (start, &data.user), added.attributes)?;
+        let added = self.take_rows(&mut stored, start, added.rows)?;
+        self.cache.dataset = Some(CurrentDataset { stored, start, later, added });
         // Nobody has to read or skip the data.
         self.sections.let_go_on();
         Ok(true)
+    }
+
+    /// Reads the header of the section of data behind metadata.
+    fn read_data_header(&mut self, what: &str) -> Result<Section, Failure> {
+        if !self.lookup().next_section(true)? {
+            let what = format!("{what}: found the end of the file behind its metadata, expected its data");
+            return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
+        }
+        let header = self.sections.header().copied();
+        Ok(header.ok_or_else(|| Error::new(ErrorKind::Internal, "no header was read"))?)
     }
 
     /// The text of a block of metadata, on all ranks.
@@ -380,36 +397,36 @@ impl DatasetReader<'_> {
     /// Reads regions of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
     /// of it.
     fn read_found(&mut self, found: &[FoundDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
-        let (mut parts, mut data) = (Vec::new(), Vec::new());
-        let mut mine = found.iter().zip(mine).try_for_each(|(found, mine)| {
+        let (mut parts, mut targets) = (Vec::new(), Vec::new());
+        let mut mine = found.iter().zip(mine).enumerate().try_for_each(|(number, (found, mine))| {
             let (regions, memory) = mine?;
-            let (part, room) = Selection::new(found, regions, memory)?;
-            parts.push(part);
-            data.push(room);
+            let (target, selections) = Target::new(number, found, regions, memory)?;
+            parts.extend(selections);
+            targets.push(target);
             Ok(())
         });
         if self.may_share(found) {
-            mine = self.apart(|this, team| this.read_with_others(team, (&mut parts, &mut data), mine))?;
+            mine = self.apart(|this, team| this.read_with_others(team, (&mut parts, &mut targets), mine))?;
         } else if mine.is_ok() {
-            mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut data)?));
+            mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut targets)?));
         }
-        let mine = mine.and_then(|()| parts.iter().zip(data).try_for_each(|(part, room)| part.finish(room)));
+        let mine = mine.and_then(|()| targets.into_iter().try_for_each(Target::finish));
         self.sections.team().agree(mine).map(drop)
     }
 
-    /// Reads what this rank wants of each dataset.
-    fn read_parts(&mut self, parts: &mut [Selection<'_>], rooms: &mut [Room<'_>]) -> Result<()> {
+    /// Reads what this rank wants of each section.
+    fn read_parts(&mut self, parts: &mut [Selection<'_>], targets: &mut [Target<'_, '_>]) -> Result<()> {
         let mut done = 0;
         while done < parts.len() {
-            let (parts, rooms) = (&mut parts[done..], &mut rooms[done..]);
-            let scattered = parts.iter().zip(&*rooms).take_while(|(part, room)| part.is_scattered(room));
+            let parts = &mut parts[done..];
+            let scattered = parts.iter().take_while(|part| part.is_scattered(&targets[part.number].room));
             match scattered.count() {
                 0 => {
-                    self.read_part(&mut parts[0], &mut rooms[0])?;
+                    self.read_part(&mut parts[0], targets)?;
                     done += 1;
                 }
                 count => {
-                    self.read_in_turns(&parts[..count], &mut rooms[..count])?;
+                    self.read_in_turns(&parts[..count], targets)?;
                     done += count;
                 }
             }
@@ -417,8 +434,9 @@ impl DatasetReader<'_> {
         Ok(())
     }
 
-    /// Reads what this rank wants of a dataset.
-    fn read_part(&mut self, part: &mut Selection<'_>, room: &mut Room<'_>) -> Result<()> {
+    /// Reads what this rank wants of a section.
+    fn read_part(&mut self, part: &mut Selection<'_>, targets: &mut [Target<'_, '_>]) -> Result<()> {
+        let room = &mut targets[part.number].room;
         match part.stored.elements {
             Elements::Rows => self.read_rows(part, room),
             _ => {

@@ -2,7 +2,7 @@
 
 use super::DatasetReader;
 use super::room::Room;
-use super::selection::{Selection, bytes_of};
+use super::selection::{Selection, Target, bytes_of};
 use crate::error::Result;
 use crate::file::reader::sections::{BATCH_BYTES, Current};
 use crate::file::source::{Sink, Sizes};
@@ -21,16 +21,20 @@ const MOST_RUNS: usize = 4096;
 impl DatasetReader<'_> {
     /// Reads regions of plain contiguous datasets whose memory lies scattered: a strip of each in turns, so that memory in which their
     /// items lie between each other's comes into the processor's cache once.
-    pub(super) fn read_in_turns(&mut self, parts: &[Selection<'_>], rooms: &mut [Room<'_>]) -> Result<()> {
+    pub(super) fn read_in_turns(
+        &mut self,
+        parts: &[Selection<'_>],
+        targets: &mut [Target<'_, '_>],
+    ) -> Result<()> {
         let most = strip_bytes(parts.len());
         let strips: Result<Vec<_>> = parts.iter().map(|part| part.strips(most)).collect();
         let mut strips = strips?;
         let mut is_end = false;
         while !is_end {
             is_end = true;
-            for ((part, room), strips) in parts.iter().zip(&mut *rooms).zip(&mut strips) {
+            for (part, strips) in parts.iter().zip(&mut strips) {
                 if let Some((strip, place)) = strips.next() {
-                    self.read_plain_rows(part, (&strip, place), room)?;
+                    self.read_plain_rows(part, (&strip, place), &mut targets[part.number].room)?;
                     is_end = false;
                 }
             }

@@ -10,82 +10,195 @@ use crate::format::dataset::stored::{Elements, Stored};
 use crate::format::dataset::{ChunkGrid, Dataset, Region, Run, Runs, does_not_fit};
 use crate::format::layout::sum;
 use crate::items::DataMut;
-use crate::memory::reserve;
+use crate::memory::{reserve, reserve_count};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The dataset whose data can be read.
 pub(super) struct CurrentDataset {
+    /// With the shape of all rows, and else what the section of its own data has.
     pub stored: Box<Stored>,
-    /// Where the section of its data begins.
+    /// Where that section begins.
     pub start: u64,
     /// Where attributes stand that were set later.
     pub later: Option<u64>,
+    /// The sections with rows that were added later, in their order.
+    pub added: Arc<[RowSection]>,
 }
 
-/// A dataset that was found, and the section of its data.
+/// A section with rows that were added to a dataset.
+pub(super) struct RowSection {
+    /// Of these rows alone.
+    pub stored: Box<Stored>,
+    pub current: Current,
+    /// Where it begins.
+    pub start: u64,
+    /// The first of its rows.
+    pub first: u64,
+}
+
+impl RowSection {
+    /// The row behind its last one, which has 63 bits.
+    pub fn end(&self) -> u64 {
+        self.first + self.stored.dataset.shape.first().copied().unwrap_or(0)
+    }
+}
+
+/// A dataset that was found, and the section of its own data.
 pub(super) struct FoundDataset {
     pub dataset: CurrentDataset,
     pub current: Current,
 }
 
-/// A dataset of which this rank reads regions.
-pub(super) struct Selection<'a> {
-    pub current: Current,
-    pub stored: &'a Stored,
-    pub regions: &'a [Region],
-    /// Where the section of the data begins in the file.
-    start: u64,
-    /// Where each region begins in memory.
-    starts: Vec<u64>,
-    pub chunks: Chunks,
+impl FoundDataset {
+    /// What the sections of its data have, in their order.
+    pub fn all_stored(&self) -> impl Iterator<Item = &Stored> {
+        let added = self.dataset.added.iter().map(|section| &*section.stored);
+        std::iter::once(&*self.dataset.stored).chain(added)
+    }
 }
 
-impl<'a> Selection<'a> {
-    /// With the memory for the regions.
-    ///
-    /// # Errors
-    /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
-    pub(super) fn new<'b>(
-        found: &'a FoundDataset,
-        regions: &'a [Region],
-        memory: DataMut<'b>,
-    ) -> Result<(Self, Room<'b>)> {
-        let (part, bytes) = Self::of_bytes(found, regions)?;
-        part.stored.dataset.require_fixed()?;
-        let Stored { dataset, codecs, .. } = part.stored;
-        let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
-        let room = Room::new(memory, regions, &part.starts, bytes, as_stored)?;
-        Ok((part, room))
-    }
+/// Where the bytes of the regions of a dataset begin in memory, each in C order.
+pub(super) struct Places {
+    starts: Vec<u64>,
+    /// Of all regions.
+    pub bytes: u64,
+}
 
-    /// Without memory; the bytes of all regions.
-    ///
+impl Places {
     /// # Errors
-    /// Those of [`Self::new`].
-    pub(super) fn of_bytes(found: &'a FoundDataset, regions: &'a [Region]) -> Result<(Self, u64)> {
-        let FoundDataset { dataset: CurrentDataset { stored, start, .. }, current } = found;
-        let dataset = &stored.dataset;
-        if let Some(why) = &dataset.unsupported {
-            let message =
-                format!("dataset \"{}\": found {why}, which this library cannot read", dataset.name);
-            return Err(Error::new(ErrorKind::Unsupported, message).at(*start));
-        }
+    /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
+    fn new(dataset: &Dataset, regions: &[Region]) -> Result<Self> {
         let item_bytes = dataset.data_type.item_bytes();
-        let mut starts = Vec::new();
+        let (mut starts, mut bytes) = (Vec::new(), 0);
         reserve(&mut starts, regions.len())?;
-        let mut bytes = 0;
         for (number, region) in regions.iter().enumerate() {
             dataset.check_region(number, region)?;
             starts.push(bytes);
             // That of a region is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
         }
-        let chunks = Chunks::new(stored, regions);
-        Ok((Self { current: *current, stored, regions, start: *start, starts, chunks }, bytes))
+        Ok(Self { starts, bytes })
+    }
+}
+
+/// What a rank reads of a dataset, and the memory for it.
+pub(super) struct Target<'a, 'b> {
+    stored: &'a Stored,
+    /// Where the section of its own data begins.
+    start: u64,
+    regions: &'a [Region],
+    places: Places,
+    pub room: Room<'b>,
+}
+
+impl<'a, 'b> Target<'a, 'b> {
+    /// Also what is read of each section of the dataset, which is the one of this number among those that are read together.
+    ///
+    /// # Errors
+    /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
+    pub fn new(
+        number: usize,
+        found: &'a FoundDataset,
+        regions: &'a [Region],
+        memory: DataMut<'b>,
+    ) -> Result<(Self, Vec<Selection<'a>>)> {
+        let (selections, places) = Selection::of_sections(number, found, regions)?;
+        let CurrentDataset { stored, start, .. } = &found.dataset;
+        let Stored { dataset, codecs, .. } = &**stored;
+        dataset.require_fixed()?;
+        let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
+        let room = Room::new(memory, regions, &places.starts, places.bytes, as_stored)?;
+        Ok((Self { stored, start: *start, regions, places, room }, selections))
+    }
+
+    /// Turns what was read into numbers of this machine.
+    pub fn finish(self) -> Result<()> {
+        let Self { stored: Stored { dataset, codecs, .. }, start, regions, places, mut room } = self;
+        if let Some((region, item)) = room.misfit() {
+            let index = regions[region].index_of(item);
+            return Err(does_not_fit(dataset, &index).at(start));
+        }
+        let is_swapped =
+            dataset.data_type.has_byte_order() && codecs.big_endian != cfg!(target_endian = "big");
+        let is_bool = has_bools(dataset.data_type);
+        if !is_swapped && !is_bool {
+            return Ok(());
+        }
+        room.change(|before, data| {
+            if is_swapped {
+                swap_items(data, dataset.data_type);
+            }
+            // In memory, a bool of another value would be undefined in C++.
+            if is_bool && let Some((place, byte)) = find_other_item(dataset.data_type, data) {
+                let place = before + place as u64 * dataset.data_type.item_bytes();
+                return Err(no_bool(dataset, regions, &places.starts, place, byte).at(start));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What a rank reads of a section of a dataset.
+pub(super) struct Selection<'a> {
+    pub current: Current,
+    pub stored: &'a Stored,
+    /// As if the section were all of the dataset.
+    pub regions: Cow<'a, [Region]>,
+    /// Where each region begins in memory.
+    starts: Vec<u64>,
+    pub chunks: Chunks,
+    /// Which of the datasets that are read together it is of.
+    pub number: usize,
+}
+
+impl<'a> Selection<'a> {
+    /// What is read of each section of a dataset, which is the one of this number among those that are read together.
+    ///
+    /// # Errors
+    /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
+    pub fn of_sections(
+        number: usize,
+        found: &'a FoundDataset,
+        regions: &'a [Region],
+    ) -> Result<(Vec<Self>, Places)> {
+        let FoundDataset { dataset: CurrentDataset { stored, start, added, .. }, current } = found;
+        require_supported(&stored.dataset, *start)?;
+        let places = Places::new(&stored.dataset, regions)?;
+        let mut all = Vec::new();
+        reserve(&mut all, 1 + added.len())?;
+        let Some(first) = added.first().map(|section| section.first) else {
+            all.push(Self::new(number, (current, stored), regions.into(), places.starts.clone()));
+            return Ok((all, places));
+        };
+        let item_bytes = stored.dataset.data_type.item_bytes();
+        let rows_of = |rows: Range<u64>| rows_of(regions, &places.starts, item_bytes, rows);
+        let (own, starts) = rows_of(0..first)?;
+        all.push(Self::new(number, (current, stored), own.into(), starts));
+        for section in &**added {
+            let (own, starts) = rows_of(section.first..section.end())?;
+            if !own.is_empty() {
+                require_supported(&section.stored.dataset, section.start)?;
+            }
+            all.push(Self::new(number, (&section.current, &section.stored), own.into(), starts));
+        }
+        Ok((all, places))
+    }
+
+    fn new(
+        number: usize,
+        (current, stored): (&Current, &'a Stored),
+        regions: Cow<'a, [Region]>,
+        starts: Vec<u64>,
+    ) -> Self {
+        let chunks = Chunks::new(stored, &regions);
+        Self { current: *current, stored, regions, starts, chunks, number }
     }
 
     /// The regions, and where each is in memory.
-    pub fn places(&self) -> impl Iterator<Item = (&'a Region, u64)> {
-        self.regions.iter().zip(self.starts.clone())
+    pub fn places(&self) -> impl Iterator<Item = (&Region, u64)> {
+        self.regions.iter().zip(self.starts.iter().copied())
     }
 
     /// Whether rows that are plain in the file go to memory where they do not follow one another.
@@ -96,9 +209,9 @@ impl<'a> Selection<'a> {
     /// The regions in strips of at most about so many bytes, each with its place in memory.
     pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (Region, u64)>> {
         let item_bytes = self.stored.dataset.data_type.item_bytes();
-        let grid =
-            |place: (&'a Region, u64)| Ok((ChunkGrid::of_strips(&place.0.count, item_bytes, most)?, place));
-        let grids: Result<Vec<_>> = self.places().map(grid).collect();
+        let grids =
+            self.places().map(|place| Ok((ChunkGrid::of_strips(&place.0.count, item_bytes, most)?, place)));
+        let grids: Result<Vec<_>> = grids.collect();
         Ok(grids?.into_iter().flat_map(move |(grid, (region, mut to))| {
             (0..grid.chunks()).map(move |number| {
                 let mut strip = grid.region_of(number);
@@ -124,32 +237,38 @@ impl<'a> Selection<'a> {
         let runs = Runs::new(&both.count, from, (&region.count, &within(region)));
         runs.map(move |run| bytes_of(run, item_bytes, start))
     }
+}
 
-    /// Turns what was read into numbers of this machine.
-    pub(super) fn finish(&self, mut room: Room<'_>) -> Result<()> {
-        let Stored { dataset, codecs, .. } = self.stored;
-        if let Some((region, item)) = room.misfit() {
-            let index = self.regions[region].index_of(item);
-            return Err(does_not_fit(dataset, &index).at(self.start));
+/// The parts of regions in some rows, as if there were no others, and where each begins in memory: those that have items.
+fn rows_of(
+    regions: &[Region],
+    starts: &[u64],
+    item_bytes: u64,
+    rows: Range<u64>,
+) -> Result<(Vec<Region>, Vec<u64>)> {
+    let (mut parts, mut places) = (Vec::new(), Vec::new());
+    for (region, &start) in regions.iter().zip(starts) {
+        let (Some(&first), Some(&count)) = (region.start.first(), region.count.first()) else { continue };
+        let (begin, end) = (first.max(rows.start), (first + count).min(rows.end));
+        let items = region.items()?;
+        if begin < end && items > 0 {
+            let mut part = region.clone();
+            (part.start[0], part.count[0]) = (begin - rows.start, end - begin);
+            reserve_count(&mut parts, 1)?;
+            reserve_count(&mut places, 1)?;
+            parts.push(part);
+            // Rows follow one another in memory.
+            places.push(start + (begin - first) * (items / count) * item_bytes);
         }
-        let is_swapped =
-            dataset.data_type.has_byte_order() && codecs.big_endian != cfg!(target_endian = "big");
-        let is_bool = has_bools(dataset.data_type);
-        if !is_swapped && !is_bool {
-            return Ok(());
-        }
-        room.change(|before, data| {
-            if is_swapped {
-                swap_items(data, dataset.data_type);
-            }
-            // In memory, a bool of another value would be undefined in C++.
-            if is_bool && let Some((place, byte)) = find_other_item(dataset.data_type, data) {
-                let place = before + place as u64 * dataset.data_type.item_bytes();
-                return Err(no_bool(dataset, self.regions, &self.starts, place, byte).at(self.start));
-            }
-            Ok(())
-        })
     }
+    Ok((parts, places))
+}
+
+/// An error if this library cannot read the data.
+fn require_supported(dataset: &Dataset, start: u64) -> Result<()> {
+    let Some(why) = &dataset.unsupported else { return Ok(()) };
+    let message = format!("dataset \"{}\": found {why}, which this library cannot read", dataset.name);
+    Err(Error::new(ErrorKind::Unsupported, message).at(start))
 }
 
 /// A byte that is no bool, in the item at this byte of what was read.

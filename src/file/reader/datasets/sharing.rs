@@ -7,8 +7,7 @@
 
 use super::DatasetReader;
 use super::chunks::{Want, Wants};
-use super::room::Room;
-use super::selection::{FoundDataset, Selection};
+use super::selection::{FoundDataset, Selection, Target};
 use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
@@ -243,7 +242,8 @@ impl DatasetReader<'_> {
         }
         let mut chunks = Some(0);
         let mut bytes = 0_u64;
-        for (count, chunk_bytes) in found.iter().filter_map(|one| shared_chunks(&one.dataset.stored)) {
+        for (count, chunk_bytes) in found.iter().flat_map(FoundDataset::all_stored).filter_map(shared_chunks)
+        {
             chunks = chunks.and_then(|chunks| sum(chunks, count));
             bytes = bytes.saturating_add(count.saturating_mul(chunk_bytes));
         }
@@ -255,11 +255,11 @@ impl DatasetReader<'_> {
     pub(super) fn read_with_others(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
+        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
         let mut sharing = std::mem::take(&mut self.cache.sharing);
-        let read = self.read_in_windows(team, (parts, data), mine, &mut sharing);
+        let read = self.read_in_windows(team, (parts, targets), mine, &mut sharing);
         self.cache.sharing = sharing;
         let own = read?;
         // What this rank has kept while it was alone.
@@ -275,7 +275,7 @@ impl DatasetReader<'_> {
     fn read_in_windows(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
+        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
@@ -303,7 +303,7 @@ impl DatasetReader<'_> {
             }
         }
         let Sharing::Found(memory) = sharing else {
-            return Ok(mine.and_then(|()| self.read_parts(parts, data)));
+            return Ok(mine.and_then(|()| self.read_parts(parts, targets)));
         };
         let most = round_bytes(self.sections.params().threads);
         loop {
@@ -315,7 +315,7 @@ impl DatasetReader<'_> {
             let (places, scheduled) = split(places);
             let mut next = [numbered.next()];
             let agreed = team.agree_with(voted.and(scheduled), &mut next)?;
-            mine = self.read_window(&agreed, (parts, data), (&numbered, wanted, &places), memory);
+            mine = self.read_window(&agreed, (parts, targets), (&numbered, wanted, &places), memory);
             if next == [FINE] {
                 break;
             }
@@ -323,8 +323,8 @@ impl DatasetReader<'_> {
             let (taken, took) = split(numbered.take(&numbers));
             (wanted, mine) = (taken, mine.and(took));
         }
-        let mut others = parts.iter_mut().zip(data).filter(|(part, _)| shared_chunks(part.stored).is_none());
-        Ok(mine.and_then(|()| others.try_for_each(|(part, data)| self.read_part(part, data))))
+        let mut others = parts.iter_mut().filter(|part| shared_chunks(part.stored).is_none());
+        Ok(mine.and_then(|()| others.try_for_each(|part| self.read_part(part, targets))))
     }
 
     /// Reads what is wanted of some chunks. All ranks of the node call it with the same places; one that has an error goes on with the
@@ -332,7 +332,7 @@ impl DatasetReader<'_> {
     fn read_window(
         &mut self,
         agreed: &Agreed<'_>,
-        (parts, data): (&mut [Selection<'_>], &mut [Room<'_>]),
+        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
         (numbered, mut wanted, places): (&Numbered, Vec<Wanted>, &[Place]),
         memory: &mut Memory,
     ) -> Result<()> {
@@ -352,7 +352,8 @@ impl DatasetReader<'_> {
                 if let (Ok(index), Ok(())) = (index, &result) {
                     let one = &mut wanted[index];
                     let chunk = memory.node.memory.get(memory.range(ranks, place));
-                    parts[one.part].copy(&one.want, chunk, &mut data[one.part]);
+                    let part = &parts[one.part];
+                    part.copy(&one.want, chunk, &mut targets[part.number].room);
                     one.is_read = true;
                 }
             }
@@ -360,9 +361,10 @@ impl DatasetReader<'_> {
         }
         result?;
         let mut alone = wanted.into_iter().filter(|one| !one.is_read).peekable();
-        while let Some(part) = alone.peek().map(|one| one.part) {
-            let wants = std::iter::from_fn(|| alone.next_if(|one| one.part == part)).map(|one| one.want);
-            self.read_chunks(&mut parts[part], wants, &mut data[part])?;
+        while let Some(number) = alone.peek().map(|one| one.part) {
+            let wants = std::iter::from_fn(|| alone.next_if(|one| one.part == number)).map(|one| one.want);
+            let part = &mut parts[number];
+            self.read_chunks(part, wants, &mut targets[part.number].room)?;
         }
         Ok(())
     }

@@ -45,8 +45,8 @@ impl DatasetReader<'_> {
 
     /// What this rank wants.
     fn own_texts(&mut self, found: &FoundDataset, regions: &[Region]) -> Result<Texts> {
-        let (mut part, bytes) = Selection::of_bytes(found, regions)?;
-        let dataset = &part.stored.dataset;
+        let (parts, all) = Selection::of_sections(0, found, regions)?;
+        let dataset = &found.dataset.stored.dataset;
         let data_type = dataset.data_type;
         if !data_type.is_variable() {
             return Err(Error::argument(format!(
@@ -56,27 +56,29 @@ impl DatasetReader<'_> {
         }
         // Where each item is: in which of the chunks that were read, and where there; none: it is the fill value.
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
-        resize(&mut places, bytes / DataType::LENGTH_BYTES)?;
+        resize(&mut places, all.bytes / DataType::LENGTH_BYTES)?;
         let mut chunks: Vec<Vec<u8>> = vec![dataset.fill_value.clone()];
         let fill = (0, 0..chunks[0].len());
         places.fill(fill);
         let mut decoder = ChunkDecoder::new(self.sections.params().strict);
-        for want in Wants::new(&part)? {
-            let Some(present) = self.locate(&mut part, want.chunk)? else { continue };
-            self.fetch(&part, present, &mut decoder, &mut [])?;
-            let chunk = part.decode_texts(present, &mut decoder)?;
-            let items = part.stored.grid.chunk_bytes() / DataType::LENGTH_BYTES;
-            let found = parse(&chunk, items, data_type)?;
-            let found = found.map_err(|what| part.damaged(want.chunk, present.at, &what))?;
-            reserve(&mut chunks, 1)?;
-            for run in part.wanted_runs(&want) {
-                let [from, to, count] =
-                    [run.from, run.to, run.items].map(|bytes| to_usize(bytes / DataType::LENGTH_BYTES));
-                for (place, item) in places[to..to + count].iter_mut().zip(&found[from..from + count]) {
-                    *place = (chunks.len(), item.clone());
+        for mut part in parts {
+            for want in Wants::new(&part)? {
+                let Some(present) = self.locate(&mut part, want.chunk)? else { continue };
+                self.fetch(&part, present, &mut decoder, &mut [])?;
+                let chunk = part.decode_texts(present, &mut decoder)?;
+                let items = part.stored.grid.chunk_bytes() / DataType::LENGTH_BYTES;
+                let found = parse(&chunk, items, data_type)?;
+                let found = found.map_err(|what| part.damaged(want.chunk, present.at, &what))?;
+                reserve(&mut chunks, 1)?;
+                for run in part.wanted_runs(&want) {
+                    let [from, to, count] =
+                        [run.from, run.to, run.items].map(|bytes| to_usize(bytes / DataType::LENGTH_BYTES));
+                    for (place, item) in places[to..to + count].iter_mut().zip(&found[from..from + count]) {
+                        *place = (chunks.len(), item.clone());
+                    }
                 }
+                chunks.push(chunk);
             }
-            chunks.push(chunk);
         }
         let total = places.iter().try_fold(0, |all, (_, item)| sum(all, item.len() as u64));
         let total = total.ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;

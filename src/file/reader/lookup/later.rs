@@ -1,25 +1,74 @@
-//! Where attributes of datasets stand that were set later (docs/datasets.md).
+//! Where attributes and rows stand that were added to datasets later (docs/datasets.md).
 
 use super::Lookup;
 use crate::error::Result;
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::Failure;
-use crate::format::dataset::later::{ATTRIBUTES_CONVENTION, later_user};
+use crate::format::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+use crate::memory::reserve_count;
 
-/// What is known of attributes of a dataset that were set later.
+/// What may be added to a dataset later: a pair of sections, of which the second one names the dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::file::reader) enum Later {
-    /// There are none.
-    None,
-    /// No dataset behind this one has any, either.
-    NoneBehind,
-    /// They begin at this offset of the file, with an inline section.
-    At(u64),
+pub(super) enum Kind {
+    Attributes,
+    Rows,
+}
+
+impl Kind {
+    /// The user string of the first section.
+    fn convention(self) -> &'static [u8] {
+        match self {
+            Self::Attributes => ATTRIBUTES_CONVENTION,
+            Self::Rows => ROWS_CONVENTION,
+        }
+    }
+
+    /// The user string of the second section.
+    fn user(self, data: u64, name: &str) -> String {
+        match self {
+            Self::Attributes => later_user(data, name),
+            Self::Rows => rows_user(data, name),
+        }
+    }
+}
+
+/// What is known of what was added to a dataset later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file::reader) struct Later {
+    pub attributes: Added,
+    pub rows: Added,
 }
 
 impl Later {
+    /// Nothing.
+    pub const NONE: Self = Self { attributes: Added::None, rows: Added::None };
+
+    /// For all ranks.
+    pub(super) fn words(self) -> [u64; 2] {
+        [self.attributes, self.rows].map(Added::word)
+    }
+
+    /// See [`Self::words`].
+    pub(super) fn of(words: [u64; 2]) -> Self {
+        let [attributes, rows] = words.map(Added::of);
+        Self { attributes, rows }
+    }
+}
+
+/// What of a kind was added to a dataset later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file::reader) enum Added {
+    /// Nothing.
+    None,
+    /// Nothing to a dataset behind this one, either.
+    NoneBehind,
+    /// The last one begins at this offset of the file.
+    At(u64),
+}
+
+impl Added {
     /// For all ranks. No section begins at these offsets.
-    pub(super) fn word(self) -> u64 {
+    fn word(self) -> u64 {
         match self {
             Self::None => 0,
             Self::NoneBehind => 1,
@@ -28,7 +77,7 @@ impl Later {
     }
 
     /// See [`Self::word`].
-    pub(super) fn of(word: u64) -> Self {
+    fn of(word: u64) -> Self {
         match word {
             0 => Self::None,
             1 => Self::NoneBehind,
@@ -37,26 +86,45 @@ impl Later {
     }
 }
 
-impl Lookup<'_> {
-    /// Where attributes stand that were set later of the dataset whose data begin at this offset, with this user string. Collective.
-    pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
-        if !self.may_be_later(data) {
-            return Ok(Later::NoneBehind);
+/// Behind so many bytes of the file, nothing was added to datasets: the same on all ranks.
+#[derive(Default)]
+pub(super) struct NoneBehind {
+    attributes: Option<u64>,
+    rows: Option<u64>,
+}
+
+impl NoneBehind {
+    fn of(&mut self, kind: Kind) -> &mut Option<u64> {
+        match kind {
+            Kind::Attributes => &mut self.attributes,
+            Kind::Rows => &mut self.rows,
         }
-        let [word] = self.look_up(|this| Ok([this.find_later(data, user, |_| Ok(data))?.word()]))?;
-        Ok(Later::of(word))
+    }
+}
+
+impl Lookup<'_> {
+    /// What was added later to the dataset whose data begin at this offset, with this user string. Collective.
+    pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
+        if !self.may_be_later(Kind::Attributes, data) && !self.may_be_later(Kind::Rows, data) {
+            return Ok(Later { attributes: Added::NoneBehind, rows: Added::NoneBehind });
+        }
+        let words = self.look_up(|this| Ok(this.find_later(data, user, |_| Ok(data))?.words()))?;
+        Ok(Later::of(words))
     }
 
     /// Notes on all ranks what was found of the dataset whose data begin at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
-        if later == Later::NoneBehind {
-            self.cache.none_later = Some(self.cache.none_later.map_or(data, |none| none.min(data)));
+        for (kind, added) in [(Kind::Attributes, later.attributes), (Kind::Rows, later.rows)] {
+            if added == Added::NoneBehind {
+                let none = self.cache.none_later.of(kind);
+                *none = Some(none.map_or(data, |none| none.min(data)));
+            }
         }
     }
 
-    /// Whether attributes may stand behind this offset.
-    fn may_be_later(&self, data: u64) -> bool {
-        self.sections.is_sealed() && self.cache.none_later.is_none_or(|none| data < none)
+    /// Whether something may stand behind this offset.
+    fn may_be_later(&mut self, kind: Kind, data: u64) -> bool {
+        self.sections.is_sealed() && self.cache.none_later.of(kind).is_none_or(|none| data < none)
     }
 
     /// As [`Self::later`], on this rank alone. The dataset begins at offset `start` or before; where its data do is looked up only if
@@ -65,17 +133,45 @@ impl Lookup<'_> {
         &mut self,
         start: u64,
         user: &[u8],
-        data: impl FnOnce(&mut Self) -> Result<u64>,
+        mut data: impl FnMut(&mut Self) -> Result<u64>,
     ) -> Result<Later> {
-        // In a file where none were set later, one look-up tells so of all datasets.
-        if !self.may_be_later(start) || self.find_behind(ATTRIBUTES_CONVENTION, start)?.is_none() {
-            return Ok(Later::NoneBehind);
+        Ok(Later {
+            attributes: self.find_added(Kind::Attributes, start, user, &mut data)?,
+            rows: self.find_added(Kind::Rows, start, user, &mut data)?,
+        })
+    }
+
+    fn find_added(
+        &mut self,
+        kind: Kind,
+        start: u64,
+        user: &[u8],
+        data: impl FnOnce(&mut Self) -> Result<u64>,
+    ) -> Result<Added> {
+        // In a file where nothing was added later, one look-up tells so of all datasets.
+        if !self.may_be_later(kind, start) || self.find_behind(kind.convention(), start)?.is_none() {
+            return Ok(Added::NoneBehind);
         }
         let data = data(self)?;
-        let Ok(name) = std::str::from_utf8(user) else { return Ok(Later::None) };
-        let Some(block) = self.find_behind(later_user(data, name).as_bytes(), data)? else {
-            return Ok(Later::None);
+        let Ok(name) = std::str::from_utf8(user) else { return Ok(Added::None) };
+        let Some(second) = self.find_behind(kind.user(data, name).as_bytes(), data)? else {
+            return Ok(Added::None);
         };
-        Ok(Later::At(self.offset_of(block.saturating_sub(1))?))
+        Ok(Added::At(self.offset_of(second.saturating_sub(1))?))
+    }
+
+    /// Where all pairs begin whose second section has this user string and stands behind this offset, in their order. Collective.
+    pub fn pairs_behind(&mut self, user: &[u8], data: u64) -> Result<Vec<u64>, Failure> {
+        let found = self.look_up_own(|this| {
+            let mut pairs = Vec::new();
+            for number in this.all_in_seals(user)? {
+                if this.offset_of(number)? > data {
+                    reserve_count(&mut pairs, 1)?;
+                    pairs.push(this.offset_of(number.saturating_sub(1))?);
+                }
+            }
+            Ok(pairs)
+        });
+        self.share_numbers(found.map(Option::unwrap_or_default))
     }
 }

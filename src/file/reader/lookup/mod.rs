@@ -6,7 +6,8 @@ mod names;
 mod verify;
 mod walk;
 
-pub(super) use self::later::Later;
+use self::later::NoneBehind;
+pub(super) use self::later::{Added, Later};
 use self::names::Names;
 use self::verify::Verified;
 use self::walk::Walk;
@@ -24,22 +25,13 @@ pub(super) struct LookupCache {
     /// The sections that this rank has walked.
     walk: Walk,
     verified: Verified,
-    /// Behind so many bytes of the file, no attributes of datasets were set later: the same on all ranks.
-    none_later: Option<u64>,
-}
-
-/// A pair of sections that was found by the second.
-pub(super) struct FoundPair {
-    /// Whether there is a section before it.
-    pub has_before: bool,
-    /// Where attributes of the dataset stand that were set later.
-    pub later: Later,
+    none_later: NoneBehind,
 }
 
 impl LookupCache {
     /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
     pub fn forget_end(&mut self) {
-        (self.names, self.walk, self.none_later) = (Names::default(), Walk::default(), None);
+        (self.names, self.walk, self.none_later) = (Names::default(), Walk::default(), NoneBehind::default());
     }
 }
 
@@ -106,13 +98,13 @@ impl Lookup<'_> {
     }
 
     /// Finds the second section of a pair, and reads the header of the one before it: whether there is one. If the file begins
-    /// with what was found, its own header is read. Of a dataset, also where attributes of it stand that were set later.
+    /// with what was found, its own header is read. Of a dataset, also what was added to it later.
     pub fn find_pair(
         &mut self,
         user: &[u8],
         record: i64,
         is_dataset: bool,
-    ) -> Result<Option<FoundPair>, Failure> {
+    ) -> Result<Option<Later>, Failure> {
         self.note_find(user, record);
         // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
         let (mut sent, is_alone) = (Vec::new(), self.sections.team().is_alone());
@@ -122,21 +114,22 @@ impl Lookup<'_> {
             let offset = this.offset_of(number.saturating_sub(1))?;
             let later = match is_dataset {
                 true => this.find_later(offset, user, |this| this.offset_of(number))?,
-                false => Later::None,
+                false => Later::NONE,
             };
             if is_sent {
                 this.sections.look_ahead(offset, &mut sent)?;
             }
-            Ok([offset, u64::from(number > 0), later.word()])
+            let [attributes, rows] = later.words();
+            Ok([offset, attributes, rows])
         });
         let found = room.and(found).map(Option::unwrap_or_default);
-        let [offset, has_before, later] = self.sections.share_ahead(found, &sent)?;
+        let [offset, later @ ..] = self.sections.share_ahead(found, &sent)?;
         if offset == 0 {
             return Ok(None);
         }
         self.sections.advance(offset);
         self.next_section(true)?;
-        Ok(Some(FoundPair { has_before: has_before == 1, later: Later::of(later) }))
+        Ok(Some(Later::of(later)))
     }
 
     fn note_find(&mut self, user: &[u8], record: i64) {
@@ -160,7 +153,12 @@ impl Lookup<'_> {
             true => this.all_in_seals(user),
             false => this.all_by_walking(user),
         });
-        let (mut numbers, mine) = split(found.map(Option::unwrap_or_default));
+        self.share_numbers(found.map(Option::unwrap_or_default))
+    }
+
+    /// Gives the numbers of rank 0 to all.
+    fn share_numbers(&mut self, found: Result<Vec<u64>>) -> Result<Vec<u64>, Failure> {
+        let (mut numbers, mine) = split(found);
         if self.sections.team().is_alone() {
             mine?;
             return Ok(numbers);

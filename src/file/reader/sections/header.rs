@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
 use crate::file::window::missed;
+use crate::format::dataset::stored::DataSection;
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
 use crate::format::layout::{Layout, MAX_OFFSET, product};
@@ -19,6 +20,17 @@ pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 const CONVENTION_END: &[u8] = b" 00";
 
 impl Section {
+    /// What the metadata of a dataset are compared with.
+    pub(in crate::file::reader) fn section(&self) -> DataSection<'_> {
+        DataSection {
+            section_type: self.section_type,
+            user: &self.user,
+            count: self.count,
+            size: self.size,
+            is_compressed: self.decoded,
+        }
+    }
+
     /// If this section, read without decoding, is the first of the two that stand for a compressed one (paper, section
     /// 3): the type that the second must have. For those who go on where a pair is broken.
     #[must_use]

@@ -10,7 +10,7 @@ use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, too_large};
-use crate::format::dataset::{DATASET_CONVENTION, Dataset};
+use crate::format::dataset::Dataset;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
 use crate::memory::{grow, reserve};
@@ -128,13 +128,13 @@ impl DatasetWriter<'_> {
         let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
         if !is_text(dataset) && self.sections.leave_together(block, layout)? {
-            let block = Block(block, DATASET_CONVENTION, text.as_bytes());
+            let block = Block(block, dataset.convention(), text.as_bytes());
             let counts = [(b'N', chunks.total)];
             let varray = Behind(SectionType::Varray, layout, name, &counts);
             self.sections.begin_together(&block, &varray, [chunks.total, bytes.total])?;
             return self.sections.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
         }
-        self.put_metadata(text)?;
+        self.put_metadata(dataset, text)?;
         if is_text(dataset) {
             self.sections.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
             self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, chunk_bytes)?;

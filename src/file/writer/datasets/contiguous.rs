@@ -8,7 +8,7 @@ use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, split};
 use crate::file::writer::sections::{Behind, Block, LocalElements, Pair, too_large};
 use crate::format::dataset::metadata;
-use crate::format::dataset::{ChunkGrid, DATASET_CONVENTION, Dataset};
+use crate::format::dataset::{ChunkGrid, Dataset};
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
 use crate::memory::reserve;
@@ -47,7 +47,7 @@ impl Contiguous<'_> {
     fn pair(&self) -> Pair<'_> {
         let counts = &self.counts;
         Pair {
-            block: Block(self.block, DATASET_CONVENTION, self.text.as_bytes()),
+            block: Block(self.block, self.dataset.convention(), self.text.as_bytes()),
             array: Behind(SectionType::Array, self.layout, self.dataset.name.as_bytes(), counts),
             values: [counts[0].1, counts[1].1],
             bytes: self.bytes(),
@@ -135,7 +135,7 @@ impl DatasetWriter<'_> {
         let plan =
             grid.and_then(|grid| Plan::new(&self.sections.team, vec![Array::new(dataset, grid, passed)], 1));
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
-        self.put_metadata(&text)?;
+        self.put_metadata(dataset, &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), counts[0].1, counts[1].1)?;
         self.write_strips(dataset, &plan, layout, &counts)
     }
@@ -186,7 +186,7 @@ impl DatasetWriter<'_> {
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
         let data = passed.piece(0, u64::MAX, &mut gathered);
         let data = self.sections.tolerate(data, &[])?;
-        self.put_metadata(text)?;
+        self.put_metadata(dataset, text)?;
         self.sections.describe(SectionType::Array, name, counts[0].1, counts[1].1)?;
         let local = LocalElements { elements, bytes: one.bytes(), entries: None };
         let data = Source::Contiguous(data);

@@ -56,7 +56,8 @@ impl DatasetWriter<'_> {
         dataset: &Dataset,
         data: &mut dyn DataStream,
     ) -> Result<(), Failure> {
-        let text = self.begin_dataset(dataset)?;
+        let (dataset, text) = self.begin_dataset(dataset)?;
+        let dataset = &*dataset;
         check_alone(&self.sections.team)?;
         self.place()?;
         let mut bools;
@@ -91,7 +92,7 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
-        self.put_metadata(&text)?;
+        self.put_metadata(dataset, &text)?;
         self.plain().array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 
@@ -148,7 +149,7 @@ impl DatasetWriter<'_> {
         text: &str,
         chunks: impl FnOnce(&mut Self, Take<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.put_metadata(text)?;
+        self.put_metadata(dataset, text)?;
         let (name, grid) = (UserString::new(dataset.name.as_bytes())?, dataset.grid()?);
         let count = grid.chunks();
         if is_text(dataset) {

@@ -8,6 +8,7 @@ mod behind;
 mod chunked;
 mod contiguous;
 mod dataset_stream;
+mod extended;
 mod layouts;
 mod owners;
 mod pieces;
@@ -20,6 +21,7 @@ pub use dataset_stream::BoxStream;
 pub(super) use pieces::Passed;
 pub(super) use unplaced::Unplaced;
 
+use self::extended::Extended;
 use self::layouts::{Layouts, Stored};
 use self::ready::{Ready, ready};
 use self::unplaced::Instead;
@@ -32,13 +34,13 @@ use crate::format::INLINE_BYTES;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
 use crate::format::dataset::{
-    DATASET_CONVENTION, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region, check_name,
-    group_user,
+    Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region, group_user,
 };
 use crate::format::layout::{self};
 use crate::items::Data;
 use crate::parallel::Partition;
 use crate::parallel::partition::is_known;
+use std::borrow::Cow;
 
 /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
 const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
@@ -71,6 +73,8 @@ pub(super) struct DatasetCache {
     metadata: Option<(Dataset, String)>,
     /// How the ranks have rows, of arrays of different numbers of rows: the same ones on all ranks.
     rows: Vec<Partition>,
+    /// How long datasets are to which rows were added: the same on all ranks.
+    extended: Extended,
 }
 
 /// Writes datasets.
@@ -100,8 +104,13 @@ impl DatasetWriter<'_> {
 
     /// Writes a dataset.
     pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
-        let text = self.begin_dataset(dataset)?;
-        self.write_dataset(dataset, text, boxes, None)
+        let (dataset, text) = self.begin_dataset(dataset)?;
+        self.write_dataset(&dataset, text, boxes, None)
+    }
+
+    /// What was written last failed, and the file goes on without it.
+    pub(super) fn forget_failed(&mut self) {
+        self.cache.extended.forget_all();
     }
 
     /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together, and the rows of
@@ -124,14 +133,16 @@ impl DatasetWriter<'_> {
 
     /// How many of these datasets, at least one, are written together.
     fn together(&self, all: &[Given<'_>]) -> usize {
-        let contiguous = all.iter().take(MOST_IN_TURNS);
+        // Rows of a dataset that is written in this call are no part of the same exchange.
+        let is_alike = |one: &&Given<'_>| one.dataset.extends == all[0].dataset.extends;
+        let contiguous = all.iter().take_while(is_alike).take(MOST_IN_TURNS);
         let contiguous = contiguous.take_while(|one| one.dataset.layout == DataLayout::Contiguous).count();
         // More would only take more memory, and a thread that is alone gains nothing.
         if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.threads == 1 {
             return contiguous.max(1);
         }
         let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
-        let count = all.iter().take_while(|Given { dataset, .. }| {
+        let count = all.iter().take_while(is_alike).take_while(|Given { dataset, .. }| {
             bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
         });
@@ -140,18 +151,20 @@ impl DatasetWriter<'_> {
 
     /// Writes several datasets, all of which are chunked, or all contiguous.
     fn several_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
-        let (mut texts, mut data) = (Vec::new(), Vec::new());
+        let (mut datasets, mut texts, mut data) = (Vec::new(), Vec::new(), Vec::new());
         for one in all {
-            texts.push(self.begin_dataset(one.dataset)?);
+            let (dataset, text) = self.begin_dataset(one.dataset)?;
+            datasets.push(dataset);
+            texts.push(text);
             let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes));
             data.push(self.sections.tolerate(items, Ready::NONE)?);
         }
         let mut passed = Vec::new();
-        for (Given { dataset, boxes }, data) in all.iter().zip(&data) {
+        for ((Given { boxes, .. }, dataset), data) in all.iter().zip(&datasets).zip(&data) {
             // What is wrong with them was noted above.
             let boxes =
                 boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
-            passed.push((*dataset, self.sections.tolerate(boxes, Passed::NONE)?));
+            passed.push((&**dataset, self.sections.tolerate(boxes, Passed::NONE)?));
         }
         if all[0].dataset.layout == DataLayout::Contiguous {
             if !self.unplaced.is_empty() {
@@ -164,7 +177,7 @@ impl DatasetWriter<'_> {
             return self.contiguous_datasets(passed.into_iter().zip(texts));
         }
         let plan = self.plan(passed)?;
-        let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
+        let datasets: Vec<&Dataset> = datasets.iter().map(|dataset| &**dataset).collect();
         if let Some(bytes) = self.room_behind(texts.iter(), &plan, 0)? {
             return self.keep_datasets(&datasets, texts, &plan, bytes, None);
         }
@@ -183,7 +196,7 @@ impl DatasetWriter<'_> {
         counts: &[u64],
         data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
-        let text = self.begin_dataset(dataset)?;
+        let (dataset, text) = self.begin_dataset(dataset)?;
         let rows = self.sections.team.note_partition(Topic::Counts, counts)?;
         let Some(&first) = dataset.shape.first() else {
             return Err(
@@ -203,7 +216,7 @@ impl DatasetWriter<'_> {
         let boxes = data.map(|data| (&regions[..], data));
         // Who knows the counts of all ranks knows what each of them passes.
         let counts = (!is_known(counts)).then_some(counts);
-        self.write_dataset(dataset, text, boxes, Some((rows, counts)))
+        self.write_dataset(&dataset, text, boxes, Some((rows, counts)))
     }
 
     /// Writes a dataset of which this rank has so many indices of the first dimension, which is as long as all ranks say.
@@ -251,15 +264,16 @@ impl DatasetWriter<'_> {
         self.plain().block(user.as_bytes(), 0, bytes, Ok(text), Encode::None)
     }
 
-    /// Notes and checks what must be the same on all ranks; returns the metadata.
-    fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
+    /// Notes and checks what must be the same on all ranks; returns the dataset as it is written, and its metadata.
+    fn begin_dataset<'d>(&mut self, dataset: &'d Dataset) -> Result<(Cow<'d, Dataset>, String), Failure> {
         self.sections.team.note_call(Function::WriteDataset);
         dataset.require_fixed()?;
-        let text = self.metadata(dataset)?;
+        let dataset = self.as_written(dataset)?;
+        let text = self.metadata(&dataset)?;
         self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
         self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
-        Ok(text)
+        Ok((dataset, text))
     }
 
     /// The metadata of a dataset; those of the last one if this differs only in its name.
@@ -267,7 +281,7 @@ impl DatasetWriter<'_> {
         if let Some((known, text)) = &mut self.cache.metadata {
             known.name.clone_from(&dataset.name);
             if known == dataset {
-                check_name(&dataset.name)?;
+                dataset.check_own_name()?;
                 return Ok(text.clone());
             }
         }
@@ -346,8 +360,8 @@ impl DatasetWriter<'_> {
     }
 
     /// Writes the block of metadata.
-    fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
-        self.plain().block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
+    fn put_metadata(&mut self, dataset: &Dataset, text: &str) -> Result<(), Failure> {
+        self.plain().block(dataset.convention(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
         self.sections.end_section()
     }
 }

@@ -103,6 +103,7 @@ impl DatasetWriter<'_> {
         self.sections.team.agree(mine)?.spread_all(&mut parts)?;
         let [own, bytes] = parts;
         let (written, codecs) = described(dataset, own.total, row, bytes.total, self.sections.params.level)?;
+        let written = self.as_written(&written)?;
         let grid = written.grid()?;
         let text = metadata::of_dataset(&written, &codecs)?;
         self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());

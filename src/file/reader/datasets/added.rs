@@ -1,0 +1,152 @@
+//! What was added to a dataset later: attributes, and rows.
+
+use super::DatasetReader;
+use super::selection::RowSection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::reader::lookup::Added;
+use crate::file::team::Failure;
+use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+use crate::format::dataset::stored::Stored;
+use crate::format::dataset::{Dataset, parse};
+use crate::format::header::SectionType;
+use crate::format::layout::sum;
+use crate::memory::reserve_count;
+use std::sync::Arc;
+
+/// Sections with rows that were added to the dataset that was read last.
+pub(super) struct KnownRows {
+    /// Where its data begin, and the last pair of rows.
+    data: u64,
+    last: u64,
+    sections: Arc<[RowSection]>,
+}
+
+impl DatasetReader<'_> {
+    /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string; where they
+    /// begin. The section that is being read does not change.
+    pub(super) fn take_attributes(
+        &mut self,
+        dataset: &mut Dataset,
+        (data, user): (u64, &[u8]),
+        added: Added,
+    ) -> Result<Option<u64>, Failure> {
+        let Added::At(offset) = added else { return Ok(None) };
+        let user = later_user(data, std::str::from_utf8(user).unwrap_or_default());
+        let before = self.sections.leave_section();
+        dataset.attributes = self.read_later(offset, &user)?;
+        self.sections.return_to(before);
+        Ok(Some(offset))
+    }
+
+    /// The attributes in the pair that begins at this offset, whose block has this user string.
+    pub(in crate::file::reader) fn read_later(&mut self, offset: u64, user: &str) -> Result<String, Failure> {
+        self.sections.advance(offset);
+        let is_there = self.lookup().next_section(true)?;
+        let header = self.sections.header().filter(|header| {
+            is_there && header.section_type == SectionType::Inline && *header.user == *ATTRIBUTES_CONVENTION
+        });
+        let Some(inline) = header.and_then(|_| self.sections.current_data()) else {
+            let words = format!(
+                "section \"{user}\": found another section before it, expected that of attributes of a dataset"
+            );
+            return Err(Error::new(ErrorKind::Format, words).at(offset).into());
+        };
+        let is_it = |found: &[u8]| (found == user.as_bytes()).then_some(());
+        let expected = format!("\"{user}\"");
+        let ((), block) = self.block_behind(&inline, "attributes of a dataset", &expected, is_it)?;
+        let text = self.read_text(&block)?;
+        Ok(later::attributes(&text).map_err(|error| error.further(block.layout.data))?)
+    }
+
+    /// The sections with rows that were added to a dataset whose data begin at this offset, in their order; the shape becomes that of all
+    /// rows. The section that is being read does not change.
+    pub(super) fn take_rows(
+        &mut self,
+        stored: &mut Stored,
+        data: u64,
+        added: Added,
+    ) -> Result<Arc<[RowSection]>, Failure> {
+        let Added::At(last) = added else { return Ok(Arc::default()) };
+        let known = self.cache.rows.take().filter(|known| (known.data, known.last) == (data, last));
+        let sections = match known {
+            Some(known) => known.sections,
+            None => {
+                let user = rows_user(data, &stored.dataset.name);
+                let before = self.sections.leave_section();
+                let pairs = self.lookup().pairs_behind(user.as_bytes(), data)?;
+                let mut sections = Vec::new();
+                reserve_count(&mut sections, pairs.len() as u64)?;
+                let mut rows = stored.dataset.shape.first().copied().unwrap_or(0);
+                for pair in pairs {
+                    let section = self.read_rows_section(pair, &user, stored, rows)?;
+                    rows = section.end();
+                    sections.push(section);
+                }
+                self.sections.return_to(before);
+                sections.into()
+            }
+        };
+        // There is one, or none was found.
+        if let (Some(rows), Some(section)) = (stored.dataset.shape.first_mut(), sections.last()) {
+            *rows = section.end();
+        }
+        let bytes = stored.dataset.data_bytes();
+        bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(last))?;
+        self.cache.rows = Some(KnownRows { data, last, sections: Arc::clone(&sections) });
+        Ok(sections)
+    }
+
+    /// The row behind those of the pair that begins at this offset, whose data have this user string.
+    pub(in crate::file::reader) fn end_of_rows(&mut self, pair: u64, user: &str) -> Result<u64, Failure> {
+        let (text, at) = self.read_rows_metadata(pair, user)?;
+        let rows = parse::dataset("rows", &text).map_err(|error| error.further(at))?.dataset;
+        let end = later::first_row(&rows.attributes).zip(rows.shape.first());
+        let end = end.and_then(|(first, &count)| sum(first, count));
+        end.ok_or_else(|| wrong_rows(user, "no number of rows", "one", at))
+    }
+
+    /// The section of this user string with rows of a dataset that has so many before them; its pair begins at this offset.
+    fn read_rows_section(
+        &mut self,
+        pair: u64,
+        user: &str,
+        stored: &Stored,
+        first: u64,
+    ) -> Result<RowSection, Failure> {
+        let (text, at) = self.read_rows_metadata(pair, user)?;
+        let data = self.read_data_header("rows of a dataset")?;
+        let start = data.offset;
+        if *data.user != *user.as_bytes() {
+            return Err(wrong_rows(user, "another section behind their metadata", "one of this name", start));
+        }
+        let rows = Stored::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
+        let found = later::first_row(&rows.dataset.attributes);
+        if found != Some(first) {
+            let found = found.map_or("no first row".into(), |found| format!("the first row {found}"));
+            return Err(wrong_rows(user, &found, &first.to_string(), at));
+        }
+        let count = rows.dataset.shape.first().copied().unwrap_or(0);
+        let current = self.sections.current().filter(|_| sum(first, count).is_some());
+        let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;
+        Ok(RowSection { stored: Box::new(rows), current, start, first })
+    }
+
+    /// The metadata of rows, and where they begin.
+    fn read_rows_metadata(&mut self, pair: u64, user: &str) -> Result<(Vec<u8>, u64), Failure> {
+        self.sections.advance(pair);
+        let is_there = self.lookup().next_section(true)?;
+        let header = self.sections.header().filter(|header| {
+            is_there && header.section_type == SectionType::Block && *header.user == *ROWS_CONVENTION
+        });
+        let block = header.and_then(|_| self.sections.current_data());
+        let wrong = || wrong_rows(user, "another section before them", "a block \"scda rows 00\"", pair);
+        let block = block.ok_or_else(wrong)?;
+        Ok((self.read_text(&block)?, block.layout.data))
+    }
+}
+
+#[cold]
+fn wrong_rows(user: &str, found: &str, expected: &str, at: u64) -> Failure {
+    let words = format!("rows \"{user}\" of a dataset: found {found}, expected {expected}");
+    Error::new(ErrorKind::Format, words).at(at).into()
+}

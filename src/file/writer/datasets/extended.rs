@@ -1,0 +1,105 @@
+//! Rows that are added to a dataset that is in the file (docs/datasets.md).
+
+use super::DatasetWriter;
+use crate::error::{Error, Result};
+use crate::file::team::{Failure, Topic};
+use crate::format::dataset::later::{check_rows, rows_attributes, rows_user};
+use crate::format::dataset::{Dataset, check_name};
+use crate::format::layout::sum;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Of no more datasets than so many at a time is known how long they are.
+const MOST_KNOWN: usize = 1000;
+
+/// The datasets to which rows were added, by their names.
+#[derive(Default)]
+pub(super) struct Extended(HashMap<String, Known>);
+
+/// The last dataset of a name.
+struct Known {
+    /// Where its data begin.
+    data: u64,
+    /// The rows that it has by now.
+    rows: u64,
+    /// What it is, on rank 0: as it was found.
+    dataset: Option<Dataset>,
+}
+
+impl Extended {
+    /// Another dataset of this name is written.
+    fn forget(&mut self, name: &str) {
+        if !self.0.is_empty() {
+            self.0.remove(name);
+        }
+    }
+
+    /// What was to be written is not.
+    pub fn forget_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl DatasetWriter<'_> {
+    /// The dataset as it is written: rows have the user string that names the dataset to which they are added, and its number of rows in
+    /// their attributes.
+    pub(super) fn as_written<'d>(&mut self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>, Failure> {
+        let Dataset { name, shape, .. } = dataset;
+        if !dataset.extends {
+            self.cache.extended.forget(name);
+            return Ok(Cow::Borrowed(dataset));
+        }
+        self.sections.team.note(Topic::Dataset, 1);
+        check_name(name)?;
+        if !self.sections.is_sealed() {
+            let words = "rows that are added: found a file without seals, expected one that was opened with params.seal";
+            return Err(Error::usage(words).into());
+        }
+        let known = match self.cache.extended.0.remove(name) {
+            Some(known) => known,
+            None => self.find_to_extend(name)?,
+        };
+        let first = known.rows;
+        // Without a dimension there is no row: the error is that of the check.
+        let rows = sum(first, shape.first().copied().unwrap_or(0));
+        let rows = rows.ok_or_else(|| Error::range(format!("dataset \"{name}\": found too many rows")))?;
+        let written = Dataset {
+            name: rows_user(known.data, name),
+            attributes: rows_attributes(first),
+            dimension_names: Vec::new(),
+            ..dataset.clone()
+        };
+        let checked = known.dataset.as_ref().map_or(Ok(()), |found| check_rows(found, dataset, rows));
+        self.sections.tolerate(checked, ())?;
+        if self.cache.extended.0.len() >= MOST_KNOWN {
+            self.cache.extended.forget_all();
+        }
+        self.cache.extended.0.insert(name.clone(), Known { rows, ..known });
+        Ok(Cow::Owned(written))
+    }
+
+    /// Finds the last dataset of this name.
+    fn find_to_extend(&mut self, name: &str) -> Result<Known, Failure> {
+        self.place()?;
+        self.sections.flush()?;
+        let found = match self.sections.team.rank() {
+            0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {
+                let wrong =
+                    |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
+                match found {
+                    None => Err(wrong("found no dataset of this name")),
+                    Some(found) if found.big_endian => {
+                        Err(wrong("found numbers with their highest byte first"))
+                    }
+                    found => Ok(found),
+                }
+            }),
+            _ => Ok(None),
+        };
+        let found = self.sections.tolerate(found, None)?;
+        let place =
+            found.as_ref().map(|found| [found.data, found.dataset.shape.first().copied().unwrap_or(0)]);
+        let [data, rows] = self.sections.team.share(0, Ok(place.unwrap_or_default()))?;
+        Ok(Known { data, rows, dataset: found.map(|found| found.dataset) })
+    }
+}
