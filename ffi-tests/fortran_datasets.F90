@@ -96,17 +96,26 @@ contains
     value = (i + 10 * j + 100 * k) / 8.0_real64
   end function value
 
-  ! Attributes that are set when the data are in the file already, by this job and by one that appends.
+  ! Attributes and rows that are added when the data are in the file already, by this job and by one that appends.
   subroutine later(filename)
     character(*), intent(in) :: filename
     type(scda_fcontext_t) :: f
     type(scda_params_t) :: params
     type(scda_dataset_t) :: d
     character(:), allocatable :: attributes
+    integer(int64), allocatable :: lengths(:)
+    character(4) :: names(3)
+    integer :: numbers(2, 3)
     logical :: found
     call scda_params_init(params)
     params%seal = 1
     call scda_fopen_write(f, comm, filename, "later", params=params)
+    call scda_write(f, "rows", reshape([1, 2], [2, 1]))
+    if (rank == 0) then
+      call scda_fwrite_texts(f, "names", ["one"])
+    else
+      call scda_fwrite_texts(f, "names", [character(3) ::])
+    end if
     call scda_write(f, "t", 0.5d0)
     call scda_write(f, "t", 1.5d0)
     call scda_fset_attributes(f, "t", "{""units"": ""s"", ""x"": 1}", record=0)
@@ -115,6 +124,12 @@ contains
     call scda_fset_attributes(f, "t", "{""x"": null}", record=0)
     call scda_fset_attributes(f, "t", scda_json("last", .true.))
     call scda_fset_attributes(f, "/", scda_json("title", "later"))
+    call scda_write(f, "rows", reshape([3, 4, 5, 6], [2, 2]), extends=.true.)
+    if (rank == 0) then
+      call scda_fwrite_texts(f, "names", ["two ", "tres"], extends=.true.)
+    else
+      call scda_fwrite_texts(f, "names", [character(4) ::], extends=.true.)
+    end if
     call scda_fclose(f)
     call scda_fopen_read(f, comm, filename)
     call scda_ffind_dataset(f, "t", found, d, 0)
@@ -123,6 +138,14 @@ contains
     call require(found .and. d%attributes == "{""last"":true}", "attributes set later: " // d%attributes)
     call scda_ffind_group(f, "/", found, attributes)
     call require(found .and. attributes == "{""title"":""later""}", "attributes set later: " // attributes)
+    call scda_ffind_dataset(f, "rows", found, d)
+    call require(found .and. all(d%shape == [2, 3]), "rows added later")
+    call scda_read(f, numbers)
+    call require(all(reshape(numbers, [6]) == [1, 2, 3, 4, 5, 6]), "numbers in rows added later")
+    call scda_ffind_dataset(f, "names", found, d)
+    call scda_fread_texts_sizes(f, lengths)
+    call scda_texts_data(f, lengths, names)
+    call require(found .and. all(names == ["one ", "two ", "tres"]), "texts added later")
     call scda_fclose(f)
   end subroutine later
 

@@ -800,7 +800,7 @@ static void texts (const std::string &name) {
   CHECK (thrown ([&] { refused.write_texts (scda::dataset ("bytes", { 1, 2 }), std::vector<std::string> (3)); }, "texts: found 3, expected 2") == SCDA_ERR_ARG);
 }
 
-// Attributes that are set when the data are in the file already, by this job and by one that appends.
+// Attributes and rows that are added when the data are in the file already, by this job and by one that appends.
 static void later (const std::string &name) {
   const scda::params sealed = scda::params ().seal ();
   {
@@ -808,12 +808,16 @@ static void later (const std::string &name) {
     w.write ("t", 0.5);
     w.write ("t", 1.5);
     w.set_attributes ("t", "{\"units\": \"s\", \"x\": 1}", 0);
+    const std::vector<int> row { 10 * g.rank, 10 * g.rank + 1 };
+    w.write (scda::dataset ("rows", { static_cast<std::uint64_t> (g.size), 2 }), row, scda::box (list { static_cast<std::uint64_t> (g.rank), 0 }, list { 1, 2 }));
     w.close ();
   }
   scda::writer w = scda::writer::append (g.comm, name.c_str ());
   w.set_attributes ("t", "{\"x\": null}", 0);
   w.set_attributes ("t", scda::attributes ("last", true));
   w.set_attributes ("/", scda::attributes ("title", "later"));
+  const std::size_t count = g.rank == 0 ? 1 : 0;
+  w.write (scda::dataset ("rows", { 1, 2 }).chunks ().extends (), std::vector<int> (2 * count, 7), std::vector<scda::box> (count, scda::box (list { 0, 0 }, list { 1, 2 })));
   w.close ();
   scda::reader r (g.comm, name);
   scda::dataset d;
@@ -821,6 +825,10 @@ static void later (const std::string &name) {
   CHECK (r.find_dataset (d, "t", 0) && d.attributes () == "{\"units\":\"s\"}");
   CHECK (r.find_dataset (d, "t", -1) && d.attributes () == "{\"last\":true}");
   CHECK (r.find_group (title, "/") && title == "{\"title\":\"later\"}");
+  CHECK (r.find_dataset (d, "rows") && d.shape () == (list { static_cast<std::uint64_t> (g.size) + 1, 2 }));
+  std::vector<int> all (2 * static_cast<std::size_t> (g.size) + 2);
+  r.read (all);
+  CHECK (all[all.size () - 1] == 7 && all[all.size () - 3] == 10 * (g.size - 1) + 1);
   r.close ();
 }
 

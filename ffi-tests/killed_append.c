@@ -13,8 +13,8 @@
 
 #include <sys/stat.h>
 
-/* A dataset takes two sections: its metadata are of kind 5. */
-enum { elems = 4200, kinds = 7, rounds = 3, calls_between = 4 };
+/* A dataset takes two sections: its metadata are of kind 5. So do rows that are added to it, of kind 7. */
+enum { elems = 4200, kinds = 9, rounds = 3, calls_between = 4 };
 
 static unsigned char byte_of (uint64_t i, uint64_t j) { return (unsigned char) (mix (i, j / 8) >> (j % 8)); }
 static uint64_t size_of (uint64_t i, uint64_t j) { return (i + j) % 5; }
@@ -29,9 +29,19 @@ static uint64_t place_of (uint64_t i, uint64_t j, uint64_t size) {
 }
 
 /* The bytes of each element: of a varray 0. */
-static uint64_t bytes_of (uint64_t i) { return i % kinds == 2 ? 30 : i % kinds == 3 || i % kinds == 5 ? 6 : 0; }
+static uint64_t bytes_of (uint64_t i) { return i % kinds == 2 ? 30 : i % kinds == 3 || i % kinds == 5 || i % kinds == 7 ? 6 : 0; }
 
-/* An inline section, a small block, a large array, an encoded one, a varray, a dataset in chunks. `next`: the number of the next one. */
+/* Rows of this rank, which are added to the dataset in chunks. */
+static scda_fcontext_t *add_rows (scda_fcontext_t *f, unsigned char *data, uint64_t first, uint64_t own, int *err) {
+  const uint64_t start[2] = {first, 0}, count[2] = {own, 6};
+  scda_dataset_t d;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  snprintf (d.name, sizeof d.name, "chunks");
+  d.type = SCDA_TYPE_UINT8, d.ndims = 2, d.shape[0] = elems, d.shape[1] = 6, d.extends = 1;
+  return scda_fwrite_dataset (f, &d, data, 1, start, count, err);
+}
+
+/* An inline section, a small block, a large array, an encoded one, a varray, a dataset in chunks, rows of it. `next`: the number of the next one. */
 static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t *next, int *err) {
   const uint64_t i = *next;
   const uint64_t size = bytes_of (i);
@@ -51,9 +61,10 @@ static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t *
   case 2: f = scda_fwrite_array (f, data, Nq, size, 0, "plain", NULL, SCDA_ENCODE_NONE, err); break;
   case 3: f = scda_fwrite_array (f, data, Nq, size, 0, "encoded", NULL, SCDA_ENCODE_ALWAYS, err); break;
   case 4: f = scda_fwrite_varray (f, data, Nq, Ei, NULL, 0, "sizes", NULL, SCDA_ENCODE_NONE, err); break;
+  case 7: f = add_rows (f, data, first, own, err); break;
   default: f = scda_fwrite_field_parts (f, "chunks", SCDA_TYPE_UINT8, data, Nq, size, SCDA_ENCODE_ALWAYS, err);
   }
-  *next += i % kinds == 5 ? 2 : 1;
+  *next += i % kinds == 5 || i % kinds == 7 ? 2 : 1;
   free (Nq), free (data), free (Ei);
   return f;
 }
@@ -75,9 +86,10 @@ static uint64_t read_sections (int verify) {
     scda_dataset_init (&d);
     f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
     /* Tables whose seal is missing are shown. */
-    if (f == NULL || (i % kinds != 5 && strncmp (user, "scda ", 5) == 0)) { break; }
+    if (f == NULL || (i % kinds != 5 && i % kinds != 7 && strncmp (user, "scda ", 5) == 0)) { break; }
     if (i % kinds == 5 && strncmp (user, "scda dataset", 12) != 0) { break; }
-    REQUIRE (type == "IBAAVB"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || i % kinds == 5 || N == elems));
+    if (i % kinds == 7 && strncmp (user, "scda rows", 9) != 0) { break; }
+    REQUIRE (type == "IBAAVB?B"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || i % kinds >= 5 || N == elems));
     memset (data, 0, room);
     switch (i % kinds) {
     case 0: f = scda_fread_inline_data (f, data, 0, &err); break;
@@ -90,8 +102,20 @@ static uint64_t read_sections (int verify) {
       break;
     case 5:
       bytes = elems * bytes_of (i), f = scda_fread_dataset_header (f, &found, &d, &err);
-      if (f != NULL) { REQUIRE (found && d.ndims == 2 && d.shape[0] == elems); }
-      if (f != NULL) { f = scda_fread_dataset (f, data, 1, NULL, NULL, &err); }
+      if (f != NULL) { REQUIRE (found && d.ndims == 2 && (d.shape[0] == elems || d.shape[0] == 2 * elems)); }
+      for (uint64_t k = d.shape[0] / elems; f != NULL && k-- > 0;) { /* the rows that were added, which are section i + 2; then its own */
+        const uint64_t start[2] = {k * elems, 0}, count[2] = {elems, 6};
+        f = scda_fread_dataset (f, data, 1, start, count, &err);
+        for (uint64_t j = 0; f != NULL && j < bytes; ++j) { REQUIRE (data[j] == byte_of (i + 2 * k, j)); }
+      }
+      break;
+    case 7: /* the dataset has them */
+      bytes = 0;
+      f = scda_fread_block_data (f, NULL, E, 0, &err);
+      decode = 1;
+      if (f != NULL) { f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err); }
+      if (f != NULL) { REQUIRE (type == 'A' && N == elems && E == 6 && strncmp (user, "/+", 2) == 0); }
+      if (f != NULL) { f = scda_fread_array_data (f, NULL, &N, E, 0, &err); }
       break;
     default: bytes = elems * bytes_of (i), f = scda_fread_array_data (f, data, &N, E, 0, &err);
     }
@@ -103,7 +127,7 @@ static uint64_t read_sections (int verify) {
       continue;
     }
     for (uint64_t j = 0; j < bytes; ++j) { REQUIRE (data[j] == byte_of (i, j)); }
-    i += i % kinds == 5;
+    i += i % kinds == 5 || i % kinds == 7;
   }
   REQUIRE (!verify || f != NULL);
   if (f != NULL) { REQUIRE (scda_fclose (f, &err) == 0); }

@@ -178,8 +178,8 @@ module scda_implementation
   end interface scda_fopen_append
 
   !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
-  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type). data is of a type integer, real,
-  !> complex or logical and of a rank from 0 to 7.
+  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends). data is of a type integer,
+  !> real, complex or logical and of a rank from 0 to 7.
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -1064,7 +1064,7 @@ contains
 
   ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
   subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, encode, codec, level, shuffle, &
-    & max_relative_error, max_absolute_error, fill_value, attributes, units, dimension_names, ierr, type)
+    & max_relative_error, max_absolute_error, fill_value, attributes, units, dimension_names, ierr, type, extends)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in) :: code
@@ -1078,6 +1078,7 @@ contains
     character(*), intent(in), optional :: attributes, units, dimension_names(:)
     integer, intent(out), optional :: ierr
     integer, intent(in), optional :: type
+    logical, intent(in), optional :: extends
     type(given_t), pointer :: given
     type(held_t), pointer :: held
     integer(int64), allocatable :: first(:), extents(:), dims(:), chunks(:)
@@ -1152,6 +1153,7 @@ contains
     given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
     if (present(shuffle)) given%d%shuffle = flag(shuffle)
+    if (present(extends)) given%d%extends = flag(extends)
     if (present(max_relative_error)) given%d%max_relative_error = max_relative_error
     if (present(max_absolute_error)) given%d%max_absolute_error = max_absolute_error
     if (c_associated(chunk%address)) then
@@ -1801,15 +1803,17 @@ contains
     end do
   end subroutine list_members
 
-  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items, ierr, attributes, shape).
+  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items, ierr, attributes, shape,
+  !> extends).
   !> Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number is not looked
   !> at, because the ranks add up what they have.
-  subroutine scda_fwrite_texts(f, name, items, ierr, attributes, shape)
+  subroutine scda_fwrite_texts(f, name, items, ierr, attributes, shape, extends)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, items(:)
     integer, intent(out), optional :: ierr
     character(*), intent(in), optional :: attributes
     integer(int64), intent(in), optional :: shape(:)
+    logical, intent(in), optional :: extends
     type(given_t), target :: given
     character(kind=c_char), allocatable, target :: bytes(:)
     type(c_ptr), allocatable, target :: pointers(:)
@@ -1826,6 +1830,7 @@ contains
     end do
     given%d%type = SCDA_TYPE_STRING
     given%d%ndims = 1
+    if (present(extends)) given%d%extends = flag(extends)
     row = 1
     if (present(shape)) then
       n = size(shape)

@@ -884,6 +884,13 @@ struct scda_dataset {
    */
   int shuffle;
   /**
+   * Writing: 1: these are rows that are added to the last dataset of this name in the file, behind its own; 0 (default): a dataset. A row is all
+   * items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
+   * may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
+   * and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
+   */
+  int extends;
+  /**
    * Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
    * Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
    * compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute

@@ -687,6 +687,8 @@ public:
   dataset &max_relative_error (double chosen) noexcept { return d_.max_relative_error = chosen, *this; }
   /** Likewise how far at most. */
   dataset &max_absolute_error (double chosen) noexcept { return d_.max_absolute_error = chosen, *this; }
+  /** Whether these are rows that are added to the last dataset of this name in the file: see scda_dataset. */
+  dataset &extends (bool chosen = true) noexcept { return d_.extends = chosen, *this; }
   /** The item that stands where nothing was written; its type becomes that of the dataset. */
   template <typename T> dataset &fill_value (const T &item) {
     fill_.assign (sizeof item, '\0');

@@ -65,8 +65,9 @@ pub mod internals {
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{
-    BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt,
-    Params, Reader, Request, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, Writer,
+    AddedRows, BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode,
+    Interrupt, Params, Reader, Request, Section, Sink, Source, Statistics, Stream, StreamReader, Streams,
+    Writer,
 };
 pub use format::dataset::{Codec, DataType, Dataset, Group, Kind, Layout, Member, Region, Struct, TimeUnit};
 pub use format::header::{SectionType, UserString};

@@ -16,6 +16,8 @@ pub struct Row {
     pub bytes: u64,
     /// The bytes of the whole section in the file.
     pub stored: u64,
+    /// Those of them that stand elsewhere: rows that were added later.
+    pub added: u64,
     /// Of a varray with elements: the least and the largest size.
     pub extremes: Option<(u64, u64)>,
 }
@@ -52,17 +54,37 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
     }
     reader.skip()?;
     let end = reader.position().unwrap_or(section.offset);
-    Ok(Row { number, section, bytes, stored: end - section.offset, extremes })
+    Ok(Row { number, section, bytes, stored: end - section.offset, added: 0, extremes })
 }
 
-/// [`measure`] of a section, or of the last one of those that belong together.
+/// [`measure`] of a section, or of the last one of those that belong together, with rows that were added later.
 pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
     let mut last = item.section;
     for _ in item.number..item.last() {
         reader.skip()?;
-        last = reader.next_section(true)?.ok_or_else(|| Fail::Trouble("the file has changed".to_owned()))?;
+        last = reader.next_section(true)?.ok_or_else(has_changed)?;
     }
-    Ok(measure(reader, item.last(), last)?)
+    let mut row = measure(reader, item.last(), last)?;
+    let added = match &item.pair {
+        Some(Pair::Dataset(found)) => &found.added[..],
+        _ => &[],
+    };
+    if let (Some(end), [_, ..]) = (reader.position(), added) {
+        for rows in added {
+            reader.seek(rows.offsets[1])?;
+            let section = reader.next_section(true)?.ok_or_else(has_changed)?;
+            let more = measure(reader, row.number, section)?;
+            row.bytes = row.bytes.saturating_add(more.bytes);
+            row.stored += more.stored;
+            row.added += more.stored;
+        }
+        reader.seek(end)?;
+    }
+    Ok(row)
+}
+
+fn has_changed() -> Fail {
+    Fail::Trouble("the file has changed".to_owned())
 }
 
 /// The seals of a file that ends with one.

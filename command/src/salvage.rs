@@ -1,7 +1,7 @@
 //! `scda salvage`: what is whole of a damaged file.
 
 use crate::check::{Finding, Part, check_datasets, scan, words};
-use crate::datasets::{Pair, Pairs, begins_streams, is_first, is_later};
+use crate::datasets::{Addition, Pair, Pairs, added_to, announced, begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
@@ -11,6 +11,7 @@ use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
 use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The name of chunks without the metadata that say which streams they are of.
@@ -68,7 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let kept: Vec<_> = scan.findings.iter().filter(is_kept).collect();
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
-    params.seal = wants_seal && kept.is_empty();
+    let is_sealed = wants_seal && kept.is_empty();
+    params.seal = is_sealed;
     let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
@@ -129,6 +131,11 @@ pub fn run(args: &Args) -> Result<()> {
             ))?;
         }
     }
+    if left.has_additions && !is_sealed {
+        out.text(format_args!(
+            "{to}: what was added to datasets later counts when the file is sealed: scda seal\n"
+        ))?;
+    }
     for finding in &kept {
         out.text(format_args!("{to}: section {} is saved as it is\n", finding.number))?;
     }
@@ -151,11 +158,29 @@ struct Left {
     begun: Vec<u64>,
     /// Such chunks that were saved: where they begin, and the name of the streams.
     chunks: Vec<(u64, UserString)>,
+    /// Whether the last section that was saved is the metadata of a dataset.
+    is_described: bool,
+    /// Where the data of datasets began, where they do now, and their user strings.
+    moved: HashMap<u64, (u64, UserString)>,
+    /// Whether attributes or rows were saved that had been added to datasets.
+    has_additions: bool,
 }
 
 impl Left {
-    /// A section as it is saved.
-    fn named(&mut self, mut section: Section) -> Result<Section> {
+    /// A section as it is saved at this position.
+    fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
+        let is_metadata = section.section_type == SectionType::Block && *section.user == *DATASET_CONVENTION;
+        if std::mem::replace(&mut self.is_described, is_metadata) {
+            self.moved.insert(section.offset, (position, section.user));
+        }
+        // What was added to a dataset names it by the place of its data.
+        if let Some((data, addition)) = added_to(section.section_type, &section.user)
+            && let Some((now, name)) = self.moved.get(&data)
+            && let Ok(name) = std::str::from_utf8(name)
+        {
+            section.user = UserString::new(addition.user(*now, name).as_bytes())?;
+            self.has_additions = true;
+        }
         if self.begun.contains(&section.offset)
             && section.section_type == SectionType::Array
             && !section.decoded
@@ -181,7 +206,10 @@ fn save(
 ) -> Result<()> {
     match part {
         Part::Leading(section, _) if left.saved.contains(&section.offset) => Ok(()),
-        Part::Leading(section, count) => leading(reader, writer, &left.named(*section)?, *count, progress),
+        Part::Leading(section, count) => {
+            let position = writer.position().unwrap_or(0);
+            leading(reader, writer, &left.named(*section, position)?, *count, progress)
+        }
         Part::Sections(_, range) => {
             reader.seek(range.start)?;
             let mut pairs = Pairs::new(input);
@@ -191,8 +219,8 @@ fn save(
                     reader.skip()?;
                     continue;
                 }
-                // In the new file, the data of datasets begin elsewhere: attributes that were set later become a part of their metadata.
-                if reader.is_sealed() && is_later(section.section_type, &section.user) {
+                // Attributes that were set later become a part of the metadata of their dataset, if a seal says that they count.
+                if reader.is_sealed() && is_of_attributes(&section) {
                     reader.skip()?;
                     continue;
                 }
@@ -225,14 +253,22 @@ fn save(
                     let text = with_attributes(&read_metadata(reader, &section)?, &found.dataset.attributes)?;
                     let (user, bytes) = (&section.user, text.len() as u64);
                     writer.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+                    left.is_described = true;
                     reader.skip()?;
                     continue;
                 }
-                as_it_is(reader, writer, &left.named(section)?, progress)?;
+                let position = writer.position().unwrap_or(0);
+                as_it_is(reader, writer, &left.named(section, position)?, progress)?;
             }
             Ok(())
         }
     }
+}
+
+/// Whether a section announces attributes that were set later, or has them.
+fn is_of_attributes(Section { section_type, user, .. }: &Section) -> bool {
+    let addition = added_to(*section_type, user).map(|(_, addition)| addition);
+    announced(*section_type, user).or(addition) == Some(Addition::Attributes)
 }
 
 /// How many sections belong to one of metadata.

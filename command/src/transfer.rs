@@ -12,7 +12,7 @@ use crate::storing::How;
 use crate::streams;
 use scda::internals::json::{MAX_METADATA_BYTES, indented, members};
 use scda::internals::metadata::{self, ALIGNMENT};
-use scda::internals::parse::KEYS;
+use scda::internals::parse::{self, KEYS};
 use scda::internals::{Codecs, to_usize};
 use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Texts, Writer};
 use std::io::Read;
@@ -80,7 +80,13 @@ impl Way<'_> {
                 };
             }
         };
-        if let Some(stored) = self.how.stored(found)? {
+        // In the copy, the data are elsewhere: rows that were added to them become a part of them.
+        let stored =
+            self.how.stored(found)?.or_else(|| (!found.added.is_empty()).then(|| found.dataset.clone()));
+        if let Some(mut stored) = stored {
+            if let Some(text) = &new_metadata {
+                stored.attributes = parse::dataset(&stored.name, text.as_bytes())?.dataset.attributes;
+            }
             let Some(why) = &stored.unsupported else {
                 let lost = unknown_keys(&read_metadata(reader, section)?)?;
                 if !lost.is_empty() {
@@ -104,7 +110,11 @@ impl Way<'_> {
                 }
                 return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
             };
-            complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
+            let words = format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name);
+            if !found.added.is_empty() {
+                return Err(Fail::Trouble(words + ", and rows were added to it"));
+            }
+            complain(&words);
         }
         let changed = match (new_metadata, found.later) {
             (Some(text), _) => Some(text),

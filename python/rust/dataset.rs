@@ -85,10 +85,15 @@ pub struct Description {
     attributes: String,
     /// Why the data cannot be read.
     unsupported: Option<String>,
+    /// Whether these are rows that are added to the last dataset of this name.
+    extends: bool,
+    /// Of a dataset that was read: how many of its rows, the last ones, were added later.
+    added_rows: u64,
 }
 
 impl Description {
-    pub fn of(dataset: Dataset) -> Self {
+    /// Of a dataset that was read, to which so many rows were added later.
+    pub fn of((dataset, added_rows): (Dataset, u64)) -> Self {
         let (layout, chunks) = match dataset.layout {
             Layout::Chunked { text: false, shape } => ("chunked", shape),
             Layout::Chunked { text: true, shape } => ("text", shape),
@@ -109,6 +114,8 @@ impl Description {
             dims: dataset.dimension_names,
             attributes: dataset.attributes,
             unsupported: dataset.unsupported,
+            extends: dataset.extends,
+            added_rows,
         }
     }
 
@@ -127,6 +134,7 @@ impl Description {
         (dataset.level, dataset.shuffle, dataset.fill_value) = (self.level, self.shuffle, self.fill);
         (dataset.max_relative_error, dataset.max_absolute_error) = self.max_errors;
         (dataset.dimension_names, dataset.attributes) = (self.dims, self.attributes);
+        dataset.extends = self.extends;
         Ok(dataset)
     }
 }

@@ -8,7 +8,7 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::{INLINE_BYTES, Params, Request, Section, Sink, Solo};
+use scda::{AddedRows, Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -117,6 +117,13 @@ impl Open {
         }
         Ok(&mut self.reader)
     }
+}
+
+/// A dataset that the reader has found, and how many rows were added to it later.
+fn with_added(reader: &Reader, dataset: Dataset) -> (Dataset, u64) {
+    let rows = |rows: &AddedRows| rows.dataset.shape.first().copied().unwrap_or(0);
+    let added = reader.added_rows().iter().map(rows).sum();
+    (dataset, added)
 }
 
 fn header_of<'py>(py: Python<'py>, section: &Section) -> Header<'py> {
@@ -423,7 +430,8 @@ impl Reader {
 
     /// The dataset whose metadata begin at an offset.
     fn dataset(&self, py: Python<'_>, offset: u64) -> PyResult<Option<Description>> {
-        let found = self.read(py, |open| open.dataset(offset))?;
+        let found =
+            self.read(py, |open| Ok(open.dataset(offset)?.map(|dataset| with_added(&open.reader, dataset))))?;
         Ok(found.map(Description::of))
     }
 
@@ -477,7 +485,8 @@ impl Reader {
     fn find_dataset(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
         let found = self.read(py, |open| {
             (open.current, open.dataset) = (None, None);
-            open.reader.find_dataset(name, record)
+            let found = open.reader.find_dataset(name, record)?;
+            Ok(found.map(|dataset| with_added(&open.reader, dataset)))
         })?;
         Ok(found.map(Description::of))
     }

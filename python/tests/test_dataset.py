@@ -777,6 +777,51 @@ def test_what_is_between_indices_is_not_read(tmp_path: Path) -> None:
             assert bytes_read() - before < 2_000_000
 
 
+def test_rows_are_added_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.scda"
+    data = np.arange(60.0).reshape(10, 6)
+    words = np.array(["a", "", "bé"], dtype=object)
+    long = "group/" * 12 + "x"
+    with scda.create(path) as w:
+        w.dataset("rho", data[:2], attrs={"units": "m"}, dims=["t", "x"], fill_value=-1.0)
+        w.dataset(long, [0])
+        w.dataset("words", words[:1], dtype=str)
+        w.dataset("rho", data[2:5], extends=True, chunks=(2, 4), fill_value=-1.0)
+    before = path.read_bytes()
+    with scda.append(path) as w:
+        w.dataset("rho", data[5:9, ::-1][:, ::-1], extends=True, fill_value=-1.0)
+        w.dataset("rho", data[9:, 1:], shape=(1, 6), start=(0, 1), extends=True, fill_value=-1.0, encode="auto")
+        w.datasets({long: [1, 2]}, extends=True)
+        w.field("words", words[1:], dtype=str, extends=True)
+        w["rho"].attrs["units"] = "K"
+        for wrong, words_of in (
+            ({"data": data[:1]}, "another fill value"),
+            ({"data": data[:1, 1:], "fill_value": -1.0}, r"expected \[rows, 6\]"),
+            ({"data": data[:1].astype("f4"), "fill_value": -1.0}, "found float32, expected float64"),
+        ):
+            with pytest.raises(scda.ArgumentError, match=words_of):
+                w.dataset("rho", extends=True, **wrong)
+        with pytest.raises(scda.ArgumentError, match="found no dataset of this name"):
+            w.dataset("none", [1], extends=True)
+        for option in ({"attrs": {"a": 1}}, {"dims": ["t", "x"]}):
+            with pytest.raises(ValueError, match="with extends=True"):
+                w.dataset("rho", data[:1], extends=True, fill_value=-1.0, **option)
+        with pytest.raises(TypeError, match="extends: found 1"):
+            w.dataset("rho", data[:1], extends=1)  # type: ignore[arg-type]
+    assert path.read_bytes().startswith(before)
+    expected = data.copy()
+    expected[9, 0] = -1
+    with scda.open(path) as f:
+        rho = f["rho"]
+        assert rho.shape == (10, 6) and dict(rho.attrs) == {"units": "K"} and rho.dims == ("t", "x")
+        assert np.array_equal(rho[:], expected) and np.array_equal(rho[1:9:3, [5, 0]], expected[1:9:3, [5, 0]])
+        assert f[long][:].tolist() == [0, 1, 2] and f["words"][:].tolist() == words.tolist()
+        assert len(f.records("rho")) == 1
+    with pytest.raises(scda.UsageError, match="without seals"), scda.create(path, seal=False) as w:
+        w.dataset("rho", [1])
+        w.dataset("rho", [2], extends=True)
+
+
 def test_attributes_are_set_later(tmp_path: Path) -> None:
     path = tmp_path / "a.scda"
     with scda.create(path) as w:

@@ -367,3 +367,22 @@ def test_texts_of_any_length(tmp_path):
     for name in ("zstd", "lz4", "zlib", "plain"):
         assert group[name][:].tolist() == names.tolist()
     assert group["bytes"][:].tolist() == raw.tolist()
+
+
+def test_rows_that_were_added_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 100)
+    path = tmp_path / "f.scda"
+    data = np.arange(70, dtype="i2").reshape(10, 7)
+    words = ["a", "", "bé", "d"]
+    with scda.create(path) as w:
+        for rows, options in ((data[:3], {}), (data[3:4], {"chunks": (1, 4)}), (data[4:], {"encode": True})):
+            w.dataset("rho", rows, extends=len(rows) != 3, **options)
+        w.dataset("words", words[:1], dtype=str)
+        w.dataset("words", words[1:], dtype=str, extends=True)
+        w.dataset("plain", data)
+    group = zarr.open_group(scda.ZarrStore(path), mode="r")
+    assert np.array_equal(group["rho"][:], data) and np.array_equal(group["rho"][2:8:2, 3], data[2:8:2, 3])
+    assert group["words"][:].tolist() == words and np.array_equal(group["plain"][:], data)
+    with pytest.raises(ValueError, match="found rows that were added later"):
+        scda.references(path)
+    assert sorted(scda.references(path, without=["rho", "words"])["refs"]) != []

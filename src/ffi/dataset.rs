@@ -115,6 +115,11 @@ pub struct scda_dataset {
     /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
     pub shuffle: c_int,
+    /// Writing: 1: these are rows that are added to the last dataset of this name in the file, behind its own; 0 (default): a dataset. A row is all
+    /// items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
+    /// may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
+    /// and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
+    pub extends: c_int,
     /// Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
     /// Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
     /// compressed; the fill value, infinities and NaN stay. `SCDA_ENCODE_AUTO` may find that plain data are smaller: these stay. An attribute
@@ -174,6 +179,7 @@ pub(super) fn empty() -> scda_dataset_t {
         codec: SCDA_CODEC_ZSTD,
         level: -1,
         shuffle: 1,
+        extends: 0,
         max_relative_error: 0.0,
         max_absolute_error: 0.0,
         dimension_names: null(),
@@ -240,6 +246,11 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
         0 => false,
         1 => true,
         other => return Err(Error::argument(format!("shuffle: found {other}, expected 0 or 1"))),
+    };
+    dataset.extends = match c.extends {
+        0 => false,
+        1 => true,
+        other => return Err(Error::argument(format!("extends: found {other}, expected 0 or 1"))),
     };
     dataset.max_relative_error = c.max_relative_error;
     dataset.max_absolute_error = c.max_absolute_error;

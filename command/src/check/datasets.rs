@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use crate::unfinished::Unfinished;
 use scda::internals::to_usize;
-use scda::{DataType, ErrorKind, Layout, Reader, Region, Streams};
+use scda::{DataType, Dataset, ErrorKind, Layout, Reader, Region, Streams};
 use std::collections::{BTreeMap, HashSet};
 
 /// The most chunks that are decompressed together.
@@ -139,12 +139,14 @@ fn one(
         scan.findings.push(Finding { section: Some(item.section), user, of_dataset: true, ..finding });
     }
     let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
-    if let Some(why) = &found.dataset.unsupported {
+    let own = Stretch::of(found);
+    if let Some(why) = own.iter().find_map(|rows| rows.dataset.unsupported.as_ref()) {
         let words =
             format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
         scan.notes.push(Note { number: item.last(), words });
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
-        let decoded = decode(walk.dataset_reader()?, reader, found);
+        let beside = walk.dataset_reader()?;
+        let decoded = own.iter().try_for_each(|rows| decode(beside, reader, &found.dataset, rows));
         // For what goes on behind it.
         reader.seek(item.section.offset)?;
         reader.next_section(true)?;
@@ -159,32 +161,62 @@ fn one(
     Ok(())
 }
 
-/// Reads the items of a dataset of which something can be wrong although its section is whole: chunks that are zlib streams, and
-/// bools. `beside` is another reader of the file.
-fn decode(reader: &mut Reader, beside: &mut Reader, found: &Found) -> Result<()> {
-    let dataset = &found.dataset;
-    let (all, mut data) = (Region::all(&dataset.shape), Vec::new());
-    match dataset.layout {
-        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, found),
-        _ if dataset.data_type != DataType::Bool => Ok(()),
-        Layout::Contiguous => {
-            Slabs::new(dataset, all).try_for_each(|slab| slabs::read(reader, dataset, &slab, &mut data))
+/// The rows of a dataset that one section has.
+struct Stretch {
+    /// As if there were no others.
+    dataset: Dataset,
+    /// Where the section begins.
+    data: u64,
+    /// How many rows the dataset has before them.
+    first: u64,
+}
+
+impl Stretch {
+    /// All of a dataset.
+    fn of(found: &Found) -> Vec<Self> {
+        let mut own = found.dataset.clone();
+        if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added.first()) {
+            *rows = added.first;
         }
-        _ => {
-            slabs::of_chunks(&all, &dataset.chunk_shape(), dataset.data_type.item_bytes(), slabs::MOST_BYTES)
-                .try_for_each(|region| slabs::read(reader, dataset, &region, &mut data))
-        }
+        let own = Self { dataset: own, data: found.data.offset, first: 0 };
+        let added = found.added.iter().map(|rows| Self {
+            dataset: rows.dataset.clone(),
+            data: rows.offsets[1],
+            first: rows.first,
+        });
+        std::iter::once(own).chain(added).collect()
+    }
+
+    /// A region of these rows as one of the dataset.
+    fn whole(&self, mut region: Region) -> Region {
+        region.start.iter_mut().take(1).for_each(|row| *row += self.first);
+        region
     }
 }
 
-/// Decompresses chunks that are zlib streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
+/// Reads the items of some rows of which something can be wrong although their section is whole: chunks that are compressed, and
+/// bools. `beside` is another reader of the file.
+fn decode(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, rows: &Stretch) -> Result<()> {
+    let (own, mut data) = (&rows.dataset, Vec::new());
+    let all = Region::all(&own.shape);
+    let mut read = |slab| slabs::read(reader, dataset, &rows.whole(slab), &mut data);
+    match own.layout {
+        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, dataset, rows),
+        _ if own.data_type != DataType::Bool => Ok(()),
+        Layout::Contiguous => Slabs::new(own, all).try_for_each(&mut read),
+        _ => slabs::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), slabs::MOST_BYTES)
+            .try_for_each(&mut read),
+    }
+}
+
+/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
 /// value, in which nothing can be wrong, and may claim any number of items: they are passed over.
-fn decode_chunks(reader: &mut Reader, beside: &mut Reader, found: &Found) -> Result<()> {
-    let dataset = &found.dataset;
-    let (all, chunk) = (Region::all(&dataset.shape), dataset.chunk_shape());
+fn decode_chunks(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, rows: &Stretch) -> Result<()> {
+    let own = &rows.dataset;
+    let (all, chunk) = (Region::all(&own.shape), own.chunk_shape());
     let counts: Vec<u64> = all.count.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
-    let chunk_bytes = chunk.iter().product::<u64>().saturating_mul(dataset.data_type.item_bytes());
-    beside.seek(found.data.offset)?;
+    let chunk_bytes = chunk.iter().product::<u64>().saturating_mul(own.data_type.item_bytes());
+    beside.seek(rows.data)?;
     beside.next_section(true)?;
     let (mut sizes, mut data, mut first) = (Vec::new(), Vec::new(), 0);
     for slab in Slabs::of_grid(&counts, chunk_bytes.max(slabs::MOST_BYTES / MOST_CHUNKS), slabs::MOST_BYTES) {
@@ -197,7 +229,8 @@ fn decode_chunks(reader: &mut Reader, beside: &mut Reader, found: &Found) -> Res
             false => vec![slab.clone()],
             true => (0..).zip(&sizes).filter(|(_, size)| **size > 0).map(|(index, _)| one(index)).collect(),
         };
-        let regions: Vec<_> = boxes.iter().map(|slab| slabs::of_slab(slab, &chunk, &all)).collect();
+        let regions = boxes.iter().map(|slab| rows.whole(slabs::of_slab(slab, &chunk, &all)));
+        let regions: Vec<_> = regions.collect();
         slabs::read_all(reader, dataset, &regions, &mut data)?;
     }
     Ok(())

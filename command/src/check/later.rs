@@ -1,8 +1,7 @@
-//! Attributes of datasets that were set later: whether they name a dataset.
+//! What was added to datasets later: whether it names a dataset.
 
-use crate::datasets::{Item, Pair, announces_later};
-use scda::internals::later::{later_of, later_user};
-use scda::{SectionType, UserString};
+use crate::datasets::{Addition, Item, Pair, added_to, announced};
+use scda::UserString;
 use std::collections::HashMap;
 
 /// What was seen of the file.
@@ -10,8 +9,8 @@ use std::collections::HashMap;
 pub struct Later {
     /// The user strings of the data of all datasets, by where they begin.
     datasets: HashMap<u64, UserString>,
-    /// Whether the last section announces attributes.
-    is_announced: bool,
+    /// What the last section announces.
+    announced: Option<Addition>,
 }
 
 impl Later {
@@ -20,19 +19,20 @@ impl Later {
         if let Some(Pair::Dataset(found)) = &item.pair {
             self.datasets.insert(found.data.offset, found.data.user);
         }
-        let is_announced = std::mem::replace(&mut self.is_announced, announces_later(&item.section));
-        if !is_announced {
-            return None;
-        }
-        let user = &item.section.user;
-        let named = later_of(user).filter(|_| item.section.section_type == SectionType::Block);
+        let (section_type, user) = (item.section.section_type, &item.section.user);
+        let announced = std::mem::replace(&mut self.announced, announced(section_type, user))?;
+        let (what, expected) = match announced {
+            Addition::Attributes => ("attributes", "a block with attributes of a dataset"),
+            Addition::Rows => ("rows", "an array or varray with rows of a dataset"),
+        };
+        let named = added_to(section_type, user).filter(|(_, addition)| *addition == announced);
         let Some((data, _)) = named else {
-            return Some("found another section, expected a block with attributes of a dataset".to_owned());
+            return Some(format!("found another section, expected {expected}"));
         };
         let found = self.datasets.get(&data).and_then(|name| std::str::from_utf8(name).ok());
-        match found.is_some_and(|name| later_user(data, name).as_bytes() == &**user) {
+        match found.is_some_and(|name| announced.user(data, name).as_bytes() == &**user) {
             true => None,
-            false => Some(format!("found attributes of no dataset, expected that one's data at byte {data}")),
+            false => Some(format!("found {what} of no dataset, expected that one's data at byte {data}")),
         }
     }
 }

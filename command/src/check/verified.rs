@@ -80,13 +80,15 @@ impl Verified {
     /// The first difference, and the errors of the file system.
     pub fn compare(&mut self, item: &Item) -> Result<()> {
         of_item(item).try_for_each(|section| self.at(section.offset))?;
-        if let Some(Pair::Dataset(found)) = &item.pair
-            && let Some(later) = found.later
-            && let Some((_, _, row)) = self.row_at(later)?
-        {
+        if let Some(Pair::Dataset(found)) = &item.pair {
             // Its attributes, in two sections.
-            self.at(later)?;
-            self.at(row.end())?;
+            if let Some(later) = found.later
+                && let Some((_, _, row)) = self.row_at(later)?
+            {
+                self.at(later)?;
+                self.at(row.end())?;
+            }
+            found.added.iter().flat_map(|rows| rows.offsets).try_for_each(|offset| self.at(offset))?;
         }
         match item.fault.as_ref().map(|_| self.row_at(item.section.offset)).transpose()? {
             // What would be its second section.

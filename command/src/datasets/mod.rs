@@ -13,9 +13,13 @@ use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::output::visible;
 use scda::internals::json::{Member, compact, members};
-use scda::internals::later::{ATTRIBUTES_CONVENTION, later_of};
+use scda::internals::later::{
+    ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, later_user, rows_of, rows_user,
+};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
-use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString};
+use scda::{
+    AddedRows, DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString,
+};
 use serde_json::Value;
 
 /// A dataset with its sections.
@@ -26,6 +30,8 @@ pub struct Found {
     pub data: Section,
     /// Where its attributes begin, if they were set later.
     pub later: Option<u64>,
+    /// Sections with rows that were added later.
+    pub added: Vec<AddedRows>,
 }
 
 /// The attributes of a group with their sections.
@@ -155,9 +161,9 @@ impl<'a> Pairs<'a> {
                 .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
         }
         let dataset = reader.dataset()?;
-        let later = reader.later_attributes();
-        let found =
-            dataset.zip(second).map(|(dataset, data)| Found { dataset, block: *section, data, later });
+        let (later, added) = (reader.later_attributes(), reader.added_rows());
+        let found = dataset.zip(second);
+        let found = found.map(|(dataset, data)| Found { dataset, block: *section, data, later, added });
         Ok(found.map(|found| Pair::Dataset(Box::new(found))))
     }
 
@@ -265,7 +271,7 @@ impl Item {
     }
 }
 
-/// Goes through a file, sections that belong together at a time. Attributes that were set later are those of their dataset, and no item.
+/// Goes through a file, sections that belong together at a time. What was added to a dataset later is a part of it, and no item.
 pub struct Walk<'a> {
     /// Whether their sections are items nevertheless.
     later: bool,
@@ -287,7 +293,7 @@ impl<'a> Walk<'a> {
         Self { streams: true, ..Self::new(input, false) }
     }
 
-    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says. Sections of attributes are items.
+    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says. Sections of what was added later are items.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
         Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), later: true, streams: true, number: 0 }
     }
@@ -342,28 +348,52 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a section announces attributes of a dataset that were set later, or has them.
+/// Whether a section announces what was added to a dataset later, or is that: attributes, or rows.
 pub fn is_later(section_type: SectionType, user: &[u8]) -> bool {
+    announced(section_type, user).is_some() || added_to(section_type, user).is_some()
+}
+
+/// What is added to a dataset later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Addition {
+    Attributes,
+    Rows,
+}
+
+impl Addition {
+    /// The user string of the section that adds it to the dataset whose data are the section at this offset, with this user string.
+    pub fn user(self, data: u64, name: &str) -> String {
+        match self {
+            Self::Attributes => later_user(data, name),
+            Self::Rows => rows_user(data, name),
+        }
+    }
+}
+
+/// What a section announces, if it stands before attributes or rows that were added to a dataset later.
+pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
     match section_type {
-        SectionType::Inline => user == ATTRIBUTES_CONVENTION,
-        SectionType::Block => later_of(user).is_some(),
-        SectionType::Array | SectionType::Varray => false,
+        SectionType::Inline if user == ATTRIBUTES_CONVENTION => Some(Addition::Attributes),
+        SectionType::Block if user == ROWS_CONVENTION => Some(Addition::Rows),
+        _ => None,
     }
 }
 
-/// Whether a section announces them.
-pub fn announces_later(section: &Section) -> bool {
-    section.section_type == SectionType::Inline && is_later(section.section_type, &section.user)
+/// Where the data begin of the dataset to which a section adds something, and what.
+pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<(u64, Addition)> {
+    match section_type {
+        SectionType::Inline => None,
+        SectionType::Block => later_of(user).map(|(data, _)| (data, Addition::Attributes)),
+        SectionType::Array | SectionType::Varray => rows_of(user).map(|(data, _)| (data, Addition::Rows)),
+    }
 }
 
-/// Goes behind the sections of attributes that were set later, if the one whose header was just read is the first of them.
+/// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them.
 fn passes_later(reader: &mut Reader, section: &Section) -> scda::Result<bool> {
-    if !announces_later(section) {
-        return Ok(false);
-    }
+    let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
     reader.skip()?;
-    let block = reader.next_section(true)?;
-    if block.is_some_and(|block| !announces_later(&block) && is_later(block.section_type, &block.user)) {
+    let second = reader.next_section(true)?.and_then(|second| added_to(second.section_type, &second.user));
+    if second.is_some_and(|(_, addition)| addition == announced) {
         reader.skip()?;
         return Ok(true);
     }

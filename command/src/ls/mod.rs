@@ -208,7 +208,7 @@ fn ratio_words(bytes: u64, stored: u64) -> String {
 
 /// Where in the file it is, from this offset on.
 fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
-    let end = row.section.offset + row.stored;
+    let end = row.section.offset + row.stored - row.added;
     let (bytes, data) = (end - offset, row.section.data_offset);
     out.text(format_args!("  in the file {bytes} bytes, from {offset} to {end}; data from {data}\n"))
 }
@@ -257,6 +257,10 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
     }
     numbers.iter().try_for_each(|numbers| out.text(format_args!("  values      {numbers}\n")))?;
     describe_attributes(out, &dataset.attributes)?;
+    for rows in &found.added {
+        let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.offsets[1]);
+        out.text(format_args!("  rows added  {count} from row {} on, at byte {data}\n", rows.first))?;
+    }
     describe_place(out, block.offset, row)
 }
 

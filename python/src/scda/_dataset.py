@@ -128,6 +128,11 @@ class Dataset:
         they are little-endian, unless another program wrote them otherwise."""
         return self._section
 
+    @property
+    def added_rows(self) -> int:
+        """How many of its rows, the last ones, were added later (``extends=True``): they are not in :attr:`section`."""
+        return self._description.added_rows
+
     def __len__(self) -> int:
         """The number of indices in the first dimension."""
         if not self._description.shape:

@@ -60,6 +60,8 @@ class Description(NamedTuple):
     dims: Sequence[Optional[str]]
     attributes: str
     unsupported: Optional[str]
+    extends: bool = False
+    added_rows: int = 0
 
     @property
     def full_name(self) -> str:

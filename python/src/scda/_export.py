@@ -453,6 +453,7 @@ class _Export:
             is_same = (other["codecs"], other["chunk_grid"]) == (metadata["codecs"], metadata["chunk_grid"])
             if (
                 is_same
+                and not each.added_rows
                 and has_same_bytes
                 and filters is not None
                 and each.chunks == own

@@ -497,7 +497,7 @@ def _kind(dataset: Union[Dataset, View, _Member]) -> str:
 
 def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
     """Whether the bytes of the data in the file are those of items of this little-endian type."""
-    if dataset.chunks is not None or dataset.section.compressed or dataset.nbytes == 0 or sys.byteorder != "little":
+    if dataset.chunks is not None or dataset.added_rows or dataset.section.compressed or dataset.nbytes == 0 or sys.byteorder != "little":
         return False
     if dataset.dtype.kind not in "bVc" and dataset.dtype != item:
         return False

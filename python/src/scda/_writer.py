@@ -386,6 +386,7 @@ class Writer(Handle):
         max_relative_error: Optional[float] = None,
         max_absolute_error: Optional[float] = None,
         text: bool = False,
+        extends: bool = False,
     ) -> None:
         """Writes a dataset: a named array with its type, shape and attributes. What was written before under this name
         stays: it is the record before this one.
@@ -417,6 +418,9 @@ class Writer(Handle):
                 ``scda_max_relative_error`` tells readers. None: all numbers stay.
             max_absolute_error: likewise; each changes by this number at most.
             text: chunks as text, which every reader of the format decompresses; a third larger.
+            extends: the data are rows, items with one index of the first dimension each, that are added to the last dataset of this name
+                in the file, behind its own: start and shape are those of the added rows alone. The file must be a sealed one.
+                Type and fill value must be those of the dataset, whose attributes and dims stay.
         """
         with self._writing():
             texts = texts_of(data, dtype)
@@ -427,7 +431,7 @@ class Writer(Handle):
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
                 errors = (max_relative_error, max_absolute_error)
                 layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs)
+                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs, extends)
                 return
             given = self._given(
                 name,
@@ -447,6 +451,7 @@ class Writer(Handle):
                 max_relative_error=max_relative_error,
                 max_absolute_error=max_absolute_error,
                 text=text,
+                extends=extends,
             )
             self._core.datasets([given])
 
@@ -501,6 +506,7 @@ class Writer(Handle):
         max_relative_error: Optional[float] = None,
         max_absolute_error: Optional[float] = None,
         text: bool = False,
+        extends: bool = False,
         **unknown: Any,
     ) -> tuple[Description, list[tuple[list[int], list[int]]], list[Memory]]:
         """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
@@ -521,9 +527,10 @@ class Writer(Handle):
         if self._ranks is None:
             self._check_apart(name, placed)
         errors = (max_relative_error, max_absolute_error)
-        self._note_parts(name, whole, placed)
+        if not extends:
+            self._note_parts(name, whole, placed)
         layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
+        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs, extends)
         return described, placed, [memory_of(part) for _, part in parts]
 
     def _check_apart(self, name: str, boxes: list[_Box]) -> None:
@@ -569,6 +576,7 @@ class Writer(Handle):
         max_relative_error: Optional[float] = None,
         max_absolute_error: Optional[float] = None,
         text: bool = False,
+        extends: bool = False,
     ) -> None:
         """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
         adaptive mesh are. Its shape follows from the data.
@@ -577,7 +585,7 @@ class Writer(Handle):
             data: the items of this rank, all of the dimensions but the first as on the others.
             counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
             name, dtype, attrs, dims, fill_value, encode, chunks, codec, level, shuffle,
-                max_relative_error, max_absolute_error, text: as for :meth:`dataset`.
+                max_relative_error, max_absolute_error, text, extends: as for :meth:`dataset`.
         """
         with self._writing():
             texts = texts_of(data, dtype)
@@ -588,7 +596,7 @@ class Writer(Handle):
                     self._counts(len(texts[1]), counts)
                 errors = (max_relative_error, max_absolute_error)
                 layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs)
+                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs, extends)
                 return
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
@@ -598,7 +606,7 @@ class Writer(Handle):
             whole = (sum(rows), *array.shape[1:])
             errors = (max_relative_error, max_absolute_error)
             layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-            described = _describe(name, item, whole, *layout, codec, level, shuffle, errors, fill_value, dims, attrs)
+            described = _describe(name, item, whole, *layout, codec, level, shuffle, errors, fill_value, dims, attrs, extends)
             self._core.field(described, rows, memory_of(array))
 
     def _texts(
@@ -612,11 +620,12 @@ class Writer(Handle):
         fill_value: Any,
         dims: Optional[Sequence[Optional[str]]],
         attrs: Optional[Mapping[str, Any]],
+        extends: bool,
     ) -> None:
         """Writes this rank's part of a dataset of texts or bytes of any length."""
         kind, array = texts
         described = _describe(
-            name, np.dtype("u1"), array.shape, *layout, codec, level, None, errors, None, dims, attrs
+            name, np.dtype("u1"), array.shape, *layout, codec, level, None, errors, None, dims, attrs, extends
         )
         if not isinstance(fill_value, (VARIABLE_TYPES[kind], type(None))):
             raise TypeError(f"fill_value: found {fill_value!r}, expected {VARIABLE_TYPES[kind].__name__}")
@@ -1018,9 +1027,15 @@ def _describe(
     fill_value: Any,
     dims: Optional[Sequence[Optional[str]]],
     attrs: Optional[Mapping[str, Any]],
+    extends: bool,
 ) -> Description:
     if not isinstance(name, str):
         raise TypeError(f"name: found {type(name).__name__}, expected a str")
+    if not isinstance(extends, (bool, np.bool_)):
+        raise TypeError(f"extends: found {extends!r}, expected True or False")
+    for what, given in (("attrs", attrs), ("dims", dims)):
+        if extends and given:
+            raise ValueError(f"{what}: found {given!r} with extends=True, expected none: those of the dataset stay")
     stored = _core.stored_name(name)
     return Description(
         name=stored,
@@ -1036,4 +1051,5 @@ def _describe(
         dims=names_of(dims, len(shape)),
         attributes=attributes_text(with_name(attrs, name, stored)),
         unsupported=None,
+        extends=bool(extends),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import struct
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional
 
@@ -39,12 +40,18 @@ class ZarrArray:
         self.metadata = raw_metadata(first)
         chunks: list[int] = self.metadata["chunk_grid"]["configuration"]["chunk_shape"]
         self.rows: Optional[int] = None
-        if is_contiguous(first):
+        self._is_joined = any(dataset.added_rows for dataset in self.datasets)
+        if self._is_joined:
+            self.metadata["codecs"] = _codecs(first)
+            chunks = [max(1, n) for n in first.shape]
+            chunks[0] = max(1, CHUNK_BYTES // max(1, first.dtype.itemsize * math.prod(chunks[1:])))
+        elif is_contiguous(first):
             self.rows = _rows_of_chunk(first)
             if self.rows is not None:
                 chunks = [self.rows, *chunks[1:]]
         shape = list(first.shape)
         self._grid = [-(-n // c) for n, c in zip(shape, chunks)]
+        self._chunks = chunks
         if first.dtype.kind == "V" and first.dtype.names is None:
             # As zarr-python has them: it does not know "r24".
             size, fill = first.dtype.itemsize, bytes(first.fill_value)
@@ -97,6 +104,8 @@ class ZarrArray:
     def read(self, record: int, number: int) -> Optional[bytes]:
         """The bytes of a chunk; None if it has none, because all its items have the fill value."""
         dataset = self.datasets[record]
+        if self._is_joined:
+            return self._items(dataset, number)
         section = dataset.section
         if self.rows is not None:
             data: bytes = section[number * self.rows : (number + 1) * self.rows]
@@ -105,8 +114,22 @@ class ZarrArray:
             return section.read()
         return section[number] or None
 
+    def _items(self, dataset: Dataset, number: int) -> bytes:
+        """A chunk of whole rows, of a dataset with rows in several sections."""
+        rows = self._chunks[0]
+        items = np.asarray(dataset[number * rows : (number + 1) * rows])
+        padding = (rows - len(items)) * math.prod(items.shape[1:])
+        if items.dtype.hasobject:
+            texts = [text.encode() if isinstance(text, str) else bytes(text) for text in items.reshape(-1)]
+            texts += [b""] * padding
+            return b"".join([struct.pack("<I", len(texts)), *(struct.pack("<I", len(text)) + text for text in texts)])
+        data = items.astype(items.dtype.newbyteorder("<"), copy=False).tobytes()
+        return data + bytes(padding * items.dtype.itemsize)
+
     def size(self, record: int, number: int) -> int:
         """The number of bytes of a chunk, 0 if it has none."""
+        if self._is_joined:
+            return len(self._items(self.datasets[record], number))
         section = self.datasets[record].section
         if self.rows is not None:
             return self.rows * section.size
@@ -118,7 +141,7 @@ class ZarrArray:
         """The keys of the chunks that have bytes."""
         for record, dataset in enumerate(self.datasets):
             section = dataset.section
-            sizes = section.sizes() if section.kind == "varray" else None
+            sizes = section.sizes() if section.kind == "varray" and not self._is_joined else None
             for number in range(self.count):
                 if sizes is None or sizes[number]:
                     yield self._chunk_key(record, number)
@@ -131,6 +154,11 @@ class ZarrArray:
         """
         dataset = self.datasets[record]
         section = dataset.section
+        if self._is_joined:
+            raise ValueError(
+                f"dataset {dataset.name!r}: found rows that were added later, in sections of their own; scda copy makes a file "
+                "in which all are in one"
+            )
         if section.compressed:
             raise ValueError(
                 f"dataset {dataset.name!r}: found a compressed section, which Zarr does not decompress, expected binary "
@@ -162,6 +190,13 @@ def arrays_and_groups(file: File, without: Iterable[str]) -> tuple[list[ZarrArra
     consolidated = {"kind": "inline", "must_understand": False, "metadata": everything}
     groups[""] = {**groups[""], "consolidated_metadata": consolidated}
     return arrays, groups
+
+
+def _codecs(dataset: Dataset) -> list[dict[str, Any]]:
+    """Those of plain items."""
+    if dataset.dtype.hasobject:
+        return [{"name": "vlen-utf8" if dataset._description.type == "string" else "vlen-bytes"}]
+    return [{"name": "bytes", "configuration": {"endian": "little"}}]
 
 
 def is_contiguous(dataset: Dataset) -> bool:

@@ -18,8 +18,8 @@ mod streams;
 mod survey;
 
 pub(super) use chain::Chain;
-pub use datasets::Request;
 pub(crate) use datasets::Wanted;
+pub use datasets::{AddedRows, Request};
 pub use index::Sealed;
 pub use inspect::Seals;
 pub(super) use own::{Found, OwnReader};

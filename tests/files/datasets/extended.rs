@@ -116,7 +116,7 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
                 .iter()
                 .map(|one| {
                     let inner = (0..shape.len()).map(|d| one.count[d + 1..].iter().product::<u64>());
-                    inner.map(|items| 2 * item as i64 * items.cast_signed()).collect()
+                    inner.map(|items| (2 * item as u64 * items).cast_signed()).collect()
                 })
                 .collect();
             let mut memories: Vec<Vec<u8>> = expected.iter().map(|one| vec![7; 2 * one.len()]).collect();

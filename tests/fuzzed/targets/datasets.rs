@@ -14,7 +14,8 @@ use std::path::Path;
 /// What a reader of datasets may need beside memory for what it reads, for each rank.
 const MEMORY_OF_A_RANK: usize = 8 << 20;
 
-/// The input up to its first byte of 0 as metadata, the rest as a section of data behind them.
+/// The input up to its first byte of 0 as metadata, the rest as a section of data behind them; what is left then likewise as rows that
+/// were added, if the file is sealed.
 pub fn datasets(input: &[u8]) {
     let end = input.iter().position(|&byte| byte == 0).unwrap_or(input.len());
     let (text, rest) = input.split_at(end);
@@ -70,7 +71,7 @@ fn check_metadata(text: &[u8]) {
     assert_eq!(again.dataset.dimension_names, expected.dimension_names);
 }
 
-/// Writes a block of metadata, and a section as the input says.
+/// Writes a block of metadata, and a section as the input says; and again, as rows.
 fn write(path: &Path, text: &[u8], mut input: Input<'_>) {
     input.byte();
     let mut params = Params::default();
@@ -78,22 +79,37 @@ fn write(path: &Path, text: &[u8], mut input: Input<'_>) {
     let encode = [Encode::None, Encode::Always][input.below(2)];
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     file.block(b"scda dataset 00", 0, text.len() as u64, Some(text), Encode::None).unwrap();
+    let data = file.position().unwrap();
+    put_data(&mut file, b"a", encode, &mut input);
+    let rest = input.0;
+    if params.seal && !rest.is_empty() {
+        let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
+        let (text, rest) = rest.split_at(end);
+        file.block(b"scda rows 00", 0, text.len() as u64, Some(text), Encode::None).unwrap();
+        let mut input = Input(rest);
+        input.byte();
+        put_data(&mut file, format!("/+{data}/a").as_bytes(), encode, &mut input);
+    }
+    file.close().unwrap();
+}
+
+/// A section as the input says.
+fn put_data(file: &mut Writer, user: &[u8], encode: Encode, input: &mut Input<'_>) {
     let is_array = input.below(2) == 1;
     let count = input.below(256);
     if is_array {
         let size = input.below(256);
         let mut data = input.take(count * size).to_vec();
         data.resize(count * size, b'x');
-        file.array(b"a", &[count as u64], size as u64, Source::Contiguous(&data), encode).unwrap();
+        file.array(user, &[count as u64], size as u64, Source::Contiguous(&data), encode).unwrap();
     } else {
         let sizes: Vec<u64> = (0..count).map(|_| input.below(256) as u64).collect();
         let total = sizes.iter().sum::<u64>() as usize;
         let mut data = input.take(total).to_vec();
         data.resize(total, b'x');
         let counts = [count as u64];
-        file.varray(b"a", &counts, &sizes, None, Source::Contiguous(&data), encode).unwrap();
+        file.varray(user, &counts, &sizes, None, Source::Contiguous(&data), encode).unwrap();
     }
-    file.close().unwrap();
 }
 
 /// Reads some regions; those of rank 0 do not depend on the number of ranks.

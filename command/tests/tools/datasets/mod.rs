@@ -14,6 +14,7 @@ mod checked;
 mod copied;
 mod described;
 mod edited;
+mod extended;
 mod shown;
 mod texts;
 

@@ -12,7 +12,7 @@ mod texts;
 
 use self::added::KnownRows;
 use self::chunks::{ChunkMemory, Want, Wants};
-use self::selection::{CurrentDataset, FoundDataset, Selection, Target};
+use self::selection::{CurrentDataset, FoundDataset, RowSection, Selection, Target};
 use self::sharing::Sharing;
 use super::alone::ReadsAlone;
 use super::lookup::{Later, Lookup, LookupCache};
@@ -38,6 +38,15 @@ impl Reader {
     #[must_use]
     pub fn later_attributes(&self) -> Option<u64> {
         self.session.state()?.datasets.later(&self.session.state()?.sections)
+    }
+
+    /// The sections with rows that were added later to the dataset whose data can be read, in their order. Not collective.
+    #[must_use]
+    pub fn added_rows(&self) -> Vec<AddedRows> {
+        let state = self.session.state();
+        let current = state.and_then(|state| state.datasets.current_with_section(&state.sections).ok());
+        current
+            .map_or_else(Vec::new, |(dataset, _)| dataset.added.iter().map(RowSection::described).collect())
     }
 
     /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The name may be one of more than 58 bytes, under
@@ -130,6 +139,18 @@ impl Reader {
         let wanted = wanted.collect();
         self.read(|state| state.datasets().read_datasets(wanted))
     }
+}
+
+/// A section with rows that were added to a dataset ([`Dataset::extends`]).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AddedRows {
+    /// Where its metadata begin in the file, and where the section does.
+    pub offsets: [u64; 2],
+    /// How many rows the dataset has before these.
+    pub first: u64,
+    /// These rows as if they were a dataset: their number, how they lie in the file.
+    pub dataset: Dataset,
 }
 
 /// What [`Reader::read_datasets`] reads of a dataset.

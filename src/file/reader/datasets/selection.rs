@@ -1,5 +1,6 @@
 //! What a rank reads of a dataset: regions, and where each goes in memory.
 
+use super::AddedRows;
 use super::chunks::Chunks;
 use super::room::Room;
 use crate::codec::chunk::swap_items;
@@ -32,13 +33,18 @@ pub(super) struct RowSection {
     /// Of these rows alone.
     pub stored: Box<Stored>,
     pub current: Current,
-    /// Where it begins.
-    pub start: u64,
+    /// Where its metadata begin, and where it does.
+    pub offsets: [u64; 2],
     /// The first of its rows.
     pub first: u64,
 }
 
 impl RowSection {
+    pub fn described(&self) -> AddedRows {
+        let Self { offsets, first, stored, .. } = self;
+        AddedRows { offsets: *offsets, first: *first, dataset: stored.dataset.clone() }
+    }
+
     /// The row behind its last one, which has 63 bits.
     pub fn end(&self) -> u64 {
         self.first + self.stored.dataset.shape.first().copied().unwrap_or(0)
@@ -178,8 +184,12 @@ impl<'a> Selection<'a> {
         all.push(Self::new(number, (current, stored), own.into(), starts));
         for section in &**added {
             let (own, starts) = rows_of(section.first..section.end())?;
+            // Chunks of all sections have numbers that the ranks have in common.
+            if own.is_empty() && section.stored.elements == Elements::Rows {
+                continue;
+            }
             if !own.is_empty() {
-                require_supported(&section.stored.dataset, section.start)?;
+                require_supported(&section.stored.dataset, section.offsets[1])?;
             }
             all.push(Self::new(number, (&section.current, &section.stored), own.into(), starts));
         }
