@@ -1,5 +1,5 @@
 /* What a duplicate of a communicator and a window of shared memory cost, on the ranks that it is started with: docs/performance.md,
- * "Opening". Built with the benchmark in peers/; run with mpirun -n 2. */
+ * "What a section costs". Built with the benchmark in peers/; run with mpirun -n 2. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
