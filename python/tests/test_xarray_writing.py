@@ -92,6 +92,24 @@ def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
         assert found.time.values[-1] == half_minutes.time.values[0]
 
 
+@pytest.mark.parametrize("calendar", ["proleptic_gregorian", "noleap"])
+@pytest.mark.parametrize("unit", ["h", "D"])
+def test_times_are_appended_in_the_units_of_the_file(unit: str, calendar: str, tmp_path: Path) -> None:
+    """Those that xarray chooses, whose text it changes when it uses them again."""
+    path = tmp_path / "f.scda"
+    times = xr.date_range("2000-02-28", periods=9, freq=unit, calendar=calendar, use_cftime=calendar == "noleap")
+    ds = xr.Dataset({"u": ("time", np.arange(9.0)), "begin": ("time", times)}, coords={"time": times})
+    for first in range(0, 9, 3):
+        ds.isel(time=slice(first, first + 3)).scda.to_scda(path, append_dim="time")
+        with opened(path) as found:
+            xr.testing.assert_identical(found.load(), ds.isel(time=slice(first + 3)))
+    before, more = path.read_bytes(), ds.isel(time=[8])
+    finer = more.assign_coords(time=more.indexes["time"].shift(1, "s"))
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="'time': found times that need 'seconds since .*, expected"):
+        finer.scda.to_scda(path, append_dim="time")
+    assert path.read_bytes() == before
+
+
 def test_a_file_is_replaced_or_gets_more(tmp_path: Path) -> None:
     path = tmp_path / "f.scda"
     steps(0, 3).scda.to_scda(path, user="of a test")

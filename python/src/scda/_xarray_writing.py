@@ -178,8 +178,21 @@ def _encoded(
             # Without it, floating-point numbers would get NaN for one.
             variable.encoding.setdefault("_FillValue", None)
             variable = conventions.encode_cf_variable(variable, name=name)
+        if old is not None and name in old.variables and "units" in own:
+            variable.attrs["units"] = _units_of_file(name, old[name].variable, variable)
         encoded[name] = variable, options
     return encoded, attrs
+
+
+def _units_of_file(name: Any, old: Any, encoded: Any) -> str:
+    """The units of times in the file, of which xarray has made another text: attributes that differ are none of all steps."""
+    same = conventions.encode_cf_variable(old[:1] if old.dims else old, name=name).attrs["units"]
+    if encoded.attrs["units"] != same:
+        raise ValueError(
+            f"append_dim: {name!r}: found times that need {encoded.attrs['units']!r}, expected {old.encoding['units']!r}, as in "
+            "the file; encoding= of the first steps can choose finer units"
+        )
+    return str(old.encoding["units"])
 
 
 def _options(variable: Any) -> dict[str, Any]:
