@@ -577,12 +577,47 @@ def test_texts_of_any_length_are_exported(new: str, tmp_path: Path) -> None:
         for name, texts in kept.items():
             found = h[name].asstr()[()]
             assert (found if name == "s" else found.tolist()) == texts, name
+        assert h["z"].fillvalue.decode() == "hä"
     assert convert(str(tmp_path / f"b.{new}"), str(tmp_path / "c.scda"), tell=pytest.fail) == 0
     with scda.open(tmp_path / "c.scda") as f:
         for name, texts in kept.items():
             assert f[name][...].tolist() == texts, name
+        assert f["z"].fill_value == "hä" and f["t"].fill_value == ""
     with pytest.raises(ValueError, match="a.scda: .*; without --strict it is left out"):
         export(tmp_path / "a.scda", str(tmp_path / "d.h5"), netcdf=False, strict=True)
+
+
+def test_fill_values_of_texts_survive(tmp_path: Path) -> None:
+    """Also if they are longer than all texts that were written."""
+    with h5py.File(tmp_path / "a.h5", "w") as h:
+        for name, kind in (("utf", h5py.string_dtype()), ("ascii", h5py.string_dtype("ascii")), ("fixed", "S9")):
+            h.create_dataset(name, (4,), kind, chunks=(2,), fillvalue=b"nothing")[1] = b"a"
+        h.create_dataset("whole", (2,), h5py.string_dtype(), fillvalue="nöthing")[...] = ["a", "b"]
+        h.create_dataset("plain", (2,), h5py.string_dtype())[0] = "a"
+        h.create_dataset("struct", (2,), "i4,S3", fillvalue=np.array((7, b"abc"), "i4,S3"))
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as nc:
+        nc.createDimension("x", 3)
+        nc.createVariable("s", str, ("x",), fill_value="none")[1] = "a"
+    for ending, names in (("h5", ["ascii", "fixed", "plain", "struct", "utf", "whole"]), ("nc", ["s"])):
+        old, new = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+        assert convert(str(old), str(tmp_path / f"{ending}.scda"), tell=pytest.fail) == 0
+        assert export(tmp_path / f"{ending}.scda", str(new), netcdf=ending == "nc", tell=pytest.fail) == 0
+        # HDF5 makes fill values of texts only in a file that it may write.
+        with h5py.File(old, "r+") as a, h5py.File(new) as b:
+            for name in names:
+                assert a[name].fillvalue == b[name].fillvalue and a[name][()].tolist() == b[name][()].tolist(), name
+                fills = [each[name].id.get_create_plist().fill_value_defined() for each in (a, b)]
+                assert fills[0] == fills[1], name
+    with netCDF4.Dataset(tmp_path / "b.nc") as nc:
+        assert nc["s"][:].tolist() == ["none", "a", "none"] and nc["s"]._FillValue == "none"
+    with scda.create(tmp_path / "nul.scda") as w:
+        w.dataset("t", np.array(["a"], object), fill_value="a\0b")
+        w.dataset("c", np.array([b"abc"]), fill_value=b"a\0b")
+    told: list[str] = []
+    assert export(tmp_path / "nul.scda", str(tmp_path / "nul.h5"), netcdf=False, tell=told.append) == 2
+    assert all(f"{name!r}: found a fill value with a NUL" in line for name, line in zip("tc", told)), told
+    with h5py.File(tmp_path / "nul.h5") as h:
+        assert h["t"][0] == b"a" and h["c"][0] == b"abc"
 
 
 def test_types_that_are_none_cost_no_export(tmp_path: Path) -> None:

@@ -415,6 +415,10 @@ class _Export:
         if names is not None:
             attrs.setdefault("flag_values", list(names.values()))
             attrs.setdefault("flag_meanings", " ".join(map("_".join, map(str.split, names))))
+        fill = first._description.fill_item
+        if is_text(described) and ("\0" if isinstance(fill, str) else b"\0") in fill:
+            self.leave_out(path, "found a fill value with a NUL character, which h5py cannot write")
+            fill = ""
         dataset = create_dataset(
             group,
             variable.name,
@@ -423,7 +427,7 @@ class _Export:
             kind,
             described,
             chunks,
-            first._description.fill_item,
+            fill,
             options,
         )
         if netcdf and item.kind == "b":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Callable, Optional
 
@@ -125,13 +126,15 @@ class Items:
         self._is_utf8 = True
         if not has_objects(self.described):
             return []
-        array = np.zeros(0, self._dataset.dtype)
-        found = text_types(array, self.described, self._paths.of)
+        fill = np.zeros(0, self._dataset.dtype)
+        if is_text(self._item) and not self.inner and _has_fill(self._dataset):
+            fill = np.asarray(self._dataset.fillvalue, self._dataset.dtype)
+        found = text_types(fill, self.described, self._paths.of)
         if self._dataset.shape is None:
             return found
         total = 0
         for key in pieces(self._dataset.shape, self._dataset.chunks, 64):
-            array = np.asarray(self._dataset[key], self._dataset.dtype)
+            array = self._read(key)
             found = [longest(a, b) for a, b in zip(found, text_types(array, self.described, self._paths.of))]
             total += _text_bytes(array)
         self._is_utf8 = all(each[0] == "U" for each in found)
@@ -141,8 +144,7 @@ class Items:
     @property
     def fill_value(self) -> Any:
         """The item that stands where nothing was written, None for zeros."""
-        properties = self._dataset.id.get_create_plist()
-        if properties.fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED or self.inner or self.is_text_of_chars:
+        if not _has_fill(self._dataset) or self.inner or self.is_text_of_chars:
             return None
         if self.any_length is bytes:
             return None
@@ -166,8 +168,13 @@ class Items:
             made = to_bytes(array, self._item, self._paths.of) if self.any_length is bytes else self.to_items(array)
             return made[()]
         if not self._is_exact:
-            return self.to_items(np.asarray(self._dataset[key], self._dataset.dtype))
+            return self.to_items(self._read(key))
         return self.to_items(read_raw(self._dataset, key, layout(self.described)))
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        if is_text(self.described):
+            return _read_objects(self._dataset, key)
+        return np.asarray(self._dataset[key], self._dataset.dtype)
 
     def has_own_bytes(self) -> bool:
         """Whether the bytes of items in a chunk of HDF5 are those in scda, or numbers whose bytes are the other way round."""
@@ -228,11 +235,32 @@ def read_raw(dataset: h5py.Dataset, key: tuple[Any, ...], made: np.dtype[Any]) -
 def _read_objects(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
     """Items as h5py has them; its own indexing does not tell a list from a single item."""
     space, shape = _selected(dataset, key)
+    if dataset.chunks is not None and h5py.check_string_dtype(dataset.dtype) is not None and _has_fill(dataset):
+        return _read_written_texts(dataset, key).reshape(shape)
     array = np.empty(shape, dataset.dtype)
     if array.size:
         memory = h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
         dataset.id.read(memory, space, array, mtype=h5t.py_create(dataset.dtype))
     return array
+
+
+def _read_written_texts(dataset: h5py.Dataset, key: tuple[Any, ...]) -> Any:
+    """Texts of the chunks that the file has, and the fill value for the others: HDF5 makes that only where it may write."""
+    ends = [index.indices(n)[:2] if isinstance(index, slice) else (index, index + 1) for index, n in zip(key, dataset.shape)]
+    array = np.full([stop - start for start, stop in ends], dataset.fillvalue, dataset.dtype)
+    corners = [range(start // c * c, stop, c) for (start, stop), c in zip(ends, dataset.chunks)]
+    for corner in itertools.product(*corners):
+        if dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None:
+            part = [(max(at, start), min(at + c, stop)) for at, c, (start, stop) in zip(corner, dataset.chunks, ends)]
+            place = tuple(slice(a - start, b - start) for (a, b), (start, _) in zip(part, ends))
+            array[place] = dataset[tuple(slice(a, b) for a, b in part)]
+    return array
+
+
+def _has_fill(dataset: h5py.Dataset) -> bool:
+    """Whether the dataset has a fill value of its own."""
+    properties = dataset.id.get_create_plist()
+    return bool(properties.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
 def create_dataset(
@@ -267,9 +295,12 @@ def create_dataset(
     item = np.asarray(fill)
     is_number = item.dtype.kind in "biufcV" and item.dtype.names is None
     is_array = isinstance(described, dict) and "array" in described
-    if not has_objects(described) and "time" not in str(described) and not is_array and (is_number or any(item.tobytes())):
-        made = from_items(item, described, layout(described), lambda _: None)
-        properties.set_fill_value(np.asarray(made).astype(kind.dtype))
+    if is_number or any(item.tobytes()):
+        if is_text(described):
+            properties.set_fill_value(_text_fill(item, described, kind))
+        elif not (has_objects(described) or "time" in str(described) or is_array):
+            made = from_items(item, described, layout(described), lambda _: None)
+            properties.set_fill_value(np.asarray(made).astype(kind.dtype))
     if shape is None:
         space = h5s.create(h5s.NULL)
     elif shape:
@@ -280,6 +311,13 @@ def create_dataset(
     links = h5p.create(h5p.LINK_CREATE)
     links.set_char_encoding(h5t.CSET_UTF8)
     return h5py.Dataset(h5d.create(group.id, name.encode(), kind, space, properties, lcpl=links))
+
+
+def _text_fill(item: Any, described: str, kind: h5t.TypeID) -> Any:
+    """A text as h5py takes it for a fill value, also for texts of one length: as one of any length."""
+    made = kind.dtype if has_objects(described) else layout(described)
+    text = from_items(item, described, made, lambda _: None).item()
+    return np.array(text, h5py.string_dtype("utf-8" if kind.get_cset() == h5t.CSET_UTF8 else "ascii"))
 
 
 def write_bytes(dataset: h5py.Dataset, key: tuple[Any, ...], items: Any, described: Any, paths: Paths) -> None:
