@@ -15,7 +15,7 @@ endforeach()
 
 # Each number of ranks writes the same files, and reads its own with other shares. Cells dealt out by numbers make the same file, too.
 set(folder "${out}/particles")
-foreach(ranks 1 2 4)
+foreach(ranks 1 2 3 4)
   scda_test(particles-${ranks} ${ranks} particles_matrix "${folder}")
   after(particles-${ranks} prepare)
   foreach(how 0 1 2)

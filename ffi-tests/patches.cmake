@@ -13,7 +13,7 @@ endforeach()
 
 # Each number of ranks writes the same files, and reads its own with other shares.
 set(folder "${out}/patches")
-foreach(ranks 1 2 4)
+foreach(ranks 1 2 3 4)
   scda_test(patches-${ranks} ${ranks} patches "${folder}")
   after(patches-${ranks} prepare)
   foreach(d 1 2 3)
