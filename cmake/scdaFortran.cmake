@@ -1,6 +1,6 @@
 # The component Fortran of find_package(scda): the targets scda::scda_fortran (shared) and scda::scda_fortran_static, with
-# which the module of scda.F90 is compiled in the project that uses it, by its compiler and with its flags. They are there
-# whenever the project has enabled Fortran.
+# which the module of scda.F90, and with MPI that of scda_meshes.F90, is compiled in the project that uses it, by its compiler
+# and with its flags. They are there whenever the project has enabled Fortran; the latter if it has enabled C, too.
 
 # scda_add_fortran(RESULT [SOURCE]): sets RESULT in the caller's scope to why there is no such target, or to "". SOURCE is the
 # module's; by default the one installed beside scda.h.
@@ -62,7 +62,13 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
     find_file(source scda.F90 PATHS ${folders} NO_DEFAULT_PATH NO_CACHE)
   endif()
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
-  add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL "${source}")
+  get_filename_component(folder "${source}" DIRECTORY)
+  set(sources "${source}")
+  if(scda_WITH_MPI AND "C" IN_LIST languages)
+    list(APPEND sources "${folder}/scda_meshes.F90" "${folder}/scda_meshes.c")
+    list(APPEND mpi MPI::MPI_C)
+  endif()
+  add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL ${sources})
   set_target_properties(scda_fortran_module PROPERTIES
     Fortran_FORMAT FREE
     Fortran_PREPROCESS ON
@@ -70,8 +76,8 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
     POSITION_INDEPENDENT_CODE ON)
   target_compile_definitions(scda_fortran_module PRIVATE ${definitions})
   # Whatever the options of the project's own code are: with -fno-automatic, gfortran loses the lengths of returned strings.
-  target_compile_options(scda_fortran_module PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-std=f2018;-fautomatic>")
-  target_include_directories(scda_fortran_module PUBLIC "$<BUILD_INTERFACE:${modules}>")
+  target_compile_options(scda_fortran_module PRIVATE "$<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-std=f2018;-fautomatic>")
+  target_include_directories(scda_fortran_module PUBLIC "$<BUILD_INTERFACE:${modules}>" PRIVATE "${folder}")
   target_link_libraries(scda_fortran_module PUBLIC ${mpi})
   foreach(kind "" _static)
     if(TARGET scda::scda${kind})

@@ -143,6 +143,7 @@ module scda_implementation
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
+  public :: c_member_t, finish, list_members, refuse_held ! for the module scda_meshes
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
   interface scda_fopen
@@ -2867,7 +2868,7 @@ module scda
   use, intrinsic :: iso_c_binding, only: c_char, c_int64_t
   use scda_implementation
   implicit none
-  private :: c_char, c_int64_t, scda_int
+  private :: c_char, c_int64_t, scda_int, c_member_t, finish, list_members, refuse_held
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range

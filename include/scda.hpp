@@ -141,6 +141,8 @@ template <typename C> constexpr std::size_t size_of (const C &container) {
   return static_cast<std::size_t> (container.size ());
 }
 
+struct mesh_dataset;
+
 [[noreturn]] inline void fail (int code) { throw error (code, scda_last_error_message ()); }
 
 /* The exceptions that are under way. C++11 tells only whether there are any. */
@@ -731,6 +733,7 @@ private:
   friend class writer;
   friend class reader;
   friend struct dataset_request;
+  friend struct detail::mesh_dataset; /* of scda_meshes.hpp */
 
   /* What was read. */
   explicit dataset (const scda_dataset_t &found)

@@ -1,0 +1,164 @@
+/* meshes.cpp: scda_meshes.hpp, what the example c-examples/meshes.cpp does not do: meshes FOLDER. What is wrong on one rank is an error of
+ * all, in the same words; shares of one's own; particles without cells; components; a mesh without numbers. */
+#include <scda_meshes.hpp>
+
+#include <cstdio>
+
+namespace {
+
+int rank, size, failures;
+
+#define CHECK(condition) \
+  do { \
+    if (!(condition)) { std::fprintf (stderr, "line %d, rank %d: %s\n", __LINE__, rank, #condition), ++failures; } \
+  } while (0)
+
+/* All ranks must throw this code, with these words. */
+template <typename F> void expect (int line, int code, const char *words, F function) {
+  try {
+    function ();
+    std::fprintf (stderr, "line %d, rank %d: no error\n", line, rank), ++failures;
+  } catch (const scda::error &e) {
+    if (e.code () != code || std::string (e.what ()).find (words) == std::string::npos) {
+      std::fprintf (stderr, "line %d, rank %d: found %d, %s\n", line, rank, e.code (), e.what ()), ++failures;
+    }
+  }
+}
+
+const std::array<std::int32_t, 2> ratio { { 1, 1 } };
+const std::array<double, 4> geometry { { 0, 0, 1, 1 } };
+
+/* Each rank has a patch of 2 x 1 cells and ghost cells around it, in memory a vector of two components for each cell. */
+struct own {
+  std::vector<std::int64_t> domain { 0, 0, 2, size }, boxes { 0, rank, 2, 1 };
+  std::vector<std::int32_t> level { 0 };
+  std::vector<std::array<float, 2>> u = std::vector<std::array<float, 2>> (12, { { -1, -1 } });
+  scda::patches mesh { 2 };
+  own () {
+    mesh.frame (ratio, domain, geometry).own (level, boxes);
+    for (int i = 0; i < 2; ++i) { u[static_cast<std::size_t> (5 + i)] = value (rank, i); }
+  }
+  static std::array<float, 2> value (std::int64_t y, int i) { return { { static_cast<float> (y), static_cast<float> (i) } }; }
+  std::vector<scda::patch_field> fields () {
+    std::vector<std::array<float, 2> *> data { u.data () };
+    return { scda::patch_field (scda::dataset ("u").chunks ({ 2, 2 }), data).ghost (1) };
+  }
+};
+
+void round_trip (const std::string &path) {
+  const std::int64_t n = rank % 3;
+  std::vector<double> x (static_cast<std::size_t> (n), rank);
+  {
+    scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
+    own o;
+    o.mesh.write (w, MPI_COMM_WORLD, "blocks");
+    o.mesh.write_fields (w, o.fields (), "blocks");
+    scda::particles p;
+    p.without_cells (x.size ()).write (w, MPI_COMM_WORLD);
+    p.write_field (w, scda::dataset ("x").attributes (scda::attributes ("units", "m")), x);
+    w.close ();
+  }
+  scda::reader r (MPI_COMM_WORLD, path.c_str ());
+  scda::patches mesh (1);
+  mesh.read (r, MPI_COMM_WORLD, 0, "blocks");
+  CHECK (mesh.c ().dimension == 2 && mesh.c ().patches == static_cast<std::uint64_t> (size) && scda::steps (r, "blocks") == 1);
+  /* All patches on each rank, the last one first. */
+  std::vector<std::uint64_t> number;
+  for (int q = size; q-- > 0;) { number.push_back (static_cast<std::uint64_t> (q)); }
+  mesh.choose (number);
+  std::vector<std::array<float, 2>> u (2 * number.size ());
+  std::vector<std::array<float, 2> *> data;
+  for (std::size_t m = 0; m < number.size (); ++m) { data.push_back (&u[2 * m]); }
+  mesh.read_fields (r, { scda::patch_field (scda::dataset ("u"), data) }, 0, "blocks");
+  for (std::size_t m = 0; m < mesh.size (); ++m) {
+    CHECK (mesh.box (m).data ()[1] == static_cast<std::int64_t> (number[m]) && mesh.level (m) == 0);
+    for (int i = 0; i < 2; ++i) { CHECK (u[2 * m + static_cast<std::size_t> (i)] == own::value (mesh.box (m).data ()[1], i)); }
+  }
+  scda::particles p;
+  p.read (r, MPI_COMM_WORLD);
+  const std::vector<float> found = p.read_field<float> (r, "x"); /* converted */
+  std::uint64_t sum = p.size ();
+  MPI_Allreduce (MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  CHECK (sum == p.c ().particles && found.size () == p.size ());
+  std::size_t at = 0; /* particle i of all is that of this rank */
+  for (int q = 0; q < size; ++q) {
+    for (int i = 0; i < q % 3; ++i, ++at) {
+      if (at >= p.c ().first && at < p.c ().first + p.size ()) { CHECK (static_cast<int> (found[at - p.c ().first]) == q); }
+    }
+  }
+  r.close ();
+}
+
+/* The last rank does something wrong, or all do. */
+void refusals (const std::string &path) {
+  const bool is_wrong = rank == size - 1;
+  const auto with = [&] (int line, int code, const char *words, void (*function) (scda::writer &, bool)) {
+    scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
+    expect (line, code, words, [&] { function (w, is_wrong); });
+    CHECK (!w.is_open ());
+    expect (line, SCDA_ERR_USAGE, "closed", [&] { scda::write_time (w, MPI_COMM_WORLD, "patches", 0); });
+  };
+  with (__LINE__, SCDA_ERR_ARG, "not as many as there are levels", [] (scda::writer &w, bool wrong) {
+    own o;
+    if (wrong) { o.boxes.pop_back (), o.mesh.own (o.level, o.boxes); }
+    o.mesh.write (w, MPI_COMM_WORLD);
+  });
+  with (__LINE__, SCDA_ERR_ARG, "not of all axes", [] (scda::writer &w, bool wrong) {
+    own o;
+    if (wrong) { o.mesh.frame (ratio, o.domain, scda::view<const double> (geometry.data (), 3)); }
+    o.mesh.write (w, MPI_COMM_WORLD);
+  });
+  with (__LINE__, SCDA_ERR_ARG, "expected 1, one for each patch", [] (scda::writer &w, bool wrong) {
+    own o;
+    o.mesh.write (w, MPI_COMM_WORLD);
+    std::vector<double *> none (wrong ? 0 : 1);
+    o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u"), none) });
+  });
+  with (__LINE__, SCDA_ERR_ARG, "expected int32", [] (scda::writer &w, bool) {
+    own o;
+    std::vector<double *> data (1);
+    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").type (SCDA_TYPE_INT32), data) });
+  });
+  with (__LINE__, SCDA_ERR_ARG, "of another number than 2", [] (scda::writer &w, bool) {
+    own o;
+    std::vector<std::array<double, 2> *> data (1);
+    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").chunks ({ 3 }), data) });
+  });
+  with (__LINE__, SCDA_ERR_USAGE, "scda_patches_write_mesh before", [] (scda::writer &w, bool) {
+    own o;
+    o.mesh.write_fields (w, o.fields ());
+  });
+  with (__LINE__, SCDA_ERR_ARG, "not as many as there are counts", [] (scda::writer &w, bool wrong) {
+    const std::vector<std::int64_t> counts { 2, 3 };
+    const std::vector<std::uint64_t> number { static_cast<std::uint64_t> (2 * rank), static_cast<std::uint64_t> (2 * rank + 1) };
+    scda::particles p;
+    p.in_cells (counts, nullptr, scda::view<const std::uint64_t> (number.data (), wrong ? 1 : 2));
+    p.write (w, MPI_COMM_WORLD);
+  });
+  with (__LINE__, SCDA_ERR_ARG, "data of 4 particles, expected 5", [] (scda::writer &w, bool wrong) {
+    const std::vector<std::int64_t> counts { 2, 3 };
+    scda::particles p;
+    p.in_cells (counts).write (w, MPI_COMM_WORLD);
+    p.write_field (w, scda::dataset ("x"), std::vector<double> (wrong ? 4 : 5));
+  });
+  with (__LINE__, SCDA_ERR_USAGE, "scda_particles_write before", [] (scda::writer &w, bool) {
+    scda::particles p;
+    p.write_field (w, scda::dataset ("x"), std::vector<double> ());
+  });
+}
+
+} // namespace
+
+int main (int argc, char **argv) {
+  MPI_Init (&argc, &argv);
+  MPI_Comm_rank (MPI_COMM_WORLD, &rank);
+  MPI_Comm_size (MPI_COMM_WORLD, &size);
+  const std::string folder = argc == 2 ? argv[1] : ".";
+  round_trip (folder + "/round-trip-" + std::to_string (size) + ".scda");
+  refusals (folder + "/refused-" + std::to_string (size) + ".scda");
+  MPI_Allreduce (MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize ();
+  return failures != 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file scda_meshes.hpp
+ * Patches and particles in C++: scda_patches.h and scda_particles.h, which say what each function does.
+ *
+ * What scda.hpp says of errors and of what is collective holds here, too: all that takes a file is collective, and throws `scda::error` on
+ * all ranks. `comm` is the communicator of the file; `group` is the name of the group; a `step` counts from 0, and -1 is the last one.
+ * Lengths are checked, except for those of the memory of patches. Memory is the caller's: it must stay where it is as long as the mesh or
+ * the particles are used.
+ */
+#ifndef SCDA_MESHES_HPP
+#define SCDA_MESHES_HPP
+
+#include <scda.hpp>
+
+#include <scda_particles.h>
+#include <scda_patches.h>
+
+namespace scda {
+
+namespace detail {
+
+/* Calls a function of C for a file. */
+template <typename F> void call_mesh (file &f, F function) {
+  int err = SCDA_SUCCESS;
+  if (!f.is_open ()) { throw error (SCDA_ERR_USAGE, "scda::file: it is closed"); }
+  if (function (f.get (), &err) == nullptr) { fail (err); }
+}
+
+/* What is wrong with the arguments of this rank, if it is not empty, is an error of all ranks. */
+inline void agree (file &f, MPI_Comm comm, const std::string &why) {
+  scda_forest_error_internal_t e;
+  scda_forest_no_error_internal (&e);
+  if (!why.empty ()) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "%s", why.c_str ()); }
+  if (comm == MPI_COMM_NULL) { return; } /* of a mesh that was neither written nor read, as C says */
+  call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return scda_forest_agree_internal (c, comm, &e, err); });
+}
+
+/* A dataset of a mesh for C, and what it points to. Its shape is that of the data. */
+struct mesh_dataset {
+  explicit mesh_dataset (const dataset &what) : d (what), c (what.d_) {}
+  /* Sets type, shape and pointers for data of this type and shape. Returns what is wrong, or nothing. */
+  std::string fit (int type, std::uint64_t item_bytes, const scda_member_t *members, const std::vector<std::uint64_t> &shape) {
+    const std::size_t dimensions = shape.size ();
+    const bool is_bits = (type == SCDA_TYPE_UINT8 && d.d_.type == SCDA_TYPE_BOOL) || (type == SCDA_TYPE_UINT16 && d.d_.type == SCDA_TYPE_FLOAT16);
+    if (d.name_.size () >= sizeof c.name || d.name_.find ('\0') != std::string::npos || d.attributes_.find ('\0') != std::string::npos) {
+      return "field of a mesh: found a name or attributes with a NUL character, or a name of more than 58 bytes";
+    }
+    const std::string of = "field " + d.name_ + ": ";
+    if (d.has_type_ && d.d_.type != type && !is_bits) {
+      return of + "found data of type " + type_name (type, item_bytes) + ", expected " + d.type_name ();
+    }
+    if (dimensions == 0 || dimensions > SCDA_MAX_DIMS) { return of + "found data of " + std::to_string (dimensions) + " dimensions"; }
+    if ((!d.chunk_.empty () && d.chunk_.size () != dimensions) || (!d.names_.empty () && d.names_.size () != dimensions)) {
+      return of + "found a chunk, or names of dimensions, of another number than " + std::to_string (dimensions);
+    }
+    if (!d.fill_.empty () && d.fill_.size () != item_bytes) { return of + "found a fill value of another size than its items"; }
+    std::memcpy (c.name, d.name_.c_str (), d.name_.size () + 1);
+    c.type = d.has_type_ ? d.d_.type : type, c.item_bytes = item_bytes, c.members = members;
+    c.ndims = static_cast<int> (dimensions);
+    for (std::size_t i = 0; i < dimensions; ++i) { c.shape[i] = shape[i], c.chunk[i] = d.chunk_.empty () ? 0 : d.chunk_[i]; }
+    for (const std::string &one : d.names_) { names.push_back (one.empty () ? nullptr : one.c_str ()); }
+    c.dimension_names = names.empty () ? nullptr : names.data ();
+    c.fill_value = d.fill_.empty () ? nullptr : d.fill_.data ();
+    c.attributes = d.attributes_.empty () ? nullptr : d.attributes_.c_str ();
+    return std::string ();
+  }
+  const std::string &name () const noexcept { return d.name_; }
+  dataset d;
+  scda_dataset_t c;
+  std::vector<const char *> names;
+};
+
+} // namespace detail
+
+/** Begins a time step of a group. `units`, such as `"s"`; NULL: none. */
+inline void write_time (writer &w, MPI_Comm comm, const char *group, double time, const char *units = nullptr) {
+  detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_forest_write_time (f, group, comm, time, units, err); });
+}
+
+/** The time of a step of a group. */
+inline double read_time (reader &r, const char *group, std::int64_t step = -1) {
+  double time = 0;
+  detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_read_time (f, group, step, &time, err); });
+  return time;
+}
+
+/** The number of time steps of a group. */
+inline std::int64_t steps (reader &r, const char *group) {
+  std::int64_t n = 0;
+  detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_forest_steps (f, group, &n, err); });
+  return n;
+}
+
+/** A field of patches: `scda::patch_field (scda::dataset ("rho"), pointers).ghost (2)`. */
+class patch_field {
+public:
+  /** `data` has for each patch of this rank the address of the first number in memory, that of a ghost cell if there are any. If `T` is a
+   * `std::array`, or an array, a cell has as many components. Of the dataset, the shape is not used. */
+  template <typename T> patch_field (const dataset &what, const std::vector<T *> &data)
+    : d_ (what), type_ (detail::number<typename detail::inner<T>::item>::type), item_bytes_ (sizeof (typename detail::inner<T>::item)),
+      ghost_ (0), cell_bytes_ (0) {
+    std::vector<std::uint64_t> inner;
+    detail::inner<T>::append (inner);
+    components_ = static_cast<int> (detail::product (inner));
+    for (T *place : data) { data_.push_back (const_cast<void *> (static_cast<const void *> (place))); }
+  }
+  /** The layers of ghost cells on both ends of each axis. */
+  patch_field &ghost (int layers) { return ghost_ = layers, *this; }
+  /** The bytes from a cell to the next one on x, if other variables lie in between. */
+  patch_field &cell_bytes (std::int64_t bytes) { return cell_bytes_ = bytes, *this; }
+
+private:
+  friend class patches;
+  dataset d_;
+  std::vector<void *> data_;
+  int type_;
+  std::uint64_t item_bytes_;
+  int components_, ghost_;
+  std::int64_t cell_bytes_;
+};
+
+/** A mesh of patches. Can be neither moved nor copied. */
+class patches {
+public:
+  explicit patches (int dimension) { scda_patches_init (&m_, dimension); }
+  ~patches () { scda_patches_free (&m_); }
+  patches (const patches &) = delete;
+  patches &operator= (const patches &) = delete;
+
+  /** The frame, the same on all ranks. `ratio`: for each level and axis, the cells that lie side by side in one of the level before; 1 for
+   * level 0. `domain`: the first cell on each axis, then the number of cells on each axis, of level 0. `geometry`: the least coordinate on
+   * each axis, then the size of a cell of level 0 on each axis. */
+  patches &frame (view<const std::int32_t> ratio, view<const std::int64_t> domain, view<const double> geometry) {
+    const std::size_t d = static_cast<std::size_t> (m_.dimension);
+    m_.levels = static_cast<int> (d == 0 ? 0 : ratio.size () / d);
+    m_.ratio = ratio.data (), m_.domain = domain.data (), m_.geometry = geometry.data ();
+    frame_fits_ = ratio.size () == static_cast<std::size_t> (m_.levels) * d && domain.size () == 2 * d && geometry.size () == 2 * d;
+    return *this;
+  }
+  /** The patches of this rank: of each its level; its first cell on each axis, then its number of cells on each axis; and its number, if
+   * they are not in the order of the ranks. */
+  patches &own (view<const std::int32_t> level, view<const std::int64_t> boxes, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
+    m_.n = level.size (), m_.level = level.data (), m_.boxes = boxes.data (), m_.number = number.data ();
+    own_fits_ = boxes.size () == 2 * static_cast<std::size_t> (m_.dimension) * m_.n && (m_.number == nullptr || number.size () == m_.n);
+    return *this;
+  }
+  /** After `read`: other patches for this rank than those that it was given, by their numbers. */
+  patches &choose (view<const std::uint64_t> number) {
+    static const std::uint64_t none = 0;
+    m_.n = number.size (), m_.number = number.data () == nullptr ? &none : number.data ();
+    return *this;
+  }
+
+  /** Writes the mesh: before fields, and again when it has changed. */
+  void write (writer &w, MPI_Comm comm, const char *group = SCDA_PATCHES_GROUP) {
+    detail::agree (w, comm, !frame_fits_ ? "patches: found a ratio, domain or geometry of a length that is not of all axes"
+                                         : !own_fits_ ? "patches: found boxes or numbers that are not as many as there are levels" : "");
+    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_patches_write_mesh (f, group, comm, &m_, err); });
+  }
+  /** Writes fields of the mesh that was written last. */
+  void write_fields (writer &w, const std::vector<patch_field> &fields, const char *group = SCDA_PATCHES_GROUP) {
+    with_fields (w, fields, [&] (scda_fcontext_t *f, const std::vector<scda_patch_field_t> &all, int *err) {
+      return scda_patches_write_fields (f, group, &m_, all.size (), all.data (), err);
+    });
+  }
+  /** Reads a mesh, of which each rank gets a share. */
+  void read (reader &r, MPI_Comm comm, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
+    frame_fits_ = own_fits_ = true;
+    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_patches_read_mesh (f, group, step, comm, &m_, err); });
+  }
+  /** Reads fields of the patches of this rank into its memory, but not into ghost cells. */
+  void read_fields (reader &r, const std::vector<patch_field> &fields, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
+    with_fields (r, fields, [&] (scda_fcontext_t *f, const std::vector<scda_patch_field_t> &all, int *err) {
+      return scda_patches_read_fields (f, group, step, &m_, all.size (), all.data (), err);
+    });
+  }
+
+  /** The patches of this rank, and the number of one of them. */
+  std::size_t size () const noexcept { return m_.n; }
+  std::uint64_t number (std::size_t i) const noexcept { return m_.number == nullptr ? m_.first + i : m_.number[i]; }
+  /** The level of a patch of this rank, and its box: first cells, then numbers of cells. */
+  int level (std::size_t i) const noexcept { return knows_all () ? m_.all_level[number (i)] : m_.level[i]; }
+  view<const std::int64_t> box (std::size_t i) const noexcept {
+    const std::size_t words = 2 * static_cast<std::size_t> (m_.dimension);
+    return { knows_all () ? m_.all_boxes + words * number (i) : m_.boxes + words * i, words };
+  }
+  /** The mesh for C, and what it says of all ranks: `c ().patches`, `c ().cells`, `c ().all_level`, and so on. */
+  const scda_patches_t &c () const noexcept { return m_; }
+
+private:
+  bool knows_all () const noexcept { return m_.all_level != nullptr; }
+  template <typename F> void with_fields (file &f, const std::vector<patch_field> &fields, F function) {
+    std::vector<detail::mesh_dataset> datasets;
+    std::vector<std::vector<void *>> data;
+    std::vector<scda_patch_field_t> all;
+    std::string why;
+    for (const patch_field &one : fields) { datasets.emplace_back (one.d_), data.push_back (one.data_); }
+    for (std::size_t i = 0; i < fields.size (); ++i) {
+      const patch_field &one = fields[i];
+      std::vector<std::uint64_t> shape (1, m_.cells);
+      if (one.components_ != 1) { shape.push_back (static_cast<std::uint64_t> (one.components_)); }
+      if (why.empty ()) { why = datasets[i].fit (one.type_, one.item_bytes_, nullptr, shape); }
+      if (why.empty () && one.data_.size () != m_.n) {
+        why = "field " + datasets[i].name () + ": found " + std::to_string (one.data_.size ()) + " addresses, expected "
+              + std::to_string (m_.n) + ", one for each patch of this rank";
+      }
+      scda_patch_field_t c = scda_patch_field_t ();
+      c.dataset = datasets[i].c, c.components = one.components_, c.data = data[i].data (), c.ghost = one.ghost_, c.cell_bytes = one.cell_bytes_;
+      all.push_back (c);
+    }
+    detail::agree (f, m_.comm, why);
+    detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, all, err); });
+  }
+
+  scda_patches_t m_;
+  bool frame_fits_ = true, own_fits_ = true;
+};
+
+/** Particles, in the cells of a mesh or without one. Can be neither moved nor copied. */
+class particles {
+public:
+  particles () { scda_particles_init (&p_); }
+  ~particles () { scda_particles_free (&p_); }
+  particles (const particles &) = delete;
+  particles &operator= (const particles &) = delete;
+
+  /** Of each cell of this rank: the number of its particles; and its number, if they are not in the order of the ranks. `mesh`: the group
+   * of the mesh whose quadrants, patches or cells these are. */
+  particles &in_cells (view<const std::int64_t> counts, const char *mesh = nullptr, view<const std::uint64_t> number = view<const std::uint64_t> ()) {
+    p_.cells = counts.size (), p_.counts = counts.data (), p_.number = number.data (), p_.mesh = mesh;
+    fits_ = p_.number == nullptr || number.size () == counts.size ();
+    return *this;
+  }
+  /** Particles without cells: the number of those of this rank. */
+  particles &without_cells (std::uint64_t n) { return in_cells (view<const std::int64_t> ()), p_.n = n, *this; }
+
+  /** Writes how many particles each cell has. */
+  void write (writer &w, MPI_Comm comm, const char *group = SCDA_PARTICLES_GROUP) {
+    detail::agree (w, comm, fits_ ? "" : "particles: found numbers of cells that are not as many as there are counts");
+    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_particles_write (f, group, comm, &p_, err); });
+  }
+  /** Writes a field of the particles that were written last: those of this rank, cell by cell. Of the dataset, the shape is not used. */
+  void write_field (writer &w, const dataset &what, const const_items &data, const char *group = SCDA_PARTICLES_GROUP) {
+    with_field (w, what, data, [&] (scda_fcontext_t *f, const scda_dataset_t &d, int *err) {
+      return scda_particles_write_field (f, group, &p_, &d, data.data (), err);
+    });
+  }
+  /** Reads how many particles each cell has. Each rank gets cells with about as many particles. */
+  void read (reader &r, MPI_Comm comm, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    read_cells (r, comm, step, -1, nullptr, group);
+  }
+  /** The same, of so many cells, in the order of the ranks. */
+  void read_part (reader &r, MPI_Comm comm, std::uint64_t cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    read_cells (r, comm, step, static_cast<std::int64_t> (cells), nullptr, group);
+  }
+  /** The same, of the cells of these numbers, which may be any. */
+  void read_numbers (reader &r, MPI_Comm comm, view<const std::uint64_t> number, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    static const std::uint64_t none = 0;
+    read_cells (r, comm, step, static_cast<std::int64_t> (number.size ()), number.data () == nullptr ? &none : number.data (), group);
+  }
+  /** Reads a field of the particles of this rank, whose numbers are converted; of structs, the members that `data` have. */
+  void read_field (reader &r, const dataset &what, const items &data, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    with_field (r, what, data, [&] (scda_fcontext_t *f, const scda_dataset_t &d, int *err) {
+      return scda_particles_read_field (f, group, step, &p_, &d, data.data (), err);
+    });
+  }
+  /** The same, into memory of its own. */
+  template <typename T> std::vector<T> read_field (reader &r, text name, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    std::vector<T> data (size ());
+    read_field (r, dataset (name), data, step, group);
+    return data;
+  }
+
+  /** The particles of this rank. */
+  std::size_t size () const noexcept { return static_cast<std::size_t> (p_.n); }
+  /** The particles of each cell of this rank. */
+  view<const std::int64_t> counts () const noexcept { return { p_.counts, static_cast<std::size_t> (p_.cells) }; }
+  /** The particles for C, and what it says of all ranks: `c ().particles`, `c ().first_cell`, and so on. */
+  const scda_particles_t &c () const noexcept { return p_; }
+
+private:
+  void read_cells (reader &r, MPI_Comm comm, std::int64_t step, std::int64_t cells, const std::uint64_t *number, const char *group) {
+    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_particles_read (f, group, step, comm, cells, number, &p_, err); });
+  }
+  template <typename Void, typename F> void with_field (file &f, const dataset &what, const basic_items<Void> &data, F function) {
+    detail::mesh_dataset d (what);
+    std::string why = d.fit (data.type (), data.item_bytes (), data.members (), data.shape ());
+    if (why.empty () && (data.shape ()[0] != p_.n || !data.strides ().empty ())) {
+      why = "field " + d.name () + ": found data of " + std::to_string (data.shape ()[0]) + " particles, expected " + std::to_string (p_.n)
+            + ", those of this rank, without gaps";
+    }
+    detail::agree (f, p_.comm, why);
+    detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, d.c, err); });
+  }
+
+  scda_particles_t p_;
+  bool fits_ = true;
+};
+
+} // namespace scda
+
+#endif /* SCDA_MESHES_HPP */
