@@ -130,7 +130,7 @@ static int restart (const char *path, MPI_Comm comm) {
   describe (fields, data, patches, mesh.n);
   f = scda_patches_read_fields (f, NULL, -1, &mesh, 2, fields, &err);
   scda_fclose (f, &err);
-  for (p = 0; err == SCDA_SUCCESS && p < mesh.n; ++p) {
+  for (p = 0; err == 0 && p < mesh.n; ++p) {
     for (j = 0; j < cells; ++j) {
       for (i = 0; i < cells; ++i) {
         const double *u = patches[p].u[j + ghost][i + ghost], expected = value (mesh.boxes + 4 * p, mesh.level[p], i, j, time);
@@ -139,12 +139,12 @@ static int restart (const char *path, MPI_Comm comm) {
     }
   }
   MPI_Allreduce (MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, comm);
-  if (err == SCDA_SUCCESS && rank == 0) {
+  if (err == 0 && rank == 0) {
     printf ("time %g s: %llu patches, %llu cells, %ld of them wrong\n", time, (unsigned long long) mesh.patches,
             (unsigned long long) mesh.cells, wrong);
   }
   scda_patches_free (&mesh);
-  return err != SCDA_SUCCESS || wrong != 0;
+  return err != 0 || wrong != 0;
 }
 
 int main (int argc, char **argv) {

@@ -1,4 +1,5 @@
-//! What the pages say: their links, and that every language is in them.
+//! What the pages say: their links, the lines of examples, and that every language is in them.
 
+mod examples;
 mod languages;
 mod links;
