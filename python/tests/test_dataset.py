@@ -729,6 +729,8 @@ def test_lists_of_indices(tmp_path: Path, chunks: Any) -> None:
             (5, [12, 3, 3]),
             (None, [0, 10], slice(1, 4)),
             (np.zeros(11, bool),),
+            (data > 1.0,),
+            (data > 100.0,),
         ]
         for key in keys:
             found, expected = rho[key], data[key]
@@ -750,12 +752,16 @@ def test_lists_of_indices(tmp_path: Path, chunks: Any) -> None:
             (([11],), "index 11: found 11 indices in dimension 0"),
             (([True, False],), "found 2 bools, expected 11"),
             (([1.5],), "expected a list of integers or bools"),
-            ((np.zeros((11, 13), bool),), "of 2 dimensions"),
+            ((np.zeros((11, 13), bool),), r"a mask of \(11, 13\), expected \(11, 13, 5\)"),
+            ((np.zeros((11, 13), bool), 0), "of 2 dimensions"),
             (("x",), "found str"),
         ]
         for key, words in wrong:
             with pytest.raises(IndexError, match=words):
                 rho[key]
+        few = np.empty(int((data > 1.0).sum()))
+        rho.read_direct(few, np.s_[data > 1.0])
+        assert (few == data[data > 1.0]).all() and (rho.astype("f4")[data > 1.0] == data[data > 1.0].astype("f4")).all()
         assert rho.oindex[[1], [2]].tolist() == [[data[1, 2].tolist()]]
 
 

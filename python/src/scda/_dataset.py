@@ -145,7 +145,7 @@ class Dataset:
 
     def __getitem__(self, key: Any) -> Any:
         """What numpy selects: integers, slices with any step, ``...``, None for a new dimension, and in one dimension a list of
-        indices, or of a bool for each. Only the chunks or rows with these items are read. Collective: each rank reads
+        indices, or of a bool for each; or a mask of all items. Only the chunks or rows with these items are read. Collective: each rank reads
         its own, any or none.
 
         Returns:

@@ -58,9 +58,11 @@ class Selection(NamedTuple):
 
 def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
     """What numpy's basic indexing selects: integers, slices, an Ellipsis, and None for a new dimension; and a list of indices,
-    or of a bool for each, in one dimension, or, if it is outer indexing, in any of them. The indices ascend; what is shaped
+    or of a bool for each, in one dimension, or, if it is outer indexing, in any of them; or a mask of all items. The indices ascend; what is shaped
     last turns them where the step is negative, and repeats them."""
     keys = list(key) if isinstance(key, tuple) else [key]
+    if len(keys) == 1 and isinstance(keys[0], np.ndarray) and keys[0].dtype == np.bool_ and keys[0].ndim > 1:
+        return _masked(keys[0], shape)
     dimensions = sum(k is not None and k is not Ellipsis for k in keys)
     dots = [place for place, k in enumerate(keys) if k is Ellipsis]
     if len(dots) > 1:
@@ -99,6 +101,15 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
         final.append(0)
     # As numpy: an array of no dimensions, unless the index has nothing but integers.
     return Selection(indices, (*final, ...) if dots else tuple(final), is_outer)
+
+
+def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
+    """The items for which a mask of all of them is True."""
+    if mask.shape != tuple(shape):
+        raise IndexError(f"index: found a mask of {mask.shape}, expected {tuple(shape)}, as the array has")
+    axes = range(mask.ndim)
+    found = [np.flatnonzero(mask.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
+    return Selection([*found], (mask[np.ix_(*found)],))
 
 
 def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
