@@ -104,10 +104,24 @@ def test_times_are_appended_in_the_units_of_the_file(unit: str, calendar: str, t
         with opened(path) as found:
             xr.testing.assert_identical(found.load(), ds.isel(time=slice(first + 3)))
     before, more = path.read_bytes(), ds.isel(time=[8])
-    finer = more.assign_coords(time=more.indexes["time"].shift(1, "s"))
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="'time': found times that need 'seconds since .*, expected"):
+    later = more.assign_coords(time=more.indexes["time"].shift(1, "s"))
+    finer = more.assign_coords(time=more.indexes["time"].shift(1, "ms"))
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="'time': found times that need 'milliseconds since .*, expected"):
         finer.scda.to_scda(path, append_dim="time")
     assert path.read_bytes() == before
+    later.scda.to_scda(path, append_dim="time")
+    with opened(path) as found:
+        assert found.time[-1].values == later.time[0].values
+
+
+def test_appended_steps_keep_their_coordinates(tmp_path: Path) -> None:
+    """Those that only variables with steps have, which are written once."""
+    ds = xr.Dataset({"u": (("time", "y", "x"), np.arange(24.0).reshape(4, 3, 2))}, coords={"time": np.arange(4.0)})
+    ds = ds.assign_coords(lat=(("y", "x"), np.ones((3, 2))), height=2.0)
+    for first in range(4):
+        ds.isel(time=[first]).scda.to_scda(tmp_path / "f.scda", append_dim="time")
+    with opened(tmp_path / "f.scda") as found:
+        xr.testing.assert_identical(found.load(), ds)
 
 
 def test_a_file_is_replaced_or_gets_more(tmp_path: Path) -> None:

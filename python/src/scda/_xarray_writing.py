@@ -49,7 +49,7 @@ def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[s
             raise ValueError(f"append_dim: found 'time' in {variable.dims} of {name!r}, expected it as the first dimension")
     if _TIME not in ds.variables:
         ds = ds.assign_coords({_TIME: np.arange(ds.sizes[_TIME]) + (0 if old is None else old.sizes[_TIME])})
-    new = ds if old is None else _without_those_of(old, ds, encoding)
+    new = _with_alike_attributes(ds if old is None else _without_those_of(old, ds, encoding), old, encoding)
     encoded, attrs = _encoded(new, encoding, old)
     steps = {name: each for name, each in encoded.items() if _TIME in each[0].dims}
     steps = {_TIME: steps.pop(_TIME), **steps}  # a step begins with its time
@@ -134,6 +134,20 @@ def _without_those_of(old: Any, ds: Any, encoding: Mapping[str, Mapping[str, Any
         if not ds[name].variable.equals(old[name].variable):
             raise ValueError(f"append_dim: {name!r} differs from that in the file, and has no dimension 'time'")
     return ds.drop_vars(same)
+
+
+def _with_alike_attributes(ds: Any, old: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Steps whose attributes will be those of the steps before and after them: others are none of all steps."""
+    ds = ds.copy(deep=False)
+    for name, variable in ds.variables.items():
+        if old is not None and name in old.variables:
+            variable.encoding = {**variable.encoding, "coordinates": old[name].encoding.get("coordinates")}
+        elif _TIME in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})}:
+            # The days, hours or minutes that xarray chooses for these times are too coarse for later ones.
+            unit, since, begin = conventions.encode_cf_variable(variable, name=name).attrs.get("units", "").partition(" since ")
+            if since and unit in ("days", "hours", "minutes"):
+                variable.encoding = {**variable.encoding, "units": f"seconds since {begin}"}
+    return ds
 
 
 def _expect_alike(old: Any, new: Any, steps: dict[str, tuple[Any, dict[str, Any]]]) -> None:
