@@ -1,6 +1,6 @@
 /* Forests of p4est in scda files, in 2D; with -DFOREST_3D in 3D.
  *
- *   forest FOLDER matrix         groups of 1, 2, 3 and 5 ranks write forests of many kinds, which must be the same files, and read each in
+ *   forest FOLDER matrix         groups of 1 to 5 ranks write forests of many kinds, which must be the same files, and read each in
  *                                partitions of three kinds
  *   forest FOLDER damage COUNT [COMMAND]
  *                                so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
@@ -373,12 +373,11 @@ static void steps (MPI_Comm comm, const char *folder) {
 }
 
 static void run_matrix (const char *folder) {
-  static const int sizes[4] = {1, 2, 3, 5};
   int world;
   MPI_Comm_size (MPI_COMM_WORLD, &world);
-  for (int i = 0; i < 4 && sizes[i] <= world; ++i) {
+  for (int size = 1; size <= world; ++size) {
     MPI_Comm comm;
-    MPI_Comm_split (MPI_COMM_WORLD, world_rank < sizes[i] ? 0 : MPI_UNDEFINED, 0, &comm);
+    MPI_Comm_split (MPI_COMM_WORLD, world_rank < size ? 0 : MPI_UNDEFINED, 0, &comm);
     if (comm != MPI_COMM_NULL) {
       for (int kind = 0; kind < 8; ++kind) { save_and_load (comm, folder, kind, 1, 3); }
       save_and_load (comm, folder, 1, 0, 0); /* one quadrant, the tree itself */

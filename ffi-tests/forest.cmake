@@ -27,7 +27,7 @@ foreach(d 2 3)
   endforeach()
 endforeach()
 foreach(d 2 3)
-  # The files of one rank, those of groups of 1, 2, 3 and 5 ranks.
+  # The files of one rank, those of groups of 1 to 5 ranks.
   scda_test(forest-${d}d-1 1 forest_${d}d "${out}/forest" matrix)
   after(forest-${d}d-1 prepare)
   scda_test(forest-${d}d-5 5 forest_${d}d "${out}/forest" matrix)
