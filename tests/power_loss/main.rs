@@ -24,6 +24,7 @@ mod record;
 mod schedule;
 mod simulation;
 mod steps;
+mod threads;
 
 use common::Rng;
 use disks::{Disk, Event, Loss, Write};
@@ -51,6 +52,8 @@ struct Job {
     atomic: bool,
     /// How many older files are kept. One of them is there before, with the step `o`.
     keep: u64,
+    /// Whether a thread of each rank writes.
+    background: bool,
     /// The steps that the job writes, each committed.
     new: &'static [u8],
 }
@@ -66,8 +69,16 @@ impl Job {
     /// Jobs that write sections in all ways, and everything else in the most important ones.
     fn all(count: u64) -> Vec<Self> {
         let steps = Steps { content: Content::Sections, count };
-        let job =
-            Job { steps, old: b"", torn: Torn::No, appends: false, atomic: false, keep: 0, new: b"abc" };
+        let job = Job {
+            steps,
+            old: b"",
+            torn: Torn::No,
+            appends: false,
+            atomic: false,
+            keep: 0,
+            background: false,
+            new: b"abc",
+        };
         let mut jobs = vec![
             Job { old: b"xy", ..job },
             Job { old: b"xy", atomic: true, keep: 1, ..job },
@@ -75,8 +86,15 @@ impl Job {
             Job { old: b"xy", appends: true, ..job },
             Job { old: b"xy", appends: true, torn: Torn::Unsealed, ..job },
         ];
-        for content in [Content::Sections, Content::Background, Content::Streams, Content::Datasets] {
-            let job = Job { steps: Steps { content, count }, ..job };
+        let contents = [
+            (Content::Sections, false),
+            (Content::Sections, true),
+            (Content::Streams, false),
+            (Content::Datasets, false),
+            (Content::Datasets, true),
+        ];
+        for (content, background) in contents {
+            let job = Job { steps: Steps { content, count }, background, ..job };
             jobs.extend([
                 job,
                 Job { old: b"xy", atomic: true, ..job },
@@ -131,7 +149,7 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         params.keep = self.keep;
-        params.background_bytes = u64::from(self.steps.content == Content::Background) << 20;
+        params.background_bytes = u64::from(self.background) << 20;
         let mut file = match self.appends {
             true => Writer::append(comm, path, &params)?,
             false => Writer::create(comm, path, b"series", &params)?,
@@ -149,7 +167,7 @@ impl Job {
                 file.wait(request)?;
                 durable(count);
             }
-            if self.steps.content == Content::Background {
+            if self.background {
                 begun = Some((count, file.commit_begin()?));
             } else {
                 file.commit()?;

@@ -10,7 +10,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// What was recorded.
 pub struct Record {
@@ -38,8 +38,15 @@ struct Recorder {
 
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 
+/// Other tests make calls at the same time, which are of no schedule: a thread that is waits for them without telling it.
 fn recorder() -> MutexGuard<'static, Option<Recorder>> {
-    RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
+    loop {
+        match RECORDER.try_lock() {
+            Ok(recorder) => return recorder,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
 }
 
 /// A record that is being made. One at a time: tests may run on threads of one process.

@@ -1,10 +1,12 @@
-//! Ranks that are threads of which one runs at a time. A seed says which: at each call of the system and each exchange, the turn goes to
-//! any rank that does not wait for others. It also says what fails.
+//! Ranks that are threads, and the threads that these start, of which one runs at a time. A seed says which: at each call of the system, each
+//! exchange, and wherever one waits for another, the turn goes to any that does not wait for others. It also says what fails.
 
 use crate::common::Rng;
+use libc::{c_long, pthread_t};
 use scda::{Communicator, Error, Nodes, Result};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong in a run.
@@ -61,6 +63,29 @@ impl Group {
     }
 }
 
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq)]
+enum Wait {
+    /// It may have the turn.
+    Nothing,
+    /// For the ranks that it exchanges with.
+    Exchange,
+    /// Until another thread has changed what is at this address, and says so.
+    Change(usize),
+    /// For the end of this thread.
+    End(usize),
+    /// It has ended.
+    Over,
+}
+
+struct Thread {
+    /// The rank that it is, or that has started it.
+    rank: usize,
+    wait: Wait,
+    /// Of a thread that a rank has started.
+    handle: Option<pthread_t>,
+}
+
 struct State {
     rng: Rng,
     fault: Fault,
@@ -70,10 +95,11 @@ struct State {
     broken: Option<usize>,
     /// The rank whose exchange fails.
     failing: Option<usize>,
-    /// Whether a rank may have the turn: it waits for nobody.
-    ready: Vec<bool>,
-    finished: Vec<bool>,
+    /// The ranks, and behind them the threads that these have started.
+    threads: Vec<Thread>,
     turn: Option<usize>,
+    /// Whether a call failed that a thread made which a rank has started.
+    failed_in_thread: bool,
     /// All ranks; if there are several nodes, those of each; and at last the leaders.
     groups: Vec<Group>,
     is_killed: bool,
@@ -82,6 +108,8 @@ struct State {
 }
 
 struct Schedule {
+    /// What is run, for messages.
+    what: String,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -89,44 +117,166 @@ struct Schedule {
 /// What ends a rank whose job is killed.
 struct Killed;
 
+/// A thread of a schedule.
+#[derive(Clone)]
+pub struct Own {
+    schedule: Arc<Schedule>,
+    /// Its number; that of a rank is its number among all ranks.
+    number: usize,
+}
+
 /// A rank of a schedule: its communicator.
 #[derive(Clone)]
 pub struct Scheduled {
-    schedule: Arc<Schedule>,
-    /// Its number among all ranks.
-    number: usize,
+    own: Own,
     /// Whom it exchanges with, and its rank among them.
     group: usize,
     rank: usize,
 }
 
 thread_local! {
-    static OWN: RefCell<Option<Scheduled>> = const { RefCell::new(None) };
+    static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
+    /// The schedule itself uses locks.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the next call of this thread does. If it is a rank, others may have their turn first.
+/// What the next call of this thread does. If it is one of a schedule, others may have their turn first.
 pub fn next_call() -> Call {
-    let own = OWN.with_borrow(Clone::clone);
-    own.map_or(Call::Right, |own| own.call())
+    Own::get().map_or(Call::Right, |own| own.call())
 }
 
-impl Scheduled {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.schedule.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Exclusive access to the state of a schedule.
+struct Inside<'a> {
+    state: Option<MutexGuard<'a, State>>,
+}
+
+impl std::ops::Deref for Inside<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        self.state.as_ref().unwrap()
+    }
+}
+
+impl std::ops::DerefMut for Inside<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state.as_mut().unwrap()
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.state = None;
+        IS_INSIDE.set(false);
+    }
+}
+
+impl Own {
+    /// This thread, if it is one of a schedule, and not inside of it.
+    pub fn get() -> Option<Self> {
+        // While a thread ends, it has none.
+        if IS_INSIDE.get() { None } else { OWN.try_with(|own| own.borrow().clone()).ok().flatten() }
     }
 
-    /// Gives the turn to any rank that is ready, and waits for it.
-    fn pass<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        state.choose();
+    fn state(&self) -> Inside<'_> {
+        assert!(!IS_INSIDE.replace(true));
+        Inside { state: Some(self.schedule.state.lock().unwrap_or_else(PoisonError::into_inner)) }
+    }
+
+    /// Waits for the turn.
+    fn await_turn(&self, inside: &mut Inside<'_>) {
         self.schedule.changed.notify_all();
-        while state.turn != Some(self.number) && !state.is_over() {
-            state = self.schedule.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while inside.turn != Some(self.number) && !inside.is_over() {
+            let state = inside.state.take().unwrap();
+            inside.state = Some(self.schedule.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         }
-        state
     }
 
-    fn call(&self) -> Call {
-        let mut state = self.pass(self.state());
+    /// Gives the turn to any thread that waits for nothing, and waits for it.
+    fn pass(&self, inside: &mut Inside<'_>) {
+        inside.choose();
+        self.await_turn(inside);
+    }
+
+    /// The thread begins, when it has the turn.
+    pub fn begin(&self) {
+        self.await_turn(&mut self.state());
+        OWN.set(Some(self.clone()));
+    }
+
+    /// The thread is over.
+    pub fn finish(&self) {
+        OWN.set(None);
+        self.finish_in(&mut self.state());
+    }
+
+    fn finish_in(&self, inside: &mut Inside<'_>) {
+        inside.threads[self.number].wait = Wait::Over;
+        inside.wake(Wait::End(self.number), usize::MAX);
+        inside.choose();
+        self.schedule.changed.notify_all();
+    }
+
+    /// A thread that this one starts.
+    pub fn start(&self) -> Self {
+        let mut inside = self.state();
+        let rank = inside.threads[self.number].rank;
+        inside.threads.push(Thread { rank, wait: Wait::Nothing, handle: None });
+        Self { number: inside.threads.len() - 1, ..self.clone() }
+    }
+
+    pub fn set_handle(&self, handle: pthread_t) {
+        self.state().threads[self.number].handle = Some(handle);
+    }
+
+    /// Waits for the end of a thread.
+    pub fn join(&self, handle: pthread_t) {
+        let mut inside = self.state();
+        let Some(other) = inside.threads.iter().rposition(|thread| thread.handle == Some(handle)) else {
+            return;
+        };
+        if inside.threads[other].wait != Wait::Over && !inside.is_over() {
+            inside.threads[self.number].wait = Wait::End(other);
+            self.pass(&mut inside);
+        }
+    }
+
+    /// Waits until another thread says that it has changed this number, unless it is no longer the one expected. `None`: when the run is
+    /// over, threads wait for one another without a schedule.
+    pub fn wait(&self, place: &AtomicU32, expected: u32) -> Option<c_long> {
+        let mut inside = self.state();
+        if inside.is_over() {
+            return None;
+        }
+        if place.load(Ordering::SeqCst) == expected {
+            inside.threads[self.number].wait = Wait::Change(place.as_ptr() as usize);
+            self.pass(&mut inside);
+            if inside.is_stuck {
+                eprintln!("{}: threads wait for one another for ever", self.schedule.what);
+                std::process::abort();
+            }
+        }
+        // Whoever waits looks again.
+        Some(0)
+    }
+
+    /// Says that so many threads need not wait for a change at this address any more.
+    pub fn wake(&self, place: usize, most: usize) -> Option<c_long> {
+        let mut inside = self.state();
+        if inside.is_over() {
+            return None;
+        }
+        let woken = inside.wake(Wait::Change(place), most);
+        if woken > 0 {
+            self.pass(&mut inside);
+        }
+        Some(woken as c_long)
+    }
+
+    /// What the next call of this thread does.
+    pub fn call(&self) -> Call {
+        let mut state = self.state();
+        self.pass(&mut state);
+        let rank = state.threads[self.number].rank;
         let number = state.calls;
         state.calls += 1;
         if state.fault == Fault::Death(number + state.exchanges) {
@@ -143,9 +293,10 @@ impl Scheduled {
             },
             Fault::Error(at, errno, goes_on) => {
                 if at == number && goes_on {
-                    state.broken = Some(self.number);
+                    state.broken = Some(rank);
                 }
-                if at == number || state.broken == Some(self.number) {
+                if at == number || state.broken == Some(rank) {
+                    state.failed_in_thread |= self.number != rank;
                     Call::Fails(errno)
                 } else {
                     Call::Right
@@ -154,24 +305,26 @@ impl Scheduled {
             _ => Call::Right,
         }
     }
+}
 
+impl Scheduled {
     fn exchange(&self, what: &'static str, message: Vec<u8>) -> Result<Messages> {
-        let mut state = self.state();
-        let number = state.exchanges;
+        let mut state = self.own.state();
+        let (number, own) = (state.exchanges, self.own.number);
         state.exchanges += 1;
         state.is_killed |= state.fault == Fault::Death(number + state.calls);
         if state.fault == Fault::Exchange(number) {
-            state.failing = Some(self.number);
+            state.failing = Some(own);
         }
-        state.ready[self.number] = false;
-        let State { groups, ready, .. } = &mut *state;
+        state.threads[own].wait = Wait::Exchange;
+        let State { groups, threads, .. } = &mut *state;
         let group = &mut groups[self.group];
         group.messages[self.rank] = Some((what, message));
         if group.messages.iter().all(Option::is_some) {
             group.delivered = Arc::new(group.messages.iter_mut().map(|left| left.take().unwrap()).collect());
-            group.ranks.iter().for_each(|&rank| ready[rank] = true);
+            group.ranks.iter().for_each(|&rank| threads[rank].wait = Wait::Nothing);
         }
-        let state = self.pass(state);
+        self.own.pass(&mut state);
         if state.is_over() {
             drop(state);
             match std::thread::panicking() {
@@ -186,7 +339,7 @@ impl Scheduled {
 
     /// Whether the exchange that this rank has just made fails.
     pub fn fails(&self) -> bool {
-        self.state().failing.take_if(|rank| *rank == self.number).is_some()
+        self.own.state().failing.take_if(|rank| *rank == self.own.number).is_some()
     }
 
     fn reduce(
@@ -214,10 +367,17 @@ impl State {
     }
 
     fn choose(&mut self) {
-        let ready: Vec<usize> = (0..self.ready.len()).filter(|rank| self.ready[*rank]).collect();
+        let ready: Vec<usize> =
+            (0..self.threads.len()).filter(|&number| self.threads[number].wait == Wait::Nothing).collect();
+        let is_end = self.threads.iter().all(|thread| thread.wait == Wait::Over);
         self.turn = (!ready.is_empty()).then(|| ready[self.rng.below(ready.len() as u64) as usize]);
-        self.is_stuck |=
-            !self.is_killed && self.turn.is_none() && !self.finished.iter().all(|finished| *finished);
+        self.is_stuck |= !self.is_killed && self.turn.is_none() && !is_end;
+    }
+
+    /// At most so many threads that wait for this need not any more; how many there were.
+    fn wake(&mut self, wait: Wait, most: usize) -> usize {
+        let waiting = self.threads.iter_mut().filter(|thread| thread.wait == wait);
+        waiting.take(most).map(|thread| thread.wait = Wait::Nothing).count()
     }
 }
 
@@ -226,7 +386,7 @@ impl Communicator for Scheduled {
         self.rank
     }
     fn size(&self) -> usize {
-        self.state().groups[self.group].ranks.len()
+        self.own.state().groups[self.group].ranks.len()
     }
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
         self.reduce("allreduce_min", values, self.size(), u64::MAX, u64::min)
@@ -255,9 +415,9 @@ impl Communicator for Scheduled {
         Ok(())
     }
     fn nodes(&self) -> Result<Option<Nodes>> {
-        let state = self.state();
+        let state = self.own.state();
         let within = |group: usize| {
-            let rank = state.groups[group].ranks.iter().position(|number| *number == self.number)?;
+            let rank = state.groups[group].ranks.iter().position(|number| *number == self.own.number)?;
             Some(Box::new(Self { group, rank, ..self.clone() }) as Box<dyn Communicator>)
         };
         let last = state.groups.len() - 1;
@@ -275,7 +435,7 @@ pub enum End<T> {
     Killed,
 }
 
-/// Runs a program on nodes with so many ranks each.
+/// Runs a program on nodes with so many ranks each. Tells how each ended, and whether a call failed of a thread that a rank has started.
 ///
 /// # Panics
 /// If ranks wait for one another for ever, or one panics.
@@ -285,7 +445,7 @@ pub fn run<T: Send>(
     nodes: &[usize],
     fault: Fault,
     program: impl Fn(Scheduled) -> T + Sync,
-) -> Vec<End<T>> {
+) -> (Vec<End<T>>, bool) {
     let ranks = nodes.iter().sum();
     let mut groups = vec![Group::of((0..ranks).collect())];
     if nodes.len() > 1 {
@@ -304,48 +464,46 @@ pub fn run<T: Send>(
         exchanges: 0,
         broken: None,
         failing: None,
-        ready: vec![true; ranks],
-        finished: vec![false; ranks],
+        threads: (0..ranks).map(|rank| Thread { rank, wait: Wait::Nothing, handle: None }).collect(),
         turn: None,
+        failed_in_thread: false,
         groups,
         is_killed: false,
         is_stuck: false,
     };
-    let schedule = Arc::new(Schedule { state: Mutex::new(state), changed: Condvar::new() });
-    let first = Scheduled { schedule: Arc::clone(&schedule), number: 0, group: 0, rank: 0 };
+    let schedule =
+        Arc::new(Schedule { what: what.to_owned(), state: Mutex::new(state), changed: Condvar::new() });
+    let first = Own { schedule, number: 0 };
     first.state().choose();
     let program = &program;
     let ends = std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..ranks)
             .map(|rank| {
-                let own = Scheduled { number: rank, rank, ..first.clone() };
+                let own = Own { number: rank, ..first.clone() };
                 scope.spawn(move || {
-                    let mut state = own.state();
-                    while state.turn != Some(rank) && !state.is_over() {
-                        state = own.schedule.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                    }
-                    drop(state);
-                    OWN.set(Some(own.clone()));
-                    let end = catch_unwind(AssertUnwindSafe(|| program(own.clone())));
+                    own.begin();
+                    let comm = Scheduled { own: own.clone(), group: 0, rank };
+                    let end = catch_unwind(AssertUnwindSafe(|| program(comm)));
                     OWN.set(None);
                     let mut state = own.state();
-                    (state.ready[rank], state.finished[rank]) = (false, true);
-                    state.choose();
-                    own.schedule.changed.notify_all();
-                    match end {
+                    let end = match end {
                         Ok(end) => End::Returned(end),
                         Err(panic) if panic.is::<Killed>() => End::Killed,
                         Err(panic) => {
                             state.is_killed = true;
+                            own.finish_in(&mut state);
                             drop(state);
                             resume_unwind(panic)
                         }
-                    }
+                    };
+                    own.finish_in(&mut state);
+                    end
                 })
             })
             .collect();
         ranks.into_iter().map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
-    assert!(!first.state().is_stuck, "{what}: ranks wait for one another for ever");
-    ends
+    let state = first.state();
+    assert!(!state.is_stuck, "{what}: ranks wait for one another for ever");
+    (ends, state.failed_in_thread)
 }

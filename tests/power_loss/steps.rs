@@ -13,8 +13,6 @@ use std::path::Path;
 pub enum Content {
     /// Two sections, which belong together.
     Sections,
-    /// The same, in the background.
-    Background,
     /// A part of streams that stay open.
     Streams,
     /// A contiguous dataset and one in compressed chunks.
@@ -56,7 +54,7 @@ impl Steps {
         let first: u64 = counts[..rank].iter().sum();
         let data = &self.bytes(step)[8 * first as usize..][..8 * counts[rank] as usize];
         match self.content {
-            Content::Sections | Content::Background => {
+            Content::Sections => {
                 file.inline(b"step", 0, (rank == 0).then_some(&[step; 32]))?;
                 file.array(b"u", &counts, 8, Source::Contiguous(data), Encode::None)
             }
@@ -85,7 +83,7 @@ impl Steps {
         let mut file = Reader::open(Solo, path, &params)?;
         let (mut steps, mut data) = (Vec::new(), vec![0; 8 * self.count as usize]);
         match self.content {
-            Content::Sections | Content::Background => {
+            Content::Sections => {
                 while let Some(section) = file.next_section(true)? {
                     let mut number = [0; 32];
                     assert_eq!(&*section.user, b"step");
