@@ -69,7 +69,9 @@ impl WriterState {
             let user = group_user(&stored_path(path))?;
             return self.datasets().pair((GROUP_CONVENTION, GROUP_DATA), &user, bytes, text.as_bytes());
         }
-        let user = later_user(data, &stored_name(name));
+        let name = stored_name(name);
+        self.datasets().forget_extended(&name);
+        let user = later_user(data, &name);
         self.datasets().pair((ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA), &user, bytes, text.as_bytes())
     }
 }

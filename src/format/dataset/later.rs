@@ -94,10 +94,15 @@ pub fn check_rows(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
         return wrong(format!("found {why}, which this library cannot read"));
     }
     let bounds = [(RELATIVE, rows.max_relative_error), (ABSOLUTE, rows.max_absolute_error)];
-    for (key, bound) in bounds.into_iter().filter(|(_, bound)| *bound > 0.0) {
+    let are_rounded = bounds.iter().any(|(_, bound)| *bound > 0.0);
+    for (key, bound) in bounds.into_iter().filter(|_| are_rounded) {
         let most = number(&dataset.attributes, key).unwrap_or(0.0);
         if bound > most {
             return wrong(format!("{key}: found {bound}, expected at most the {most} of the dataset"));
+        }
+        // Both bounds of the dataset hold for each of its numbers.
+        if bound == 0.0 && most > 0.0 {
+            return wrong(format!("{key}: found none, expected one of at most the {most} of the dataset"));
         }
     }
     let most = attribute(&dataset.attributes, MAX_SHAPE).and_then(|value| value.get(0)?.as_u64());

@@ -484,3 +484,135 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         assert_eq!(file.find_dataset("b", -1).unwrap().unwrap().shape, [2, 2]);
     }
 }
+
+#[test]
+fn rows_keep_each_bound_of_the_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    file.tolerate_arguments().unwrap();
+    let mut floats = Dataset::new("f", DataType::Float32, [1]);
+    floats.layout = Layout::Chunked { shape: None, text: false };
+    (floats.max_relative_error, floats.max_absolute_error) = (0.25, 0.5);
+    put(&mut file, &floats, &[0; 4]);
+    floats.extends = true;
+    for (relative, absolute, is_right) in
+        [(0.25, 0.5, true), (0.0, 0.0, true), (0.1, 0.1, true), (0.25, 0.0, false), (0.0, 0.5, false)]
+    {
+        (floats.max_relative_error, floats.max_absolute_error) = (relative, absolute);
+        let added = file.dataset(&floats, &[Region::all(&[1])], &[0; 4]);
+        assert_eq!(added.is_ok(), is_right, "{relative} {absolute}: {added:?}");
+    }
+}
+
+#[test]
+fn attributes_that_were_set_between_additions_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    file.tolerate_arguments().unwrap();
+    put(&mut file, &numbers("a", 1, false), b"ab");
+    put(&mut file, &numbers("a", 1, true), b"ab");
+    file.set_attributes("a", -1, r#"{"scda_max_shape": [2, 2]}"#).unwrap();
+    let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"cd").unwrap_err();
+    assert!(error.to_string().contains("scda_max_shape"), "{error}");
+}
+
+#[test]
+fn ranks_that_disagree_on_what_is_extended_all_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    // Rank 1 writes something else than "a", of which the others may know how long it is.
+    for (background, is_chunked) in [(0, false), (0, true), (1 << 20, false), (1 << 20, true)] {
+        for (name, extends) in [("a", false), ("b", true), ("none", true), ("/", true)] {
+            for is_known in [false, true] {
+                let errors = run_on_threads(3, |comm| {
+                    let rank = comm.rank();
+                    let params = with(|params| (params.seal, params.background_bytes) = (true, background));
+                    let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+                    let of = |name: &str, extends| {
+                        let mut one = numbers(name, 3, extends);
+                        if is_chunked {
+                            one.layout = Layout::Chunked { shape: None, text: false };
+                        }
+                        one
+                    };
+                    let own = [Region::new([rank as u64, 0], [1, 2])];
+                    for (name, extends) in [("a", false), ("b", false), ("a", true)] {
+                        if is_known || !extends {
+                            file.dataset(&of(name, extends), &own, b"ab").unwrap();
+                        }
+                    }
+                    let one = if rank == 1 { of(name, extends) } else { of("a", true) };
+                    file.dataset(&one, &own, b"ab").and_then(|()| file.close()).is_err()
+                });
+                assert_eq!(errors, [true; 3], "{background} {is_chunked} {name} {extends} {is_known}");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_rows_are_read_with_their_checksums() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    let long = "x".repeat(58);
+    put(&mut file, &numbers(&long, 0, false), b"");
+    put(&mut file, &numbers("a", 1, false), b"ab");
+    file.commit().unwrap();
+    for turn in 0..300 {
+        let rows = turn % 3;
+        put(&mut file, &numbers(&long, rows, true), &b"abcd"[..2 * rows as usize]);
+        put(&mut file, &numbers("a", 1, true), b"cd");
+        if turn % 7 == 0 {
+            file.commit().unwrap();
+        }
+    }
+    file.close().unwrap();
+    for ranks in [1, 3] {
+        run_on_threads(ranks, |comm| {
+            let mut file = Reader::open(comm, &path, &with(|params| params.verify = true)).unwrap();
+            for _ in 0..2 {
+                assert_eq!(file.find_dataset(&long, -1).unwrap().unwrap().shape, [300, 2]);
+                let found = file.find_dataset("a", -1).unwrap().unwrap();
+                let mut data = vec![0; 602];
+                file.read_dataset(&[Region::all(&found.shape)], &mut data).unwrap();
+                assert_eq!(data, ["ab", &"cd".repeat(300)].concat().as_bytes());
+            }
+            let mut shapes = Vec::new();
+            file.seek_section(0).unwrap();
+            while file.next_section(true).unwrap().is_some() {
+                shapes.extend(file.dataset().unwrap().map(|dataset| dataset.shape));
+                file.skip().unwrap();
+            }
+            assert_eq!(shapes, [[300, 2], [301, 2]]);
+            file.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    put(&mut file, &numbers("a", 1, false), b"ab");
+    put(&mut file, &numbers("a", 1, true), b"ab");
+    file.commit().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let (data, start) = (text.find("A a ").unwrap(), text.find("B scda rows 00").unwrap());
+    let start = start + text[start..].find('{').unwrap();
+    let good = &text[start..start + text[start..].find("}\n=").unwrap() + 2];
+    let more = format!("\"x\": \"{}\", \"scda_first_row\": 2", "x".repeat(1 << 20));
+    let text = good.replace("\"scda_first_row\": 1", &more);
+    file.block(b"scda rows 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::Always).unwrap();
+    let user = format!("/+{data}/a");
+    file.array(user.as_bytes(), &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    assert_eq!(file.find_dataset("a", -1).unwrap().unwrap().shape, [3, 2]);
+    let kept: Vec<_> = file.added_rows().into_iter().map(|rows| rows.dataset.attributes).collect();
+    assert_eq!(kept, [r#"{"scda_first_row":1}"#, r#"{"scda_first_row":2}"#]);
+}

@@ -119,12 +119,14 @@ impl DatasetReader<'_> {
         if *data.user != *user.as_bytes() {
             return Err(wrong_rows(user, "another section behind their metadata", "one of this name", start));
         }
-        let rows = Stored::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
+        let mut rows = Stored::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
         let found = later::first_row(&rows.dataset.attributes);
         if found != Some(first) {
             let found = found.map_or("no first row".into(), |found| format!("the first row {found}"));
             return Err(wrong_rows(user, &found, &first.to_string(), at));
         }
+        // Nobody asks for the rest, which may be long, and there may be many sections.
+        (rows.dataset.attributes, rows.dataset.dimension_names) = (later::rows_attributes(first), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
         let current = self.sections.current().filter(|_| sum(first, count).is_some());
         let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;

@@ -27,8 +27,8 @@ struct Known {
 }
 
 impl Extended {
-    /// Another dataset of this name is written.
-    fn forget(&mut self, name: &str) {
+    /// Another dataset of this name is written, or this one has other attributes.
+    pub fn forget(&mut self, name: &str) {
         if !self.0.is_empty() {
             self.0.remove(name);
         }

@@ -108,6 +108,11 @@ impl DatasetWriter<'_> {
         self.write_dataset(&dataset, text, boxes, None)
     }
 
+    /// The dataset of this name has changed: before rows are added to it, it is read again.
+    pub(super) fn forget_extended(&mut self, name: &str) {
+        self.cache.extended.forget(name);
+    }
+
     /// What was written last failed, and the file goes on without it.
     pub(super) fn forget_failed(&mut self) {
         self.cache.extended.forget_all();
