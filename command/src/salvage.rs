@@ -9,13 +9,17 @@ use crate::progress::Progress;
 use crate::storing::How;
 use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
 use crate::unfinished::{Ended, NAME, Unfinished};
-use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
+use scda::internals::json::MAX_METADATA_BYTES;
+use scda::internals::later::first_row;
+use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The name of chunks without the metadata that say which streams they are of.
 const CHUNKS: &[u8] = b"salvaged chunks";
+/// The name of rows that were added to a dataset, and of their metadata, if they, or rows before them, are not whole.
+const ROWS: &[u8] = b"salvaged rows";
 
 /// Save what is whole of a damaged file
 ///
@@ -24,7 +28,8 @@ const CHUNKS: &[u8] = b"salvaged chunks";
 /// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 ///
 /// Chunks of streams whose other sections are damaged are saved as "salvaged chunks": with their own name no reader would find the whole
-/// streams of that name. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
+/// streams of that name. Rows that were added to a dataset, and their metadata, are saved as "salvaged rows" if they, or rows
+/// before them, are not whole. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
 /// bytes up to the last one that is not 0, or all if their number is in the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -121,6 +126,12 @@ pub fn run(args: &Args) -> Result<()> {
             quote(CHUNKS)
         ))?;
     }
+    for offset in left.rows {
+        let name = quote(ROWS);
+        out.text(format_args!(
+            "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are not whole\n"
+        ))?;
+    }
     for finding in &scan.findings {
         if !finding.of_dataset
             && finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION)
@@ -158,28 +169,83 @@ struct Left {
     begun: Vec<u64>,
     /// Such chunks that were saved: where they begin, and the name of the streams.
     chunks: Vec<(u64, UserString)>,
-    /// Whether the last section that was saved is the metadata of a dataset.
-    is_described: bool,
-    /// Where the data of datasets began, where they do now, and their user strings.
-    moved: HashMap<u64, (u64, UserString)>,
+    /// The last section that was saved is the metadata of a dataset: with so many rows, if they say so.
+    described: Option<Option<u64>>,
+    /// The last section that was saved is the metadata of rows that follow those of their dataset.
+    are_rows_next: bool,
+    /// Datasets that were saved, by where their data began.
+    moved: HashMap<u64, Moved>,
+    /// Rows that were saved under another name: where their data began.
+    rows: Vec<u64>,
     /// Whether attributes or rows were saved that had been added to datasets.
     has_additions: bool,
 }
 
+/// A dataset that was saved.
+struct Moved {
+    /// Where its data begin now, and their user string.
+    position: u64,
+    user: UserString,
+    /// How many rows are saved so far.
+    rows: Option<u64>,
+}
+
+impl Moved {
+    fn name(&self) -> Option<&str> {
+        std::str::from_utf8(&self.user).ok()
+    }
+}
+
 impl Left {
+    /// Looks at a section of which the reader has read the header, and which this one follows: whether it is the metadata of a dataset,
+    /// or of rows that were added to one. These are saved under another name unless all rows before them are.
+    fn look(&mut self, reader: &mut Reader, section: &mut Section, next: Option<Section>) -> Result<bool> {
+        let is_of_rows = announced(section.section_type, &section.user) == Some(Addition::Rows);
+        let is_metadata = section.section_type == SectionType::Block && *section.user == *DATASET_CONVENTION;
+        if !is_of_rows && !is_metadata {
+            return Ok(false);
+        }
+        let text =
+            if section.size > MAX_METADATA_BYTES { String::new() } else { read_metadata(reader, section)? };
+        reader.seek(section.offset)?;
+        reader.next_section(true)?;
+        let described = parse::dataset("salvaged", text.as_bytes()).ok().map(|metadata| metadata.dataset);
+        let rows = described.as_ref().and_then(|dataset| dataset.shape.first().copied());
+        if is_metadata {
+            self.described = Some(rows);
+            return Ok(true);
+        }
+        let first = described.and_then(|dataset| first_row(&dataset.attributes));
+        let data = next.and_then(|next| added_to(next.section_type, &next.user));
+        let moved = data.and_then(|(data, _)| self.moved.get_mut(&data));
+        let moved = moved.filter(|moved| first.is_some() && moved.rows == first);
+        match (moved, rows) {
+            (Some(moved), Some(rows)) => {
+                moved.rows = first.and_then(|first| first.checked_add(rows));
+                self.are_rows_next = true;
+            }
+            _ => section.user = UserString::new(ROWS)?,
+        }
+        Ok(true)
+    }
+
     /// A section as it is saved at this position.
     fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
-        let is_metadata = section.section_type == SectionType::Block && *section.user == *DATASET_CONVENTION;
-        if std::mem::replace(&mut self.is_described, is_metadata) {
-            self.moved.insert(section.offset, (position, section.user));
+        if let Some(rows) = self.described.take() {
+            self.moved.insert(section.offset, Moved { position, user: section.user, rows });
         }
         // What was added to a dataset names it by the place of its data.
-        if let Some((data, addition)) = added_to(section.section_type, &section.user)
-            && let Some((now, name)) = self.moved.get(&data)
-            && let Ok(name) = std::str::from_utf8(name)
-        {
-            section.user = UserString::new(addition.user(*now, name).as_bytes())?;
-            self.has_additions = true;
+        let are_rows_next = std::mem::take(&mut self.are_rows_next);
+        if let Some((data, addition)) = added_to(section.section_type, &section.user) {
+            let is_right = addition == Addition::Attributes || are_rows_next;
+            let moved = self.moved.get(&data).filter(|_| is_right);
+            if let Some((moved, name)) = moved.and_then(|moved| Some((moved, moved.name()?))) {
+                section.user = UserString::new(addition.user(moved.position, name).as_bytes())?;
+                self.has_additions = true;
+            } else if addition == Addition::Rows {
+                self.rows.push(section.offset);
+                section.user = UserString::new(ROWS)?;
+            }
         }
         if self.begun.contains(&section.offset)
             && section.section_type == SectionType::Array
@@ -214,7 +280,7 @@ fn save(
             reader.seek(range.start)?;
             let mut pairs = Pairs::new(input);
             while reader.position().is_some_and(|position| position < range.end) {
-                let Some(section) = reader.next_section(true)? else { break };
+                let Some(mut section) = reader.next_section(true)? else { break };
                 if left.saved.contains(&section.offset) {
                     reader.skip()?;
                     continue;
@@ -225,8 +291,10 @@ fn save(
                     continue;
                 }
                 let others = others_of(&section);
+                let mut last = None;
                 if others > 0 {
-                    let is_whole = have_followed(reader, others, range.end);
+                    last = last_of(reader, others, range.end);
+                    let is_whole = last.is_some();
                     reader.seek(section.offset)?;
                     reader.next_section(true)?;
                     if !is_whole {
@@ -247,18 +315,20 @@ fn save(
                         continue;
                     }
                 }
+                let is_metadata = left.look(reader, &mut section, last)?;
                 if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
                     && found.later.is_some()
                 {
                     let text = with_attributes(&read_metadata(reader, &section)?, &found.dataset.attributes)?;
                     let (user, bytes) = (&section.user, text.len() as u64);
                     writer.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
-                    left.is_described = true;
                     reader.skip()?;
                     continue;
                 }
-                let position = writer.position().unwrap_or(0);
-                as_it_is(reader, writer, &left.named(section, position)?, progress)?;
+                if !is_metadata {
+                    section = left.named(section, writer.position().unwrap_or(0))?;
+                }
+                as_it_is(reader, writer, &section, progress)?;
             }
             Ok(())
         }
@@ -274,13 +344,18 @@ fn is_of_attributes(Section { section_type, user, .. }: &Section) -> bool {
 /// How many sections belong to one of metadata.
 fn others_of(section: &Section) -> u64 {
     let Section { section_type, user, .. } = section;
-    if begins_streams(*section_type, user) { 2 } else { u64::from(is_first(*section_type, user)) }
+    let is_first = is_first(*section_type, user) || announced(*section_type, user) == Some(Addition::Rows);
+    if begins_streams(*section_type, user) { 2 } else { u64::from(is_first) }
 }
 
-/// Whether so many sections follow the reader's current one before this offset.
-fn have_followed(reader: &mut Reader, others: u64, end: u64) -> bool {
-    (0..others).all(|_| {
-        let is_passed = reader.skip().is_ok() && reader.position().is_some_and(|position| position < end);
-        is_passed && matches!(reader.next_section(true), Ok(Some(_)))
-    })
+/// The last of so many sections that follow the reader's current one, if all of them end before this offset.
+fn last_of(reader: &mut Reader, others: u64, end: u64) -> Option<Section> {
+    let mut last = None;
+    for _ in 0..others {
+        reader.skip().ok()?;
+        reader.position().filter(|position| *position < end)?;
+        last = reader.next_section(true).ok()?;
+        last?;
+    }
+    last
 }

@@ -228,8 +228,12 @@ pub fn as_it_is(
         return one(reader, writer, section, Encode::None, progress);
     }
     reader.seek(section.offset)?;
-    for _ in 0..2 {
-        if let Some(part) = reader.next_section(false)? {
+    for number in 0..2 {
+        if let Some(mut part) = reader.next_section(false)? {
+            // The caller may have changed it.
+            if number == 1 {
+                part.user = section.user;
+            }
             one(reader, writer, &part, Encode::None, progress)?;
         }
     }
@@ -245,10 +249,11 @@ pub fn leading(
     progress: &mut Progress,
 ) -> Result<()> {
     reader.seek(section.offset)?;
-    for _ in 0..if section.decoded { 2 } else { 1 } {
+    let last = u64::from(section.decoded);
+    for number in 0..=last {
         let Some(mut part) = reader.next_section(false)? else { break };
         part.count = part.count.min(count);
-        if !section.decoded {
+        if number == last {
             part.user = section.user;
         }
         write(reader, writer, &part, Encode::None, progress)?;

@@ -21,6 +21,7 @@ use scda::{
     AddedRows, DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString,
 };
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A dataset with its sections.
 pub struct Found {
@@ -279,13 +280,16 @@ pub struct Walk<'a> {
     streams: bool,
     /// None: every section is one by itself, and compressed ones are two.
     pairs: Option<Pairs<'a>>,
+    /// Where rows begin that were added to datasets that were passed.
+    rows: HashSet<u64>,
     /// How many sections were passed.
     pub number: u64,
 }
 
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
-        Self { pairs: (!raw).then(|| Pairs::new(input)), later: raw, streams: false, number: 0 }
+        let pairs = (!raw).then(|| Pairs::new(input));
+        Self { pairs, later: raw, streams: false, rows: HashSet::new(), number: 0 }
     }
 
     /// The sections of streams are together, too.
@@ -295,7 +299,8 @@ impl<'a> Walk<'a> {
 
     /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says. Sections of what was added later are items.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
-        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), later: true, streams: true, number: 0 }
+        let pairs = Some(Pairs { strict, ..Pairs::new(input) });
+        Self { pairs, later: true, ..Self::with_streams(input) }
     }
 
     /// The name of the file in messages, unless every section is one by itself.
@@ -330,7 +335,7 @@ impl<'a> Walk<'a> {
     pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
         let section = loop {
             let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
-            if self.later || !passes_later(reader, &section)? {
+            if self.later || !self.passes_later(reader, &section)? {
                 break section;
             }
             self.number += 2;
@@ -343,8 +348,30 @@ impl<'a> Walk<'a> {
                 (item.streams, item.fault) = (streams.map(Box::new), fault);
             }
         }
+        if let Some(Pair::Dataset(found)) = &item.pair {
+            self.rows.extend(found.added.iter().map(|rows| rows.offsets[0]));
+        }
         self.number = item.last();
         Ok(Some(item))
+    }
+
+    /// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them. Rows
+    /// of no dataset stay: nobody else has them.
+    fn passes_later(&self, reader: &mut Reader, section: &Section) -> scda::Result<bool> {
+        let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
+        if announced == Addition::Rows && !self.rows.contains(&section.offset) {
+            return Ok(false);
+        }
+        reader.skip()?;
+        let second = reader.next_section(true)?;
+        let second = second.and_then(|second| added_to(second.section_type, &second.user));
+        if second.is_some_and(|(_, addition)| addition == announced) {
+            reader.skip()?;
+            return Ok(true);
+        }
+        reader.seek(section.offset)?;
+        reader.next_section(true)?;
+        Ok(false)
     }
 }
 
@@ -386,20 +413,6 @@ pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<(u64, Addition
         SectionType::Block => later_of(user).map(|(data, _)| (data, Addition::Attributes)),
         SectionType::Array | SectionType::Varray => rows_of(user).map(|(data, _)| (data, Addition::Rows)),
     }
-}
-
-/// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them.
-fn passes_later(reader: &mut Reader, section: &Section) -> scda::Result<bool> {
-    let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
-    reader.skip()?;
-    let second = reader.next_section(true)?.and_then(|second| added_to(second.section_type, &second.user));
-    if second.is_some_and(|(_, addition)| addition == announced) {
-        reader.skip()?;
-        return Ok(true);
-    }
-    reader.seek(section.offset)?;
-    reader.next_section(true)?;
-    Ok(false)
 }
 
 /// A shape in a word.

@@ -113,3 +113,85 @@ fn rows_of_no_dataset_are_found() {
     let found = place.scda("check a.scda").bad(1, "");
     assert!(found.text().contains("found the first row 2, expected 6"), "{found:?}");
 }
+
+/// Where the sections with this user string begin in a file.
+fn sections(all: &[u8], start: &str) -> Vec<usize> {
+    let text = String::from_utf8_lossy(all);
+    assert_eq!(text.len(), all.len());
+    text.match_indices(start).map(|(at, _)| at).collect()
+}
+
+#[test]
+fn rows_behind_damaged_ones_are_saved_by_themselves() {
+    let place = Place::new();
+    let path = place.path("a.scda");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    // Two records of the same shape, so that the second one would stand in the place of the first.
+    for record in 0..2_u8 {
+        for turn in 0..3_u8 {
+            let mut dataset = Dataset::new("rho", DataType::Uint8, [2]);
+            dataset.extends = turn > 0;
+            let byte = b'a' + 4 * record + turn;
+            file.dataset(&dataset, &[Region::all(&[2])], &[byte, byte]).unwrap();
+        }
+    }
+    file.close().unwrap();
+    let all = place.read("a.scda");
+    place.scda("check a.scda").good();
+    let items = |byte: &str| sections(&all, &format!("--\n{byte}{byte}\n"))[0] + 3;
+    for (damaged, records, saved) in [
+        // The data of the second rows; the third ones are saved by themselves.
+        ("b", vec!["97\n97\n", "101\n101\n102\n102\n103\n103\n"], 1),
+        // The dataset itself: the rows that were added to it are no part of the other record.
+        ("a", vec!["101\n101\n102\n102\n103\n103\n"], 2),
+        ("g", vec!["97\n97\n98\n98\n99\n99\n", "101\n101\n102\n102\n"], 0),
+    ] {
+        let mut bytes = all.clone();
+        bytes[items(damaged)] = b'?';
+        place.write("b.scda", &bytes);
+        let said = place.scda("salvage --force b.scda c.scda").bad(0, "");
+        assert_eq!(said.text().matches("\"salvaged rows\"").count(), saved, "{damaged}: {said:?}");
+        for (record, expected) in records.iter().enumerate() {
+            let shown = place.scda(&format!("cat c.scda rho --record {record}")).good();
+            assert_eq!(shown.text(), *expected, "{damaged}");
+        }
+        place.scda("check --strict c.scda").good();
+    }
+}
+
+#[test]
+fn rows_in_text_are_saved_by_the_new_place() {
+    let place = Place::new();
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    file.inline(b"lost", 0, Some(&[b'x'; 32])).unwrap();
+    for extends in [false, true] {
+        let mut dataset = Dataset::new("rho", DataType::Uint8, [2]);
+        dataset.layout = Layout::Chunked { shape: None, text: true };
+        dataset.extends = extends;
+        file.dataset(&dataset, &[Region::all(&[2])], b"ab").unwrap();
+    }
+    file.close().unwrap();
+    let mut bytes = place.read("a.scda");
+    let at = sections(&bytes, "xxxx")[0];
+    bytes[at] = b'?';
+    place.write("a.scda", &bytes);
+    place.scda("salvage a.scda b.scda").bad(0, "");
+    assert_eq!(place.scda("cat b.scda rho").good().text(), "97\n98\n97\n98\n");
+    place.scda("check --strict b.scda").good();
+}
+
+#[test]
+fn rows_of_no_dataset_are_copied() {
+    let place = Place::new();
+    extended(&place, "a.scda");
+    // Without a seal, they do not count.
+    place.scda("salvage --no-seal a.scda b.scda").good();
+    place.scda("copy b.scda c.scda").good();
+    assert!(place.read("b.scda") == place.read("c.scda"));
+    place.scda("seal c.scda").good();
+    place.scda("diff a.scda c.scda").good();
+}
