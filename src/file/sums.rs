@@ -8,9 +8,7 @@ use crate::format::crc;
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
-use crate::storage::elsewhere::Elsewhere;
 use crate::storage::queue::Queue;
-use std::io;
 
 /// Longer pieces are written and summed up so many bytes at a time. Writing brings them into the processor's cache, so that
 /// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`).
@@ -82,14 +80,9 @@ impl SummedFile {
         &mut *self.file
     }
 
-    /// Hands the file to a reader, which gives it back.
-    pub fn read_by<T>(
-        &mut self,
-        read: impl FnOnce(Box<dyn ParallelFile>) -> (T, Box<dyn ParallelFile>),
-    ) -> T {
-        let (result, file) = read(std::mem::replace(&mut self.file, Box::new(Elsewhere(io::empty()))));
-        self.file = file;
-        result
+    /// The file itself, for a reader that exchanges it for another while it reads.
+    pub fn inner(&mut self) -> &mut Box<dyn ParallelFile> {
+        &mut self.file
     }
 }
 

@@ -34,6 +34,11 @@ impl Timed {
         Self { file, reads }
     }
 
+    /// Counts what is read from another file, and gives back the one of before.
+    pub fn exchange(&mut self, file: &mut Box<dyn ParallelFile>) {
+        std::mem::swap(&mut self.file, file);
+    }
+
     /// The file, of which no more is counted.
     pub fn into_inner(self) -> Box<dyn ParallelFile> {
         self.file

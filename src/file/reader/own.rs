@@ -3,7 +3,7 @@
 use super::ReaderState;
 use super::index::Extent;
 use super::lookup::Later;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::session::State;
@@ -11,17 +11,46 @@ use crate::file::team::{Failure, Team};
 use crate::format::dataset::later::{later_user, rows_user};
 use crate::format::dataset::{Dataset, group_user, stored_name, stored_path};
 use crate::format::index::Row;
+use crate::memory::{copy, reserve};
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
+use crate::storage::elsewhere::Elsewhere;
+use std::collections::BTreeMap;
+use std::io;
 
-/// Reads a file that ends without a seal, by what its writer knows of the sections behind the last one.
-pub(in crate::file) struct OwnReader<'a> {
+/// About what a user string and its sections take, in a map.
+const NAME_BYTES: usize = 192;
+
+/// Reads a file that ends without a seal, by what its writer knows of the sections behind the last one. It serves until there is another
+/// seal, and keeps what it has read and noted, so that the cost of a call does not grow with the number of sections.
+pub(in crate::file) struct OwnReader {
+    /// Its file is with the writer between the calls.
     state: ReaderState,
     /// Where what is sealed ends, and all sections.
     sealed: Ends,
     all: Ends,
-    /// The sections behind the last seal.
-    rows: &'a [Row],
+    /// The sections behind the last seal by their user strings, as far as their rows were noted.
+    named: BTreeMap<Vec<u8>, Named>,
+    rows: usize,
+    /// Where the last of them begins.
+    last: u64,
+}
+
+/// The sections of a user string.
+#[derive(Default)]
+struct Named {
+    /// Those behind the last seal, in their order.
+    places: Vec<Place>,
+    /// How many are sealed, once that was asked.
+    sealed: Option<u64>,
+}
+
+/// A section behind the last seal.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u64,
+    /// The section before it, if that is behind the last seal, too.
+    before: Option<u64>,
 }
 
 /// A dataset in a file.
@@ -34,31 +63,58 @@ pub(in crate::file) struct Found {
     pub big_endian: bool,
 }
 
-impl<'a> OwnReader<'a> {
-    /// Of a file in which the last seal, if there is one, ends at `sealed`, and the last section at `end`.
+impl OwnReader {
+    /// Of a file in which the last seal, if there is one, ends at `sealed`.
     ///
     /// # Errors
-    /// Those of reading the file, which is returned.
-    pub fn new(
-        team: Team,
-        mut file: Box<dyn ParallelFile>,
-        (sealed, end): (u64, u64),
-        rows: &'a [Row],
-        params: &Params,
-    ) -> Result<Self, (Error, Box<dyn ParallelFile>)> {
+    /// Those of reading the file.
+    pub fn new(team: Team, file: &mut dyn ParallelFile, sealed: u64, params: &Params) -> Result<Self> {
         let params = Params { raw: false, verify: false, ..params.clone() };
-        match Extent::All.ends(&mut *file, sealed) {
-            Ok(sealed) => {
-                let state = ReaderState::new(team, file, sealed, params);
-                Ok(Self { state, sealed, all: Ends::all(end), rows })
-            }
-            Err(error) => Err((error, file)),
-        }
+        let sealed = Extent::All.ends(file, sealed)?;
+        let state = ReaderState::new(team, Box::new(Elsewhere(io::empty())), sealed, params);
+        Ok(Self { state, sealed, all: sealed, named: BTreeMap::new(), rows: 0, last: 0 })
     }
 
-    /// Gives the file back.
-    pub fn into_file(self) -> Box<dyn ParallelFile> {
-        self.state.sections.into_parts().1
+    /// Whether it is of the file with the last seal that ends at `sealed`.
+    pub fn is_of(&self, sealed: u64) -> bool {
+        self.sealed.file == sealed
+    }
+
+    /// Reads the file, whose last section ends at `end`. The sections behind the last seal have these rows; those that it had in an
+    /// earlier call are the first of them.
+    ///
+    /// # Errors
+    /// `Memory`; those of `read`.
+    pub fn read_file<T>(
+        &mut self,
+        file: &mut Box<dyn ParallelFile>,
+        end: u64,
+        rows: &[Row],
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.all = Ends::all(end);
+        self.note(rows)?;
+        self.state.sections.exchange_file(file);
+        let result = read(self);
+        self.state.sections.exchange_file(file);
+        result
+    }
+
+    /// Notes the rows that are new.
+    fn note(&mut self, rows: &[Row]) -> Result<()> {
+        let new = rows.get(self.rows..).unwrap_or_default();
+        // A map cannot fail to allocate, so whether there is memory is tried before.
+        reserve(&mut Vec::<[u8; NAME_BYTES]>::new(), new.len())?;
+        for row in new {
+            if row.section.is_some() {
+                let places = &mut self.named.entry(copy(&row.user)?).or_default().places;
+                reserve(places, 1)?;
+                places.push(Place { offset: row.offset, before: Some(self.last).filter(|&last| last > 0) });
+            }
+            self.last = row.offset;
+            self.rows += 1;
+        }
+        Ok(())
     }
 
     /// The dataset of this name and record, as [`Reader::find_dataset`](super::Reader::find_dataset) would find it if all were sealed.
@@ -67,18 +123,17 @@ impl<'a> OwnReader<'a> {
     /// Those of finding and reading it.
     pub fn dataset(&mut self, name: &str, record: i64) -> Result<Option<Found>> {
         let user = stored_name(name).into_owned();
-        let count = self.rows.iter().filter(|row| is(row, &user)).count() as u64;
-        let place = match u64::try_from(record) {
-            Err(_) => count.checked_sub(record.unsigned_abs()),
-            // Those of before come first.
-            Ok(record) => record.checked_sub(self.count_sealed(&user)?).filter(|&place| place < count),
-        };
-        let found = match place {
-            Some(place) => {
-                let mut numbered = self.rows.iter().enumerate().filter(|(_, row)| is(row, &user));
-                let number = numbered.nth(to_usize(place)).map_or(0, |(number, _)| number);
-                Some(self.new_dataset(number, &user)?)
+        let (count, place) = match u64::try_from(record) {
+            Err(_) => {
+                let count = self.places(&user).len() as u64;
+                (count, count.checked_sub(record.unsigned_abs()))
             }
+            // Those of before come first.
+            Ok(record) => (0, record.checked_sub(self.count_sealed(&user)?)),
+        };
+        let new = place.and_then(|place| self.places(&user).get(to_usize(place)).copied());
+        let found = match new {
+            Some(place) => Some(self.new_dataset(place, &user)?),
             None => {
                 let record = if record < 0 { record.saturating_add_unsigned(count) } else { record };
                 self.sealed_dataset(name, record)?
@@ -125,12 +180,23 @@ impl<'a> OwnReader<'a> {
         read(&mut self.state).map_err(|failure| self.state.team().settle(failure))
     }
 
-    /// The number of sealed sections of this user string.
+    /// The sections of this user string behind the last seal, in their order.
+    fn places(&self, user: &str) -> &[Place] {
+        self.named.get(user.as_bytes()).map_or(&[], |named| &named.places)
+    }
+
+    /// How many sections of this user string are sealed; 0 if there is none behind the last seal, where that is not asked.
     fn count_sealed(&mut self, user: &str) -> Result<u64> {
-        match self.sealed.read {
-            0 => Ok(0),
-            _ => self.read(self.sealed, |state| Ok(state.lookup().find_all(user.as_bytes())?.len() as u64)),
+        let user = user.as_bytes();
+        match self.named.get(user).map(|named| named.sealed) {
+            Some(None) if self.sealed.read > 0 => {}
+            known => return Ok(known.flatten().unwrap_or(0)),
         }
+        let count = self.read(self.sealed, |state| Ok(state.lookup().find_all(user)?.len() as u64))?;
+        if let Some(named) = self.named.get_mut(user) {
+            named.sealed = Some(count);
+        }
+        Ok(count)
     }
 
     fn sealed_dataset(&mut self, name: &str, record: i64) -> Result<Option<Found>> {
@@ -143,12 +209,10 @@ impl<'a> OwnReader<'a> {
         })
     }
 
-    /// The dataset whose data are the section of this number behind the last seal.
-    fn new_dataset(&mut self, number: usize, user: &str) -> Result<Found> {
-        let metadata = number.checked_sub(1).map(|before| self.rows[before].offset).filter(|&at| at > 0);
-        let data = self.rows[number].offset;
+    /// The dataset whose data are this section behind the last seal.
+    fn new_dataset(&mut self, place: Place, user: &str) -> Result<Found> {
         self.read(self.all, |state| {
-            state.sections.advance(metadata.unwrap_or(data));
+            state.sections.advance(place.before.unwrap_or(place.offset));
             state.lookup().next_section(true)?;
             if state.datasets().read_metadata(Some(Later::NONE))? {
                 return Ok(current(state)?);
@@ -159,8 +223,7 @@ impl<'a> OwnReader<'a> {
 
     /// Where the last pair begins whose second section has this user string, of those behind the last seal.
     fn pair_of(&self, user: &str) -> Option<u64> {
-        let number = self.rows.iter().rposition(|row| is(row, user))?;
-        self.rows.get(number.checked_sub(1)?).map(|row| row.offset)
+        self.places(user).last()?.before
     }
 }
 
@@ -169,9 +232,4 @@ fn current(state: &ReaderState) -> Result<Found> {
     let (dataset, data) = (state.current_dataset()?.clone(), state.sections.header());
     let data = data.map_or(0, |data| data.offset);
     Ok(Found { data, dataset, big_endian: state.datasets.is_big_endian() })
-}
-
-/// Whether this is a section of this user string.
-fn is(row: &Row, user: &str) -> bool {
-    row.section.is_some() && *row.user == *user.as_bytes()
 }

@@ -82,7 +82,7 @@ fn group_path(name: &str) -> Option<&str> {
 }
 
 /// The text of the block with the new attributes; of a dataset, also where its data begin.
-fn changed(own: &mut OwnReader<'_>, name: &str, record: i64, changes: &str) -> Result<(u64, String)> {
+fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Result<(u64, String)> {
     if let Some(path) = group_path(name) {
         // The name of one that has none yet, if the user string does not tell it.
         let name = || if stored_path(path) == path { json!({}) } else { json!({ "scda_name": path }) };

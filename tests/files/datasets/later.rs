@@ -1,6 +1,7 @@
 //! Attributes that are set when their dataset or group is in the file already.
 
 use super::with;
+use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
     run_on_threads,
@@ -296,4 +297,38 @@ fn each_record_has_its_own() {
             assert_eq!(file.find_dataset(found, record).unwrap().unwrap().attributes, alone);
         }
     }
+}
+
+/// A loop over all datasets of a file must not take time that grows with their square.
+#[test]
+fn a_call_costs_the_same_however_many_sections_are_not_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = Writer::create(Solo, &folder.path().join("f"), b"", &sealed()).unwrap();
+    let mut costs = Vec::new();
+    for block in 0..12 {
+        let names = || (500 * block..500 * (block + 1)).map(|number| number.to_string());
+        names().for_each(|name| write(&mut file, &step(&name, "{}", false)));
+        let before = cpu_nanoseconds();
+        names().for_each(|name| file.set_attributes(&name, 0, r#"{"n":1}"#).unwrap());
+        costs.push(cpu_nanoseconds() - before);
+    }
+    file.close().unwrap();
+    assert!(costs[11] < 2 * costs[0], "{costs:?}");
+}
+
+#[test]
+fn names_of_sealed_datasets_are_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    (0..1000).for_each(|name| write(&mut file, &step(&name.to_string(), "{}", false)));
+    file.close().unwrap();
+    let mut file = append(&path);
+    let before = counted("rchar");
+    (0..200).for_each(|name| file.set_attributes(&name.to_string(), -1, r#"{"n":1}"#).unwrap());
+    let read = counted("rchar") - before;
+    file.close().unwrap();
+    assert!(read < 200 * 16 * 1024, "{read} bytes");
+    assert_eq!(of(&path, "199", 0), r#"{"n":1}"#);
+    assert_eq!(of(&path, "200", 0), "{}");
 }

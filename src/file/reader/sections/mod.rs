@@ -177,6 +177,11 @@ impl Sections {
         &mut *self.file
     }
 
+    /// Reads another file from now on, and gives back the one of before.
+    pub fn exchange_file(&mut self, file: &mut Box<dyn ParallelFile>) {
+        self.file.exchange(file);
+    }
+
     #[inline]
     pub fn params(&self) -> &Params {
         &self.params

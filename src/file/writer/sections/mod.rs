@@ -46,6 +46,8 @@ pub(super) struct Sections {
     changes: u64,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
+    /// What this rank has read of the file for [`Self::read_own`].
+    own: Option<Box<OwnReader>>,
 }
 
 impl Sections {
@@ -73,6 +75,7 @@ impl Sections {
             params,
             file,
             sealer,
+            own: None,
         }
     }
 
@@ -217,6 +220,7 @@ impl Sections {
             && file.sums().is_some_and(|sums| sums.count() > 0)
         {
             let (start, style) = (self.progress.end(), self.params.line_break);
+            self.own = None;
             let end = sealer.seal(&mut self.team, file, start, style, sync)?;
             self.progress.seal(end);
             self.team.mark(end);
@@ -225,12 +229,18 @@ impl Sections {
     }
 
     /// Reads on rank 0, after a flush, what is in the file: see [`OwnReader`].
-    pub fn read_own<T>(&mut self, read: impl FnOnce(&mut OwnReader<'_>) -> Result<T>) -> Result<T> {
+    pub fn read_own<T>(&mut self, read: impl FnOnce(&mut OwnReader) -> Result<T>) -> Result<T> {
         let (sealed, rows) = self.sealer.as_ref().map_or((0, &[][..]), Sealer::noted);
-        let (team, ends, params) = (self.team.alone(), (sealed, self.progress.end()), &self.params);
-        let result = self.file.now()?.read_by(|file| match OwnReader::new(team, file, ends, rows, params) {
-            Ok(mut reader) => (read(&mut reader), reader.into_file()),
-            Err((error, file)) => (Err(error), file),
+        let file = self.file.now()?.inner();
+        let own = match self.own.take().filter(|own| own.is_of(sealed)) {
+            Some(own) => Ok(own),
+            None => OwnReader::new(self.team.alone(), &mut **file, sealed, &self.params).map(Box::new),
+        };
+        let result = own.and_then(|mut own| {
+            let result = own.read_file(file, self.progress.end(), rows, read)?;
+            // After an error it begins anew.
+            self.own = Some(own);
+            Ok(result)
         });
         // Nothing has changed.
         self.begin_call();
