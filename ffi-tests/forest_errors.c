@@ -225,6 +225,28 @@ static void bytes_of_trees (const char *path) {
   free_datasets (&all);
 }
 
+/* A field is written whole: rows would be added to that of the step before. */
+static void extended_field (const char *path) {
+  p4est_t *p = forest_of (MPI_COMM_WORLD, connectivity_of (1), 1, 2, 0);
+  const size_t n = (size_t) p->local_num_quadrants;
+  unsigned char *bytes = calloc (n + 1, 1);
+  int64_t *counts = calloc (n + 1, sizeof *counts);
+  scda_dataset_t d;
+  int err;
+  scda_dataset_init (&d);
+  strcpy (d.name, "u");
+  d.type = SCDA_TYPE_UINT8;
+  d.extends = 1;
+  for (int ragged = 0; ragged < 2; ++ragged) {
+    scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, path, "extended", NULL, NULL, &err);
+    f = scda_p4est_write_forest (f, NULL, p, 0, &err);
+    f = ragged ? scda_p4est_write_ragged (f, NULL, p, &d, counts, bytes, &err) : scda_p4est_write_field (f, NULL, p, &d, bytes, &err);
+    REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "found extends = 1, expected 0") != NULL);
+  }
+  free (bytes), free (counts);
+  destroy (p);
+}
+
 /* ---- Connectivities ---- */
 
 /* The time to load grows with the trees, not with their square: trees of which all corners are said to be the same one. */
@@ -327,6 +349,7 @@ int main (int argc, char **argv) {
   byte_order (path);
   versions (path);
   bytes_as_fields (path);
+  extended_field (path);
   many_trees (path);
   bytes_of_trees (path);
   many_corners (path);

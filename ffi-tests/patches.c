@@ -295,6 +295,10 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
     if (is_last) { field.ghost = -1; }
     f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
   }
+  if (kind == 7) {
+    if (is_last) { field.dataset.extends = 1; }
+    f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
+  }
   CHECK (f == NULL && err == expected);
   if (strstr (scda_last_error_message (), words) == NULL) {
     fprintf (stderr, "kind %d: found \"%s\", expected \"%s\"\n", kind, scda_last_error_message (), words);
@@ -352,6 +356,7 @@ int main (int argc, char **argv) {
     refuse (path, &w, 4, SCDA_ERR_USAGE, "call scda_patches_write_mesh before");
     refuse (path, &w, 5, SCDA_ERR_USAGE, "not the last one that was written");
     refuse (path, &w, 6, SCDA_ERR_ARG, "-1 ghost layers");
+    refuse (path, &w, 7, SCDA_ERR_ARG, "found extends = 1, expected 0");
   }
   return finish ();
 }

@@ -118,6 +118,16 @@ static inline int scda_forest_name_internal (scda_forest_name_internal_t *full, 
   return 1;
 }
 
+/* The name of the dataset of a field. A field has its values for all of its mesh: 0 also for rows that would be added to another one. */
+static inline int scda_forest_field_name_internal (scda_forest_name_internal_t *full, const char *group, const scda_dataset_t *field,
+                                                   const char *ending, scda_forest_error_internal_t *e) {
+  if (field->extends != 0) {
+    return scda_forest_error_internal (e, SCDA_ERR_ARG, "field %.58s: found extends = %d, expected 0: a field is written whole", field->name,
+                                       field->extends);
+  }
+  return scda_forest_name_internal (full, group, "fields/", field->name, ending, e);
+}
+
 /* ---- Internal: where a step is ---- */
 
 /* The sections of a step: from `begin` on, before `end`. */
@@ -593,7 +603,7 @@ static inline scda_fcontext_t *scda_forest_write_field_internal (scda_fcontext_t
   char *attributes = NULL;
   int i;
   scda_forest_no_error_internal (&e);
-  scda_forest_name_internal (&name, group, "fields/", field->name, "", &e);
+  scda_forest_field_name_internal (&name, group, field, "", &e);
   if (e.err == SCDA_SUCCESS) { attributes = scda_forest_attributes_internal (field->attributes, mesh, &e); }
   if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   if (d.ndims == 0) { d.ndims = 1; }
@@ -655,7 +665,7 @@ static inline scda_fcontext_t *scda_forest_write_ragged_internal (scda_fcontext_
   size_t length = 0;
   scda_dataset_t d;
   scda_forest_no_error_internal (&e);
-  scda_forest_name_internal (&name, group, "fields/", field->name, ":count", &e);
+  scda_forest_field_name_internal (&name, group, field, ":count", &e);
   snprintf (samples, sizeof samples, "%.58s:sample", field->name);
   scda_forest_sums_internal (part, counts, &own, &before, &all, &e);
   f = scda_forest_agree_internal (f, part->comm, &e, err);

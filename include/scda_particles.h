@@ -312,7 +312,7 @@ static inline scda_fcontext_t *scda_particles_write_field (scda_fcontext_t *f, c
                                 field->name, scda_particles_group_internal (group));
     return scda_forest_fail_internal (f, &e, err);
   }
-  scda_forest_name_internal (&name, scda_particles_group_internal (group), "fields/", field->name, "", &e);
+  scda_forest_field_name_internal (&name, scda_particles_group_internal (group), field, "", &e);
   if (d.ndims == 0) { d.ndims = 1; }
   if (d.ndims < 0 || d.ndims > SCDA_MAX_DIMS) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "field %.58s has %d dimensions", field->name, d.ndims); }
   d.shape[0] = p->particles;

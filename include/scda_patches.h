@@ -404,7 +404,7 @@ static inline scda_dataset_t *scda_patches_datasets_internal (const char *group,
   size_t v;
   for (v = 0; all != NULL && v < nfields; ++v) {
     scda_forest_name_internal_t name;
-    if (!scda_forest_name_internal (&name, scda_patches_group_internal (group), "fields/", fields[v].dataset.name, "", e)) { break; }
+    if (!scda_forest_field_name_internal (&name, scda_patches_group_internal (group), &fields[v].dataset, "", e)) { break; }
     all[v] = fields[v].dataset;
     memcpy (all[v].name, name.text, sizeof all[v].name);
     all[v].ndims = fields[v].components == 1 ? 1 : 2;
