@@ -59,6 +59,7 @@ impl Clock {
         let calendar = Calendar::from_name(calendar.unwrap_or("standard"))?;
         let (name, since) = units.split_once(" since ")?;
         let seconds = match name.trim().to_ascii_lowercase().as_str() {
+            "nanoseconds" | "nanosecond" | "nanosec" | "ns" => 1e-9,
             "microseconds" | "microsecond" | "microsec" | "us" => 1e-6,
             "milliseconds" | "millisecond" | "millisec" | "msec" | "ms" => 1e-3,
             "seconds" | "second" | "secs" | "sec" | "s" => 1.0,
@@ -316,6 +317,8 @@ mod tests {
         assert_eq!(moment("hours since 2000-01-01 00:00 +01:00"), "1999-12-31T23:00");
         assert_eq!(moment("hours since 2000-01-01 00:00:30.5 -0130"), "2000-01-01T01:30:30.500");
         assert_eq!(moment("days since 1-1-1"), "0001-01-01");
+        let nanoseconds = Clock::of_units("nanoseconds since 1970-01-01", None).unwrap();
+        assert_eq!(nanoseconds.moment(1e18).unwrap(), "2001-09-09T01:46:40");
         let of_type =
             |unit: &str| Clock::of_type(DataType::Datetime(scda::TimeUnit::from_text(unit).unwrap()));
         assert_eq!(of_type("ns").unwrap().moment(1e18).unwrap(), "2001-09-09T01:46:40");

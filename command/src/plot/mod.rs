@@ -14,7 +14,7 @@ pub mod subject;
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable, status};
-use crate::output::{complain, visible};
+use crate::output::visible;
 use crate::ranges::{Bounds, Records};
 use axis::Scale;
 use canvas::PIXELS;
@@ -193,11 +193,13 @@ fn scale(args: &Args, numbers: &[f64], clock: Option<Clock>) -> Result<Scale> {
     Ok(Scale { clock, ..(if is_middle { scale.symmetric() } else { scale }) })
 }
 
+/// The title of a picture, which says if it shows a sample, in which extremes may be missing.
+fn told(title: &str, is_sampled: bool) -> String {
+    format!("{title}{}", if is_sampled { ", only some of the items" } else { "" })
+}
+
 fn draw_curve(args: &Args, curve: &Curve) -> Result<Figure> {
     let Curve { points, coordinates, label, clock, title, .. } = curve;
-    if points.are_sampled {
-        complain("only some of the items of the line are drawn: there are too many");
-    }
     let mut figure = Figure::new(args.size.0, false, None);
     let [from, to] = curve.ends;
     let mut up = scale(args, &points.numbers, *clock)?;
@@ -213,7 +215,7 @@ fn draw_curve(args: &Args, curve: &Curve) -> Result<Figure> {
     figure.line(
         points.indices.iter().zip(&points.numbers).map(|(&index, &number)| [at(index), up.place(number)]),
     );
-    figure.title(title);
+    figure.title(&told(title, points.are_sampled));
     Ok(figure)
 }
 
@@ -248,7 +250,7 @@ fn draw_image(args: &Args, image: &Image) -> Result<Figure> {
     }
     figure.axes(&across, &across_name, &upwards, &upwards_name, false);
     figure.bar(args.colours, &scale, label);
-    figure.title(title);
+    figure.title(&told(title, !(rows.are_all() && columns.are_all())));
     Ok(figure)
 }
 

@@ -43,7 +43,8 @@ impl Samples {
         (0..self.count).map(|k| self.index(k))
     }
 
-    fn are_all(&self) -> bool {
+    /// Whether they are the whole range.
+    pub fn are_all(&self) -> bool {
         self.to - self.from == self.count as u64
     }
 

@@ -290,6 +290,26 @@ fn statistics_are_those_of_all_numbers() {
 }
 
 #[test]
+fn a_picture_says_that_it_is_a_sample() {
+    let place = Place::new();
+    std::fs::write(place.path("data"), vec![1; 9_000_000]).unwrap();
+    let file = r#"{"user": "", "sections": [
+      {"type": "D", "user": "long", "data_type": "int8", "shape": [9000000], "data_file": "data"},
+      {"type": "D", "user": "wide", "data_type": "int8", "shape": [3000, 3000], "data_file": "data"}]}"#;
+    place.with_input("make - t.scda", file.as_bytes()).good();
+    for (arguments, title) in [
+        ("long", ">long, only some of the items<"),
+        ("long --box 0:8000000", ">long<"),
+        ("wide", ">wide, only some of the items<"),
+        ("wide --box 0:100,0:100", ">wide<"),
+    ] {
+        place.scda(&format!("plot t.scda {arguments} -o t.svg --force")).good();
+        let svg = String::from_utf8(place.read("t.svg")).unwrap();
+        assert!(svg.contains(title), "{arguments}: {}", &svg[svg.len().saturating_sub(400)..]);
+    }
+}
+
+#[test]
 fn axes_of_time_have_dates() {
     let place = Place::new();
     let file = r#"{"user": "", "sections": [
