@@ -1,42 +1,15 @@
 //! Appending to a file that exists, and sealing what was written.
 
-use super::context::{Context, on_writer, scda_fcontext_t};
-use super::memory::{path, put_user_string};
-use super::mpi_types::{MPI_Comm, communicator};
+use super::context::{on_writer, scda_fcontext_t};
+use super::guard;
+use super::mpi_types::MPI_Comm;
 use super::notes::note_path;
-use super::open::hand_out;
+use super::open::{append, hand_out};
 use super::params::{read_params, scda_params_t};
-use super::{guard, keep_message};
-use crate::error::Result;
-use crate::file::{Params, Writer};
+use crate::file::Writer;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-
-/// # Safety
-/// The arguments are as `scda_fopen_append` says.
-pub(super) unsafe fn append(
-    comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
-    params: Result<Params>,
-) -> Result<Context> {
-    // SAFETY: C passes a valid communicator.
-    let comm = unsafe { communicator(comm) }?;
-    // SAFETY: C passes a `filename` that is NULL or a C string.
-    let path = unsafe { path(filename) };
-    let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let writer = Writer::append_if_valid(comm, path, params)?;
-    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
-    // written.
-    unsafe { put_user_string(writer.user(), userstr, len) };
-    let bytes = writer.bytes_cut_off();
-    if bytes > 0 {
-        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"), None);
-    }
-    Ok(Context::Writing(writer))
-}
 
 /// Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
 ///

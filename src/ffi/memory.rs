@@ -116,6 +116,11 @@ pub unsafe fn c_string<'a>(string: *const c_char, name: &str) -> Result<&'a CStr
     Ok(unsafe { CStr::from_ptr(string) })
 }
 
+/// UTF-8 of C.
+pub fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
+}
+
 /// A file name.
 ///
 /// # Safety

@@ -1,6 +1,5 @@
 //! Opening, closing, and what concerns the file as a whole.
 
-use super::append::append;
 use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{path, put_user_string, slice, slice_mut, user_string};
@@ -91,6 +90,31 @@ pub(super) unsafe fn open_in_mode(
             unsafe { open(comm, filename, null_mut(), null_mut(), Err(error)) }
         }
     }
+}
+
+/// # Safety
+/// The arguments are as `scda_fopen_append` says.
+pub(super) unsafe fn append(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: Result<Params>,
+) -> Result<Context> {
+    // SAFETY: C passes a valid communicator.
+    let comm = unsafe { communicator(comm) }?;
+    // SAFETY: C passes a `filename` that is NULL or a C string.
+    let path = unsafe { path(filename) };
+    let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
+    let writer = Writer::append_if_valid(comm, path, params)?;
+    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
+    // written.
+    unsafe { put_user_string(writer.user(), userstr, len) };
+    let bytes = writer.bytes_cut_off();
+    if bytes > 0 {
+        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"), None);
+    }
+    Ok(Context::Writing(writer))
 }
 
 /// Gives an open file to C.

@@ -1,16 +1,57 @@
 //! The types of items, as C names and describes them.
 
-use super::dataset::{
-    SCDA_TYPE_BYTES, SCDA_TYPE_DATETIME64, SCDA_TYPE_RAW, SCDA_TYPE_STRING, SCDA_TYPE_STRUCT, SCDA_TYPE_TEXT,
-    SCDA_TYPE_TIMEDELTA64, SCDA_TYPE_VARIABLE_BYTES, utf8,
-};
-use super::memory::{c_string, put};
+use super::memory::{c_string, put, utf8};
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null;
+
+/// Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
+pub const SCDA_TYPE_BOOL: c_int = 1;
+/// Items that are integers of 8 bits: `int8_t`.
+pub const SCDA_TYPE_INT8: c_int = 2;
+/// Items that are integers of 16 bits: `int16_t`.
+pub const SCDA_TYPE_INT16: c_int = 3;
+/// Items that are integers of 32 bits: `int32_t`.
+pub const SCDA_TYPE_INT32: c_int = 4;
+/// Items that are integers of 64 bits: `int64_t`.
+pub const SCDA_TYPE_INT64: c_int = 5;
+/// Items that are integers of 8 bits without sign: `uint8_t`.
+pub const SCDA_TYPE_UINT8: c_int = 6;
+/// Items that are integers of 16 bits without sign: `uint16_t`.
+pub const SCDA_TYPE_UINT16: c_int = 7;
+/// Items that are integers of 32 bits without sign: `uint32_t`.
+pub const SCDA_TYPE_UINT32: c_int = 8;
+/// Items that are integers of 64 bits without sign: `uint64_t`.
+pub const SCDA_TYPE_UINT64: c_int = 9;
+/// Items that are floating-point numbers of 16 bits (IEEE 754 binary16).
+pub const SCDA_TYPE_FLOAT16: c_int = 10;
+/// Items that are floating-point numbers of 32 bits: `float`.
+pub const SCDA_TYPE_FLOAT32: c_int = 11;
+/// Items that are floating-point numbers of 64 bits: `double`.
+pub const SCDA_TYPE_FLOAT64: c_int = 12;
+/// Items of two numbers `float`, the real part first: `float complex`.
+pub const SCDA_TYPE_COMPLEX64: c_int = 13;
+/// Items of two numbers `double`, the real part first: `double complex`.
+pub const SCDA_TYPE_COMPLEX128: c_int = 14;
+/// Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
+pub const SCDA_TYPE_RAW: c_int = 15;
+/// Items that are moments: `int64_t` that count the `unit` of the dataset since 1970 began; `INT64_MIN` is none.
+pub const SCDA_TYPE_DATETIME64: c_int = 16;
+/// Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
+pub const SCDA_TYPE_TIMEDELTA64: c_int = 17;
+/// Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; behind a shorter one stand zeros.
+pub const SCDA_TYPE_TEXT: c_int = 18;
+/// Items that are `item_bytes` bytes at most, such as `char[8]`; behind fewer stand zeros.
+pub const SCDA_TYPE_BYTES: c_int = 19;
+/// Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
+pub const SCDA_TYPE_STRUCT: c_int = 20;
+/// Items that are texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
+pub const SCDA_TYPE_STRING: c_int = 21;
+/// Items of any number of bytes, likewise.
+pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 
 /// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
 /// `{ NULL }`.
@@ -219,4 +260,48 @@ impl Kept {
 fn member(name: *const c_char, described: Described, count: c_int, offset: u64) -> scda_member {
     let Described { code, item_bytes, unit, members } = described;
     scda_member { name, r#type: code, count, offset, item_bytes, unit, members }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_a_constant() {
+        let codes = [
+            SCDA_TYPE_BOOL,
+            SCDA_TYPE_INT8,
+            SCDA_TYPE_INT16,
+            SCDA_TYPE_INT32,
+            SCDA_TYPE_INT64,
+            SCDA_TYPE_UINT8,
+            SCDA_TYPE_UINT16,
+            SCDA_TYPE_UINT32,
+            SCDA_TYPE_UINT64,
+            SCDA_TYPE_FLOAT16,
+            SCDA_TYPE_FLOAT32,
+            SCDA_TYPE_FLOAT64,
+            SCDA_TYPE_COMPLEX64,
+            SCDA_TYPE_COMPLEX128,
+        ];
+        assert_eq!(codes.len(), DataType::names().count());
+        for (code, name) in codes.into_iter().zip(DataType::names()) {
+            let of_rust = DataType::from_name(name).unwrap();
+            assert_eq!((DataType::from_code(code), of_rust.code()), (Some(of_rust), code));
+        }
+        let unit = TimeUnit::new("s", 1).unwrap();
+        let all = Struct::packed([("x", DataType::Int8)]).unwrap();
+        for (code, of_rust) in [
+            (SCDA_TYPE_RAW, DataType::Raw(3)),
+            (SCDA_TYPE_DATETIME64, DataType::Datetime(unit)),
+            (SCDA_TYPE_TIMEDELTA64, DataType::Timedelta(unit)),
+            (SCDA_TYPE_TEXT, DataType::Text(3)),
+            (SCDA_TYPE_BYTES, DataType::Bytes(3)),
+            (SCDA_TYPE_STRUCT, DataType::Struct(all)),
+            (SCDA_TYPE_STRING, DataType::String),
+            (SCDA_TYPE_VARIABLE_BYTES, DataType::VariableBytes),
+        ] {
+            assert_eq!(of_rust.code(), code);
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
-use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t, utf8};
-use super::memory::{c_string, slice};
+use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
+use super::memory::{c_string, slice, utf8};
 use super::versioned;
 use super::write::lent;
 use crate::error::{Error, Result};

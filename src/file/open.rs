@@ -46,7 +46,7 @@ pub fn if_valid<T>(
             params.faults = Faults::of_environment()?;
         }
         params.validate(function)?;
-        team.note_open(function, path, &params);
+        team.note_open(function, path, &params.words());
         let _limited = memory::limited(params.max_memory, 0);
         let opened = open(team, path, &mut params)?;
         Ok((params, opened))

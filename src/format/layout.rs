@@ -2,6 +2,7 @@
 
 use super::padding::data_padding_bytes;
 use super::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use crate::error::Error;
 
 /// The largest offset or size of a file: 63 bits, as `off_t` and `MPI_Offset` have.
 pub const MAX_OFFSET: u64 = i64::MAX as u64;
@@ -19,6 +20,12 @@ pub fn product(a: u64, b: u64) -> Option<u64> {
 #[must_use]
 pub fn sum(a: u64, b: u64) -> Option<u64> {
     a.checked_add(b).filter(|&s| s <= MAX_OFFSET)
+}
+
+/// A section that would end beyond 63 bits.
+#[must_use]
+pub fn too_large() -> Error {
+    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
 }
 
 /// The offsets of a section's parts: header, size entries, data, padding.

@@ -3,8 +3,6 @@
 //! Counts of elements that differ on one rank only, or by up to 2^40 elements moved between two of up to 2^20 ranks, always have
 //! different hashes. Others have the same one with a probability of about 2^-64, unless somebody constructs them.
 
-use super::partition::known_hash;
-
 /// One step of a running hash: of two sequences that differ in one value, the hashes differ.
 pub fn mix(hash: u64, value: u64) -> u64 {
     hash.wrapping_mul(FACTOR).wrapping_add(value)
@@ -36,18 +34,13 @@ pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, (u64, u64)) {
     })
 }
 
-/// The hash of the counts of all ranks: that of their number and of each.
-pub fn hash_of_counts(counts: &[u64]) -> u64 {
-    known_hash(counts).unwrap_or_else(|| mix_and_sum(counts.len() as u64, counts).0)
-}
-
-/// What the count of a rank adds to [`hash_of_counts`], which begins with `first_term`: so the ranks can sum it up, none
+/// What the count of a rank adds to [`hash_of_counts`](super::partition::hash_of_counts), which begins with `first_term`: so the ranks can sum it up, none
 /// of them with all counts.
 pub fn term_of_count(count: u64, rank: usize, size: usize) -> u64 {
     count.wrapping_mul(power(size.saturating_sub(rank + 1)))
 }
 
-/// What [`hash_of_counts`] of `size` counts of 0 is.
+/// What [`hash_of_counts`](super::partition::hash_of_counts) of `size` counts of 0 is.
 pub fn first_term(size: usize) -> u64 {
     (size as u64).wrapping_mul(power(size))
 }
@@ -69,6 +62,7 @@ pub fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::partition::hash_of_counts;
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod finalizing;
 pub(crate) mod numbers;
-mod process;
+pub(crate) mod process;
 mod sharing;
 pub(crate) mod sys;
 
@@ -47,7 +47,7 @@ pub(crate) fn mpi_message(code: c_int) -> String {
 
 /// Whether an MPI function returned `MPI_SUCCESS`.
 pub(crate) fn succeeded(code: c_int) -> bool {
-    code == numbers::SUCCESS
+    code == process::SUCCESS
 }
 
 /// An error if an MPI function, other than of file access, did not succeed.
@@ -222,7 +222,7 @@ impl Mpi {
                         from,
                         0,
                         self.comm,
-                        sys::status_ignore(),
+                        numbers::status_ignore(),
                     )
                 }
             }
@@ -242,7 +242,7 @@ impl Mpi {
                         from,
                         0,
                         self.comm,
-                        sys::status_ignore(),
+                        numbers::status_ignore(),
                     )
                 }
             }

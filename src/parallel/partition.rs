@@ -1,6 +1,6 @@
 //! The partition of N elements among P ranks (paper, section A.1).
 
-use super::hash::{hash_of_counts, mix_all};
+use super::hash::{mix_all, mix_and_sum};
 use crate::error::{Error, Result};
 use crate::format::layout;
 use std::ops::Deref;
@@ -169,6 +169,11 @@ pub(crate) fn known_count(counts: &[u64]) -> Option<u64> {
 /// The hash of the counts for which these numbers of a [`KnownPartition`] stand.
 pub(crate) fn known_hash(counts: &[u64]) -> Option<u64> {
     if is_known(counts) { counts.get(6).copied() } else { None }
+}
+
+/// The hash of the counts of all ranks: that of their number and of each.
+pub fn hash_of_counts(counts: &[u64]) -> u64 {
+    known_hash(counts).unwrap_or_else(|| mix_and_sum(counts.len() as u64, counts).0)
 }
 
 /// This rank's part, by the numbers of a [`KnownPartition`].

@@ -62,7 +62,7 @@ impl sc_scda_ferror {
 #[cfg(feature = "mpi")]
 mod system {
     use crate::error::ErrorKind;
-    use crate::parallel::mpi::{is_running, mpi_message, numbers, succeeded, sys};
+    use crate::parallel::mpi::{is_running, mpi_message, numbers, process, succeeded, sys};
     use std::ffi::c_int;
 
     pub fn code(kind: ErrorKind) -> c_int {
@@ -71,7 +71,7 @@ mod system {
 
     /// Whether MPI may be asked about a code: with other numbers it ends the program.
     pub fn is_code(code: c_int) -> bool {
-        code > numbers::SUCCESS && code <= numbers::ERR_LASTCODE.get()
+        code > process::SUCCESS && code <= numbers::ERR_LASTCODE.get()
     }
 
     pub fn class(code: c_int) -> c_int {

@@ -1,6 +1,5 @@
 //! Reading a file, section by section.
 
-mod alone;
 mod canonical;
 mod chain;
 mod data;
@@ -30,7 +29,7 @@ use self::datasets::{DatasetCache, DatasetReader};
 use self::index::Extent;
 use self::inspect::Inspector;
 use self::lookup::{Lookup, LookupCache};
-use self::sections::Sections;
+use self::sections::{Sections, alone};
 use self::streams::TaskReader;
 use super::open::{self, Ends};
 use super::params::Params;

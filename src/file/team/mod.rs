@@ -17,7 +17,6 @@ mod topics;
 pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
 pub use topics::{Function, Topic};
 
-use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::numbers::to_usize;
 use crate::parallel::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
@@ -125,10 +124,10 @@ impl Team {
     }
 
     /// Notes how a file is opened.
-    pub fn note_open(&mut self, function: Function, path: &Path, params: &Params) {
+    pub fn note_open(&mut self, function: Function, path: &Path, params: &[u64]) {
         self.note_call(function);
         self.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
-        self.note_counts(Topic::Parameters, &params.words());
+        self.note_counts(Topic::Parameters, params);
     }
 
     pub fn rank(&self) -> usize {

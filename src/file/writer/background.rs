@@ -8,7 +8,6 @@ use crate::file::params::Params;
 use crate::file::session::State as _;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function};
-use std::time::{Duration, Instant};
 
 /// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,26 +17,6 @@ pub struct CommitRequest(u64);
 /// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
 #[must_use = "a file is complete only when its close was waited for"]
 pub struct Closing(Writer);
-
-/// The bytes that compression has made, and how long that took.
-#[derive(Default)]
-pub(super) struct Encoding {
-    bytes: u64,
-    time: Duration,
-}
-
-impl Encoding {
-    /// So many bytes were made since then.
-    pub fn add(&mut self, bytes: u64, began: Instant) {
-        self.add_time(bytes, began.elapsed());
-    }
-
-    /// So many bytes were made in this time.
-    pub fn add_time(&mut self, bytes: u64, time: Duration) {
-        self.bytes += bytes;
-        self.time += time;
-    }
-}
 
 /// What is between its two halves: at most one commit, or the close.
 #[derive(Clone, Copy, Default, PartialEq)]

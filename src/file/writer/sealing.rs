@@ -1,7 +1,6 @@
 //! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
 
 use super::names::Names;
-use super::sections::too_large;
 use crate::codec::{compressed_type, second_type};
 use crate::error::{Error, Result};
 use crate::file::reader::Survey;
@@ -15,7 +14,7 @@ use crate::format::index::{
     ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
     table_padding,
 };
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{Layout, sum, too_large};
 use crate::format::names::SealRow;
 use crate::format::padding::LineBreak;
 use crate::format::seal::{SEAL_BYTES, Seal};

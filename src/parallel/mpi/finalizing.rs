@@ -1,7 +1,7 @@
 //! What is to be done when the program calls `MPI_Finalize`: MPI then deletes the attributes of `MPI_COMM_SELF` first, and can
 //! still be used.
 
-use super::{numbers, succeeded, sys};
+use super::{process, succeeded, sys};
 use crate::memory::catch;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -35,7 +35,7 @@ unsafe extern "C" fn no_copy(
 ) -> c_int {
     // SAFETY: MPI passes a flag that may be written.
     unsafe { flag.write(0) };
-    numbers::SUCCESS
+    process::SUCCESS
 }
 
 unsafe extern "C" fn delete(_: sys::Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
@@ -46,5 +46,5 @@ unsafe extern "C" fn delete(_: sys::Handle, _: c_int, _: *mut c_void, _: *mut c_
     if let Err(error) = done {
         eprintln!("libscda: MPI_Finalize: {error}");
     }
-    numbers::SUCCESS
+    process::SUCCESS
 }

@@ -1,13 +1,10 @@
 //! The numbers of MPI, which differ from family to family.
 
-use super::sys::{Family, family};
+use super::sys::{Family, Status, family};
 use crate::error::ErrorKind;
 use std::ffi::c_int;
+use std::ptr::without_provenance_mut;
 
-/// `MPI_SUCCESS`.
-pub const SUCCESS: c_int = 0;
-/// What the functions return where there is no MPI.
-pub const NO_MPI: c_int = -1;
 /// `MPI_UNDEFINED`.
 pub const UNDEFINED: c_int = -32766;
 
@@ -60,8 +57,10 @@ named! {
     ERR_INTERN: 17, 16, 17;
 }
 
-/// The address `MPI_STATUS_IGNORE`.
-pub const STATUS_IGNORE: Numbers = numbers(0, 1, 0);
+/// `MPI_STATUS_IGNORE`.
+pub fn status_ignore() -> *mut Status {
+    without_provenance_mut(numbers(0, 1, 0).get().unsigned_abs() as usize)
+}
 
 /// The error classes of MPI: of access to files, of memory, and `MPI_ERR_OTHER`.
 pub const CLASSES: [(ErrorKind, Numbers); 12] = [

@@ -3,6 +3,11 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
 
+/// `MPI_SUCCESS`.
+pub const SUCCESS: c_int = 0;
+/// What the functions return where there is no MPI.
+pub const NO_MPI: c_int = -1;
+
 /// What an MPI says of itself, at any time.
 pub(super) fn version(process: &Process) -> Option<String> {
     let found = process.find(c"MPI_Get_library_version")?;
@@ -15,8 +20,7 @@ pub(super) fn version(process: &Process) -> Option<String> {
     // SAFETY: the buffer is large enough for any version text; takes no handle.
     let status = unsafe { get(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     let text = text.get(..usize::try_from(length).ok()?)?;
-    (status == super::numbers::SUCCESS)
-        .then(|| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+    (status == SUCCESS).then(|| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
 }
 
 /// `MPI_MAX_LIBRARY_VERSION_STRING` of MPICH, the longest.

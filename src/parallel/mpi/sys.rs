@@ -5,8 +5,7 @@
 //! (<https://www.mpich.org/abi/>), and the standard one of MPI 5. They differ in how they represent handles and in the
 //! [numbers](super::numbers) of constants; a test compares these with each `mpi.h` that is there.
 
-use super::numbers::{NO_MPI, STATUS_IGNORE, SUCCESS};
-use super::process::{Process, version};
+use super::process::{NO_MPI, Process, SUCCESS, version};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -131,11 +130,6 @@ pub type File = *mut c_void;
 /// Larger than the status of any family.
 #[repr(C)]
 pub struct Status([u64; 16]);
-
-/// `MPI_STATUS_IGNORE`.
-pub fn status_ignore() -> *mut Status {
-    without_provenance_mut(STATUS_IGNORE.get().unsigned_abs() as usize)
-}
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident: $symbol:literal, $int:literal, $standard:literal;)*) => {

@@ -8,7 +8,8 @@ use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
 use crate::parallel::Partition;
-use crate::parallel::hash::{hash_of_counts, mix, mix_and_sum};
+use crate::parallel::hash::{mix, mix_and_sum};
+use crate::parallel::partition::hash_of_counts;
 
 impl Sections {
     /// The current section, if it is of this type and its data come next.

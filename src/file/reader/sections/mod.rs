@@ -1,5 +1,6 @@
 //! The sections of a file, one behind the other: where the ranks are among them, and how they read their data.
 
+pub(super) mod alone;
 mod data;
 mod elements;
 mod header;
@@ -13,9 +14,9 @@ pub(super) use elements::BATCH_BYTES;
 pub(super) use header::{cut_off, exceeds_63_bits};
 pub(super) use tables::describe;
 
+use self::alone::{Alone, ReadsAlone};
 use self::offsets::KnownOffset;
 use super::Section;
-use super::alone::{Alone, ReadsAlone};
 use super::chain::Chain;
 use super::index::Extent;
 use crate::error::{Error, ErrorKind, Result};

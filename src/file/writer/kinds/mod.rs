@@ -8,7 +8,6 @@ pub use piecewise::{DataStream, ElementStream};
 pub(super) use piecewise::{check_alone, read, read_again};
 
 use self::choice::Choice;
-use super::background::Encoding;
 use super::sections::{LocalElements, Sections, too_large};
 use crate::codec::chunk::ChunkEncoder;
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
@@ -22,7 +21,27 @@ use crate::format::INLINE_BYTES;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::Layout;
 use crate::parallel::Partition;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The bytes that compression has made, and how long that took.
+#[derive(Default)]
+pub(super) struct Encoding {
+    pub bytes: u64,
+    pub time: Duration,
+}
+
+impl Encoding {
+    /// So many bytes were made since then.
+    pub fn add(&mut self, bytes: u64, began: Instant) {
+        self.add_time(bytes, began.elapsed());
+    }
+
+    /// So many bytes were made in this time.
+    pub fn add_time(&mut self, bytes: u64, time: Duration) {
+        self.bytes += bytes;
+        self.time += time;
+    }
+}
 
 /// What compresses, kept from one section to the next, and what that took.
 #[derive(Default)]

@@ -2,7 +2,6 @@
 
 use super::SectionWriter;
 use super::choice::Choice;
-use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
@@ -13,7 +12,7 @@ use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::bools::Bools;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, sum};
 use crate::memory::resize;
 use crate::parallel::Partition;
 use std::fs::File;
@@ -320,6 +319,18 @@ pub(super) fn for_each_batch(
         }
     }
     Ok(())
+}
+
+/// The bytes of all elements. Their data are not read.
+fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
+    read_again(elements)?;
+    let (mut sizes, mut total, mut left) = (Vec::new(), 0, count);
+    while left > 0 {
+        left -= next_sizes(elements, left, &mut sizes)?;
+        total = sum(total, Sizes::Each(&sizes).total()?).ok_or_else(too_large)?;
+    }
+    read_again(elements)?;
+    Ok(total)
 }
 
 /// Asks for the sizes of some of the elements that are left, and tells of how many.

@@ -2,14 +2,12 @@
 
 use super::SectionWriter;
 use super::choice::Choice;
-use super::piecewise::{ElementStream, for_each_batch, next_sizes, piece_bytes, read_again};
+use super::piecewise::{ElementStream, for_each_batch, piece_bytes, read_again};
 use crate::error::Result;
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::Failure;
-use crate::file::writer::sections::too_large;
-use crate::format::layout::sum;
 use crate::parallel::Partition;
 
 impl SectionWriter<'_> {
@@ -58,16 +56,4 @@ impl SectionWriter<'_> {
         })?;
         Ok(sample.says_larger(costs))
     }
-}
-
-/// The bytes of all elements. Their data are not read.
-pub(super) fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
-    read_again(elements)?;
-    let (mut sizes, mut total, mut left) = (Vec::new(), 0, count);
-    while left > 0 {
-        left -= next_sizes(elements, left, &mut sizes)?;
-        total = sum(total, Sizes::Each(&sizes).total()?).ok_or_else(too_large)?;
-    }
-    read_again(elements)?;
-    Ok(total)
 }

@@ -6,13 +6,14 @@ mod progress;
 mod tail;
 mod together;
 
+pub(super) use crate::format::layout::too_large;
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
 pub(super) use tail::Tail;
 pub(super) use together::{Behind, Block, Pair};
 
 use super::sealing::Sealer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::buffer::SectionBuffer;
 use crate::file::held::Held;
 use crate::file::params::Params;
@@ -306,9 +307,4 @@ impl Sections {
             std::mem::forget((team, buffer, route));
         }
     }
-}
-
-/// A section that would end beyond 63 bits.
-pub(super) fn too_large() -> Error {
-    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
 }

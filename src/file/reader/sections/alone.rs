@@ -1,6 +1,6 @@
 //! What one rank reads without the others.
 
-use super::sections::Sections;
+use super::Sections;
 use crate::error::Result;
 use crate::file::params::Params;
 use crate::file::team::{Failure, Team};
@@ -14,19 +14,19 @@ pub(crate) struct Alone {
 
 impl Alone {
     /// Of a rank that reads by itself.
-    pub(super) fn new(team: &Team, params: &Params) -> Self {
+    pub fn new(team: &Team, params: &Params) -> Self {
         let team = team.alone();
         Self { window: Window::new(&team, params), team }
     }
 
-    pub(super) fn swap(&mut self, team: &mut Team, window: &mut Window) {
+    pub fn swap(&mut self, team: &mut Team, window: &mut Window) {
         std::mem::swap(&mut self.team, team);
         std::mem::swap(&mut self.window, window);
     }
 }
 
 /// What reads the sections of a file, and may do so on this rank alone.
-pub(super) trait ReadsAlone {
+pub(in crate::file::reader) trait ReadsAlone {
     fn sections(&mut self) -> &mut Sections;
 
     /// Reads on this rank alone; errors concern this rank.
