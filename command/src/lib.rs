@@ -37,6 +37,7 @@ mod seal;
 mod select;
 mod shown;
 mod signals;
+mod statistics;
 mod steps;
 mod storing;
 mod streams;

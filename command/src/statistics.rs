@@ -1,10 +1,10 @@
 //! The smallest and the largest number of a dataset, and their mean.
 
-use super::slabs::{self, Slabs};
+use crate::datasets::slabs::{self, Slabs};
 use crate::fail::Result;
-use crate::plot::axis::text_of;
 use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
+use crate::plot::tick::text_of;
 use scda::internals::to_usize;
 use scda::{Dataset, Reader, Region};
 

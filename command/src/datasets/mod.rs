@@ -5,7 +5,6 @@ pub mod compare;
 pub mod in_order;
 pub mod slabs;
 pub mod source;
-pub mod statistics;
 pub mod times;
 pub mod values;
 

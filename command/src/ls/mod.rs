@@ -3,7 +3,6 @@
 mod index;
 mod tree;
 
-use crate::datasets::statistics::Statistics;
 use crate::datasets::{
     Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, shape_word,
 };
@@ -14,6 +13,7 @@ use crate::output::{Output, complain, quote, visible};
 use crate::plot::meaning::{Meaning, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
+use crate::statistics::Statistics;
 use crate::unfinished::Unfinished;
 use scda::internals::rounding;
 use scda::{Layout, Reader, SectionType};

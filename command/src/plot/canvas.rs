@@ -169,7 +169,7 @@ fn single(number: f64) -> f32 {
 
 /// The nearest pixel.
 fn pixel(units: f64) -> i64 {
-    super::axis::whole((units * 2.0).round())
+    super::tick::whole((units * 2.0).round())
 }
 
 fn draw(pixmap: &mut Pixmap, shape: &Shape) {

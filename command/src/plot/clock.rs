@@ -1,6 +1,6 @@
 //! Numbers that stand for moments: the dates of an axis. `view/page/dates.js` makes the same ticks; `tests/view/dates.json` tests both.
 
-use super::axis::{Tick, whole};
+use super::tick::{Tick, whole};
 use crate::datasets::calendar::{BEFORE_1970, Calendar};
 use crate::datasets::times::seconds_of;
 use scda::DataType;

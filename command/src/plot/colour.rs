@@ -65,7 +65,7 @@ impl Map {
         };
         let last = colours.len() - 1;
         let at = place.clamp(0.0, 1.0) * f64::from(u32::try_from(last).unwrap_or(0));
-        let first = usize::try_from(super::axis::whole(at)).unwrap_or(0).min(last - 1);
+        let first = usize::try_from(super::tick::whole(at)).unwrap_or(0).min(last - 1);
         let part = at - f64::from(u32::try_from(first).unwrap_or(0));
         [0, 1, 2].map(|k| {
             let (a, b) = (f64::from(colours[first][k]), f64::from(colours[first + 1][k]));

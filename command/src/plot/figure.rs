@@ -1,8 +1,9 @@
 //! Figures: a frame with ticks, a title, and lines or an image with a colour bar.
 
-use super::axis::{Scale, Tick, whole};
+use super::axis::Scale;
 use super::canvas::{Anchor, Canvas, PIXELS};
 use super::colour::{Map, Rgb};
+use super::tick::{Tick, whole};
 
 const INK: Rgb = [0x20; 3];
 const GRID: Rgb = [0xdd; 3];

@@ -5,8 +5,19 @@ use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, Kind, Struct, TimeUnit};
+use scda::{DataType, Dataset, Kind, Reader, Struct, TimeUnit};
 use serde_json::{Map, Value};
+
+/// The dataset of this name and record.
+pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset> {
+    let Some(dataset) = reader.find_dataset(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
+        return Err(Fail::Trouble(format!("{}: found no dataset of this name", visible(name))));
+    };
+    match &dataset.unsupported {
+        Some(why) => Err(Fail::Trouble(format!("{}: cannot be read: {}", visible(name), visible(why)))),
+        None => Ok(dataset),
+    }
+}
 
 /// How items of a dataset become numbers that are drawn.
 pub struct Meaning {

@@ -11,6 +11,7 @@ pub mod mesh;
 pub mod raster;
 pub mod sample;
 pub mod subject;
+pub mod tick;
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable, status};

@@ -1,8 +1,8 @@
 //! Which cell is seen at each pixel.
 
-use super::axis::whole;
 use super::figure::units;
 use super::mesh::Faces;
+use super::tick::whole;
 
 /// From where a mesh is seen: turned around z, then tilted; without both, x is to the right and y up.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::coordinates::{Coordinates, real};
-use super::meaning::Meaning;
+use super::meaning::{Meaning, readable};
 use super::mesh::{Mesh, Place};
 use super::sample::{Line, Plane, Points, Samples, THOROUGH};
 use super::{Args, indices, title};
@@ -51,17 +51,6 @@ pub enum Subject {
 
 fn trouble<T>(name: &str, words: impl std::fmt::Display) -> Result<T> {
     Err(Fail::Trouble(format!("{}: {words}", visible(name))))
-}
-
-/// The dataset of this name and record.
-pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset> {
-    let Some(dataset) = reader.find_dataset(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
-        return trouble(name, "found no dataset of this name");
-    };
-    match &dataset.unsupported {
-        Some(why) => trouble(name, format_args!("cannot be read: {}", visible(why))),
-        None => Ok(dataset),
-    }
 }
 
 /// The dataset of this name and record, which can be drawn, and what its numbers mean: of structs, those of a member.

@@ -1,25 +1,21 @@
 //! What the page asks, and what is answered.
 
-use super::catalogue::{Catalogue, Entry};
 use super::http::Answer;
-use super::meshes::Cache;
+use super::open::{Open, View};
 use super::parameters::Parameters;
 use super::{meshes, pictures};
-use crate::datasets::statistics::Statistics;
 use crate::fail::{Fail, Result};
-use crate::files::Input;
 use crate::output::{escape, visible};
 use crate::pieces::{Pieces, units};
 use crate::plot::clock::Clock;
 use crate::plot::colour::Map;
 use crate::plot::coordinates::Coordinates;
-use crate::plot::meaning::{Meaning, attributes, with_units};
+use crate::plot::meaning::{Meaning, attributes, readable, with_units};
 use crate::plot::mesh::Place;
-use crate::plot::subject;
+use crate::statistics::Statistics;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, Member, Reader};
+use scda::{DataType, Dataset, Member};
 use serde_json::{Value, json};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The page, its style, and its modules.
 const PAGES: [(&str, &str, &str); 16] = [
@@ -43,87 +39,6 @@ const PAGES: [(&str, &str, &str); 16] = [
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// The most bytes of a section in one answer.
 const MOST_BYTES: u64 = 1 << 16;
-
-impl Answer {
-    pub fn json(value: &Value) -> Self {
-        Self { code: 200, kind: "application/json", data: value.to_string().into_bytes() }
-    }
-
-    /// Numbers with a head of JSON: its length in 4 bytes, the head with spaces up to a multiple of 8 bytes, and parts of bytes.
-    pub fn binary(head: &Value, parts: &[&[u8]]) -> Self {
-        let mut text = head.to_string();
-        while !(text.len() + 4).is_multiple_of(8) {
-            text.push(' ');
-        }
-        let mut data = u32::try_from(text.len()).unwrap_or(0).to_le_bytes().to_vec();
-        data.extend(text.bytes());
-        parts.iter().for_each(|part| data.extend(*part));
-        Self { code: 200, kind: "application/octet-stream", data }
-    }
-}
-
-/// Numbers as bytes, the lowest first.
-pub fn bytes_of(numbers: &[f64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-/// A file that is open.
-pub struct Open {
-    pub input: Input,
-    pub reader: Reader,
-    pub catalogue: Catalogue,
-    pub cache: Cache,
-}
-
-/// The files.
-pub struct View {
-    files: Vec<Mutex<Open>>,
-}
-
-impl View {
-    pub fn new(inputs: Vec<Input>) -> Result<Self> {
-        let open = |input: Input| {
-            let mut reader = input.open_damaged(false)?;
-            let catalogue = Catalogue::new(&input, &mut reader)?;
-            Ok(Mutex::new(Open { input, reader, catalogue, cache: Cache::default() }))
-        };
-        Ok(Self { files: inputs.into_iter().map(open).collect::<Result<_>>()? })
-    }
-
-    fn file(&self, number: usize) -> Result<MutexGuard<'_, Open>> {
-        let file = self.files.get(number);
-        let file = file.ok_or_else(|| {
-            Fail::Trouble(format!("found {} files, expected file {number}", self.files.len()))
-        })?;
-        // What another request has left is read anew by each.
-        Ok(file.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Open {
-    /// The line of the catalogue that a request means.
-    fn entry(&self, parameters: &Parameters) -> Result<&Entry> {
-        let number: usize = parameters.get("item")?;
-        let entry = self.catalogue.entries.get(number);
-        entry.ok_or_else(|| {
-            Fail::Trouble(format!("parameter item: found {number}, which the file does not have"))
-        })
-    }
-
-    /// The name of what a request means.
-    pub fn name(&self, parameters: &Parameters) -> Result<String> {
-        Ok(self.entry(parameters)?.name.clone())
-    }
-
-    /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
-    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, Dataset, Meaning)> {
-        let entry = self.entry(parameters)?;
-        let (name, record) = (entry.name.clone(), parameters.get("record")?);
-        let (dataset, meaning) =
-            subject::dataset(&mut self.reader, &name, record, parameters.text("component"))?;
-        Ok((name, record, dataset, meaning))
-    }
-}
 
 /// Answers a request for a path behind the token.
 pub fn answer(view: &View, path: &str) -> Answer {
@@ -314,7 +229,7 @@ fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 
 fn statistics(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let (name, record) = (open.name(parameters)?, parameters.get("record")?);
-    let dataset = subject::readable(&mut open.reader, &name, record)?;
+    let dataset = readable(&mut open.reader, &name, record)?;
     let meanings = Meaning::all(&dataset);
     let found = Statistics::read(&mut open.reader, &dataset, &meanings, open.input.threads())?;
     let first = found.first().filter(|found| found.finite > 0);

@@ -1,5 +1,6 @@
 //! As much of HTTP as the page needs: one request and one answer a connection, in bounded time and memory.
 
+use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -76,6 +77,22 @@ impl Answer {
         Self { code, kind: "text/plain; charset=utf-8", data: text.as_bytes().to_vec() }
     }
 
+    pub fn json(value: &Value) -> Self {
+        Self { code: 200, kind: "application/json", data: value.to_string().into_bytes() }
+    }
+
+    /// Numbers with a head of JSON: its length in 4 bytes, the head with spaces up to a multiple of 8 bytes, and parts of bytes.
+    pub fn binary(head: &Value, parts: &[&[u8]]) -> Self {
+        let mut text = head.to_string();
+        while !(text.len() + 4).is_multiple_of(8) {
+            text.push(' ');
+        }
+        let mut data = u32::try_from(text.len()).unwrap_or(0).to_le_bytes().to_vec();
+        data.extend(text.bytes());
+        parts.iter().for_each(|part| data.extend(*part));
+        Self { code: 200, kind: "application/octet-stream", data }
+    }
+
     fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
         let Self { code, kind, data } = self;
         let reason = match code {
@@ -99,6 +116,11 @@ impl Answer {
         stream.write_all(data)?;
         stream.flush()
     }
+}
+
+/// Numbers as bytes, the lowest first.
+pub fn bytes_of(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// Answers requests, until the program ends.

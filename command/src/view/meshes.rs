@@ -1,7 +1,7 @@
 //! Meshes: read once, and drawn from where they are looked at.
 
-use super::api::{Open, bytes_of};
-use super::http::Answer;
+use super::http::{Answer, bytes_of};
+use super::open::{Field, Open};
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::plot::axis::Scale;
@@ -11,20 +11,6 @@ use serde_json::json;
 
 /// The most pixels of a side.
 const MOST_PIXELS: usize = 4096;
-
-/// The last mesh and the last field.
-#[derive(Default)]
-pub struct Cache {
-    mesh: Option<(MeshKey, Mesh)>,
-    field: Option<(FieldKey, Field)>,
-}
-
-/// A group, the end of the step, and the plane that cuts it.
-type MeshKey = (String, u64, String);
-/// What is drawn, and which number of it.
-type FieldKey = (Place, Option<String>);
-/// The numbers of the cells, and what they are called.
-type Field = (Vec<f64>, String);
 
 fn cut(parameters: &Parameters) -> Result<Cut> {
     let Some(axis) = parameters.maybe::<usize>("axis")? else { return Ok(None) };

@@ -5,14 +5,15 @@ mod catalogue;
 mod guard;
 mod http;
 mod meshes;
+mod open;
 mod parameters;
 mod pictures;
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources};
 use crate::output::{Output, complain};
-use api::View;
 use guard::Guard;
+use open::View;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

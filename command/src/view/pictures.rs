@@ -1,7 +1,7 @@
 //! Parts of datasets, as many items as are seen: images, lines, tables.
 
-use super::api::{Open, bytes_of};
-use super::http::Answer;
+use super::http::{Answer, bytes_of};
+use super::open::Open;
 use super::parameters::Parameters;
 use crate::datasets::{slabs, values};
 use crate::fail::{Fail, Result};

@@ -2,6 +2,7 @@
 //! cells (docs/particles.md). Whether their datasets are a mesh, and fit each other.
 
 mod cells;
+mod checksum;
 mod column;
 mod connectivity;
 mod curve;
@@ -105,7 +106,7 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [FOREST, forest::DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
+    let keys = [FOREST, checksum::DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Particles (docs/particles.md).
 
+use super::checksum::MESH;
 use super::column::Datasets;
-use super::forest::MESH;
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, wrong};
 use crate::conventions::{OF_MESH, OFFSETS, PARTICLES, TIME};

@@ -1,7 +1,7 @@
 //! Meshes of patches (docs/patches.md).
 
+use super::checksum::{DIMENSION, expect_mesh, term};
 use super::column::Datasets;
-use super::forest::{DIMENSION, expect_mesh, term};
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, Stop, wrong};
 use crate::conventions::{PATCH_PARTS, PATCHES, TIME};

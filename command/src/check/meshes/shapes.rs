@@ -1,8 +1,8 @@
 //! Forests of any shapes (docs/t8code.md): their trees and elements.
 
+use super::checksum::{Quadrants, expect_mesh, term};
 use super::column::Datasets;
 use super::connectivity::Connectivity;
-use super::forest::{Quadrants, expect_mesh, term};
 use super::{Checked, wrong};
 use crate::conventions::{SHAPED_PARTS, SHAPED_TREE_PARTS};
 use scda::DataType;

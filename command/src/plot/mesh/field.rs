@@ -5,8 +5,7 @@ use super::{Cut, Kind, Mesh, kind};
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::figure::units;
-use crate::plot::meaning::Meaning;
-use crate::plot::subject;
+use crate::plot::meaning::{Meaning, readable};
 use scda::internals::{stored_name, to_usize};
 use scda::{Dataset, Reader};
 
@@ -102,7 +101,7 @@ impl Place {
         let (mut numbers, label) = match counts {
             Some((_, counts)) => self.of_ragged(reader, mesh, &counts, column)?,
             None => {
-                let dataset = subject::readable(reader, name, *record)?;
+                let dataset = readable(reader, name, *record)?;
                 mesh.of_field(reader, &dataset, column)?
             }
         };
@@ -128,7 +127,7 @@ impl Place {
             let name = name.rsplit('/').next().unwrap_or_default();
             return Ok((counts.to_vec(), format!("values of {} per {}", visible(name), self.kind.cell())));
         };
-        let dataset = subject::readable(reader, &name, record)?;
+        let dataset = readable(reader, &name, record)?;
         let (meaning, at) = Meaning::column(&dataset, Some(column))?;
         let values = parts::read(reader, &dataset, &meaning)?;
         let rows = dataset.shape.first().copied().map_or(0, to_usize);

@@ -81,7 +81,7 @@ pub fn index(number: f64) -> usize {
     usize::try_from(whole(number)).unwrap_or(usize::MAX)
 }
 
-pub use crate::plot::axis::whole;
+pub use crate::plot::tick::whole;
 
 /// A point among the coordinates of points, three of each.
 pub fn point(coordinates: &[f64], number: usize) -> Option<[f64; 3]> {

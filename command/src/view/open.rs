@@ -1,0 +1,83 @@
+//! The files that are looked at.
+
+use super::catalogue::{Catalogue, Entry};
+use super::parameters::Parameters;
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use crate::plot::meaning::Meaning;
+use crate::plot::mesh::{Mesh, Place};
+use crate::plot::subject;
+use scda::{Dataset, Reader};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The last mesh and the last field.
+#[derive(Default)]
+pub struct Cache {
+    pub mesh: Option<(MeshKey, Mesh)>,
+    pub field: Option<(FieldKey, Field)>,
+}
+
+/// A group, the end of the step, and the plane that cuts it.
+type MeshKey = (String, u64, String);
+/// What is drawn, and which number of it.
+type FieldKey = (Place, Option<String>);
+/// The numbers of the cells, and what they are called.
+pub type Field = (Vec<f64>, String);
+
+/// A file that is open.
+pub struct Open {
+    pub input: Input,
+    pub reader: Reader,
+    pub catalogue: Catalogue,
+    pub cache: Cache,
+}
+
+/// The files.
+pub struct View {
+    pub files: Vec<Mutex<Open>>,
+}
+
+impl View {
+    pub fn new(inputs: Vec<Input>) -> Result<Self> {
+        let open = |input: Input| {
+            let mut reader = input.open_damaged(false)?;
+            let catalogue = Catalogue::new(&input, &mut reader)?;
+            Ok(Mutex::new(Open { input, reader, catalogue, cache: Cache::default() }))
+        };
+        Ok(Self { files: inputs.into_iter().map(open).collect::<Result<_>>()? })
+    }
+
+    pub fn file(&self, number: usize) -> Result<MutexGuard<'_, Open>> {
+        let file = self.files.get(number);
+        let file = file.ok_or_else(|| {
+            Fail::Trouble(format!("found {} files, expected file {number}", self.files.len()))
+        })?;
+        // What another request has left is read anew by each.
+        Ok(file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Open {
+    /// The line of the catalogue that a request means.
+    pub fn entry(&self, parameters: &Parameters) -> Result<&Entry> {
+        let number: usize = parameters.get("item")?;
+        let entry = self.catalogue.entries.get(number);
+        entry.ok_or_else(|| {
+            Fail::Trouble(format!("parameter item: found {number}, which the file does not have"))
+        })
+    }
+
+    /// The name of what a request means.
+    pub fn name(&self, parameters: &Parameters) -> Result<String> {
+        Ok(self.entry(parameters)?.name.clone())
+    }
+
+    /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
+    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, Dataset, Meaning)> {
+        let entry = self.entry(parameters)?;
+        let (name, record) = (entry.name.clone(), parameters.get("record")?);
+        let (dataset, meaning) =
+            subject::dataset(&mut self.reader, &name, record, parameters.text("component"))?;
+        Ok((name, record, dataset, meaning))
+    }
+}
