@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""modules.py: no modules of the core, the command or the Python package use each other in a circle, but those that docs/design.md names.
+
+Modules beside each other are compared, each with those inside it; a module and those inside it may use each other. What is imported is
+followed to where it is defined. Tests do not count, nor does what Python imports for types alone or within a function.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def of_tree(tree):
+    """The paths of a `use` of Rust, each with the name that it gets here."""
+    begin, brace, rest = tree.partition("{")
+    if not brace:
+        path, _, name = tree.strip().partition(" as ")
+        steps = path.split("::")
+        steps = steps[:-1] if steps[-1] == "self" and len(steps) > 1 else steps
+        yield steps, name or steps[-1]
+        return
+    depth, part = 0, ""
+    for letter in rest.rpartition("}")[0] + ",":
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            if part.strip():
+                yield from of_tree(begin.strip() + part.strip())
+            part = ""
+        else:
+            part += letter
+
+
+class Crate:
+    """The modules of a crate: each a tuple of names."""
+
+    def __init__(self, folder):
+        self.code = {}
+        for file in folder.rglob("*.rs"):
+            module = file.relative_to(folder).with_suffix("").parts
+            if "tests" not in module:
+                text = re.sub(r"//.*", "", file.read_text())
+                text = re.sub(r"#\[cfg\((?:all\()?test\b.*?\]\s*(?:[^;{]*;|[^{;]*\{.*?\n\})", "", text, flags=re.DOTALL)
+                self.code[module[:-1] if module[-1] in ("mod", "lib") else module] = text
+        self.names = {module: dict(self.imports(module, text)) for module, text in self.code.items()}
+
+    def imports(self, module, text):
+        for tree in re.findall(r"\buse ([^;]+);", text):
+            for steps, name in of_tree(" ".join(tree.split())):
+                yield name, self.absolute(module, steps)
+
+    def absolute(self, module, steps):
+        while steps and steps[0] == "super":
+            module, steps = module[:-1], steps[1:]
+        return tuple(steps[1:]) if steps and steps[0] == "crate" else (*module, *steps[steps[:1] == ["self"] :])
+
+    def defining(self, path):
+        """The module in which the end of a path is defined; () for another crate's."""
+        seen = set()
+        while True:
+            seen.add(path)
+            length = max(n for n in range(len(path) + 1) if path[:n] in self.code)
+            module, rest = path[:length], path[length:]
+            imported = self.names[module].get(rest[0]) if rest else None
+            path = (*(imported or ()), *rest[1:])
+            if imported is None or path in seen:  # the latter: a macro with the name of its module
+                return module
+
+    def uses(self):
+        """Pairs of modules: one, and one that it uses."""
+        for module, text in self.code.items():
+            text = re.sub(r"\buse [^;]+;", "", text)
+            paths = (self.absolute(module, path.split("::")) for path in re.findall(r"(?<![\w:])[a-z_]\w*(?:::\w+)+", text))
+            for path in (*self.names[module].values(), *paths):
+                yield module, self.defining(path)
+
+
+def of_python(folder):
+    """Pairs of modules of a package: one, and one that it imports when it is imported."""
+    files = {file.stem: file for file in folder.glob("*.py")}
+
+    def imported(body):
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                yield from [node.module] if node.module else (alias.name for alias in node.names)
+            elif isinstance(node, ast.Try) or (isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.dump(node.test)):
+                yield from imported(node.body)
+
+    for name, file in files.items():
+        yield from (((name,), (other,)) for other in imported(ast.parse(file.read_text()).body) if other in files)
+
+
+def circles(uses):
+    """Sets of modules beside each other that use each other."""
+    used = defaultdict(set)
+    for one, other in uses:
+        both = min(len(one), len(other))
+        apart = next((n for n in range(both) if one[n] != other[n]), both)
+        if apart < both:
+            used[one[: apart + 1]].add(other[: apart + 1])
+
+    def reached(module):
+        found, left = set(), [module]
+        while left:
+            new = used[left.pop()] - found
+            found |= new
+            left += new
+        return found
+
+    reach = {module: reached(module) for module in list(used)}
+    return {frozenset(other for other in reach[module] if module in reach.get(other, ())) for module in reach if module in reach[module]}
+
+
+def words(folder, names):
+    return f"`{folder}`: {', '.join(f'`{name}`' for name in sorted(names))}"
+
+
+def main():
+    found, count = set(), 0
+    for folder, uses in [
+        ("src", Crate(ROOT / "src").uses()),
+        ("command/src", Crate(ROOT / "command/src").uses()),
+        ("python/rust", Crate(ROOT / "python/rust").uses()),
+        ("python/src/scda", of_python(ROOT / "python/src/scda")),
+    ]:
+        uses = set(uses)
+        count += len({module for module, _ in uses})
+        for circle in circles(uses):
+            found.add(words("/".join((folder, *next(iter(circle))[:-1])), (module[-1] for module in circle)))
+    named = set(re.findall(r"^\| (`\S+`: `.*?`) \|", (ROOT / "docs/design.md").read_text(), re.MULTILINE))
+    for circle in sorted(found ^ named):
+        print(f"modules that use each other: {circle}:", "docs/design.md does not name them" if circle in found else "they no longer do")
+    if found != named:
+        sys.exit(1)
+    print(f"{count} modules: none use each other but the {len(named)} groups that docs/design.md names")
+
+
+main()
