@@ -37,6 +37,9 @@ builds)
   heading "Licences and sources of the crates"
   step dependencies 2400 scripts/dependencies.sh
   sed 1d $folder/logs/dependencies.log
+  heading "The modules"
+  step modules 60 scripts/modules.py
+  sed 1d $folder/logs/modules.log
   heading "The ABI"
   step abi 60 scripts/abi.sh
   sed 1d $folder/logs/abi.log

@@ -18,9 +18,8 @@ mod streams;
 #[cfg(feature = "mpi")]
 pub(crate) use background::Pending;
 pub use background::{Closing, CommitRequest};
-pub use datasets::BoxStream;
 pub(crate) use datasets::Given;
-pub use kinds::{DataStream, ElementStream};
+pub use kinds::{BoxStream, DataStream, ElementStream};
 
 use super::open;
 use super::params::Params;

@@ -2,10 +2,11 @@
 
 use super::DatasetReader;
 use super::chunk_cache::ChunkCache;
+use super::known_chunks::Chunks;
 use super::room::Room;
 use super::selection::Selection;
 use crate::codec::can_expand;
-use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap_items};
+use crate::codec::chunk::{ChunkDecoder, can_be_chunk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
 use crate::file::params::Params;
@@ -13,7 +14,7 @@ use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::{Elements, Stored};
-use crate::format::dataset::{MAX_CHUNK_BYTES, Region, Run, Visits};
+use crate::format::dataset::{MAX_CHUNK_BYTES, Run, Visits};
 use crate::format::layout::sum;
 use crate::memory::{self, grow};
 use crate::numbers::to_usize;
@@ -37,31 +38,6 @@ fn chunks_at_once(chunk_bytes: u64) -> usize {
     match chunk_bytes {
         ..BYTES_PER_THREAD => 1,
         _ => to_usize((BYTES_AT_ONCE / chunk_bytes).max(1)),
-    }
-}
-
-/// What is known of the chunks of a dataset, as they are read.
-pub(super) struct Chunks {
-    /// The last one that is wanted.
-    last: u64,
-    /// The first one whose place is known; where it begins, and where each one from there on ends.
-    first: u64,
-    ends: Vec<u64>,
-    /// The fill value in the byte order of the file.
-    fill: Vec<u8>,
-}
-
-impl Chunks {
-    pub fn new(stored: &Stored, regions: &[Region]) -> Self {
-        let mut fill = stored.dataset.fill_item().into_owned();
-        if stored.codecs.big_endian {
-            swap_items(&mut fill, stored.dataset.data_type);
-        }
-        let last = regions.iter().filter_map(|region| {
-            let touched = stored.grid.touched_by(region);
-            touched.nth(touched.count().checked_sub(1)?)
-        });
-        Self { last: last.max().unwrap_or(0), first: 0, ends: Vec::new(), fill }
     }
 }
 

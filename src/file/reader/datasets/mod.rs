@@ -4,6 +4,7 @@ mod added;
 mod chunk_cache;
 mod chunks;
 mod groups;
+mod known_chunks;
 mod room;
 mod rows;
 mod selection;

@@ -1,7 +1,7 @@
 //! What a rank reads of a dataset: regions, and where each goes in memory.
 
 use super::AddedRows;
-use super::chunks::Chunks;
+use super::known_chunks::Chunks;
 use super::room::Room;
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, ErrorKind, Result};

@@ -1,7 +1,7 @@
 //! The chunks of datasets: compressed by their owners, and written.
 
 use super::DatasetWriter;
-use super::pieces::{Array, Chunk, Passed, Plan, Window};
+use super::pieces::{Array, Chunk, Overlap, Passed, Plan, Window};
 use super::ready::is_text;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
@@ -18,9 +18,6 @@ use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
 use std::time::Instant;
-
-/// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
-pub(super) const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// What a chunk takes beside its bytes while it waits for the thread, and its encoded bytes for their place.
 pub(super) const BYTES_PER_CHUNK: u64 = 128;
@@ -208,8 +205,6 @@ pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threa
     Ok(())
 }
 
-/// The number of a dataset, and an index of it that two parts have.
-pub(super) type Overlap = (usize, Vec<u64>);
 /// The encoded chunks of datasets, each with its number, up to an overlap.
 type Pieces = (Vec<(usize, Encoded)>, Option<Overlap>);
 
@@ -291,12 +286,6 @@ impl ChunkPieces {
         }
         Ok(())
     }
-}
-
-/// So many bytes of a dataset, which are whole items, are gathered at once.
-pub(super) fn piece_bytes(dataset: &Dataset) -> u64 {
-    let item_bytes = dataset.data_type.item_bytes();
-    (GATHERED_BYTES / item_bytes).max(1) * item_bytes
 }
 
 #[cold]

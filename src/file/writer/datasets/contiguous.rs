@@ -6,7 +6,7 @@ use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use crate::error::Result;
 use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, split};
-use crate::file::writer::sections::{Behind, Block, LocalElements, Pair, too_large};
+use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair, too_large};
 use crate::format::dataset::metadata;
 use crate::format::dataset::{ChunkGrid, Dataset};
 use crate::format::header::SectionType;

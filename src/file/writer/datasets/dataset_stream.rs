@@ -24,24 +24,6 @@ use std::io;
 /// A dataset of at most so many bytes is read as a whole, and longer ones in parts of about so many. Fewer in tests.
 const PART_BYTES: u64 = if cfg!(debug_assertions) { 20 << 10 } else { 64 << 20 };
 
-/// Boxes of a dataset, which are read in any order.
-pub trait BoxStream {
-    /// Reads a box, in C order, with numbers in little-endian byte order.
-    ///
-    /// # Errors
-    /// What keeps it from doing so.
-    fn read_box(&mut self, region: &Region, data: &mut [u8]) -> io::Result<()>;
-
-    /// Whether all items of a box are known to be the fill value. Then they are not read.
-    ///
-    /// # Errors
-    /// What keeps it from finding out.
-    fn is_fill(&mut self, region: &Region) -> io::Result<bool> {
-        let _ = region;
-        Ok(false)
-    }
-}
-
 fn reading(error: io::Error) -> Error {
     Error::io("reading the data to write", error)
 }

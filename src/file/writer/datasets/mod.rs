@@ -17,7 +17,6 @@ mod rows;
 mod texts;
 mod unplaced;
 
-pub use dataset_stream::BoxStream;
 pub(super) use pieces::Passed;
 pub(super) use unplaced::Unplaced;
 

@@ -1,7 +1,6 @@
 //! The items that a rank passes, as they are in the file.
 
 use super::Boxes;
-use super::chunked::{GATHERED_BYTES, piece_bytes};
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::file::writer::sections::too_large;
@@ -12,6 +11,9 @@ use crate::items::{Data, Items};
 use crate::memory::{copy, reserve, resize};
 use crate::numbers::to_usize;
 use std::borrow::Cow;
+
+/// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
+const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// The items of this rank as they are written: compared with the regions, in little-endian order, and bools are 0 or 1.
 pub(in crate::file::writer) enum Ready<'a> {
@@ -105,4 +107,10 @@ fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
 /// Whether the chunks are elements of the compression convention.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.layout, DataLayout::Chunked { text: true, .. })
+}
+
+/// So many bytes of a dataset, which are whole items, are gathered at once.
+fn piece_bytes(dataset: &Dataset) -> u64 {
+    let item_bytes = dataset.data_type.item_bytes();
+    (GATHERED_BYTES / item_bytes).max(1) * item_bytes
 }

@@ -7,9 +7,9 @@
 
 use super::DatasetWriter;
 use super::behind::{Copied, Later, region_bytes};
-use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, Overlap, prepare};
+use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, prepare};
 use super::layouts::{Layouts, Stored};
-use super::pieces::{Chunk, Passed, Plan, Window};
+use super::pieces::{Chunk, Overlap, Passed, Plan, Window};
 use super::ready::is_text;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::error::{Error, Result, quote};

@@ -4,7 +4,7 @@ mod choice;
 mod piecewise;
 mod trial;
 
-pub use piecewise::{DataStream, ElementStream};
+pub use piecewise::{BoxStream, DataStream, ElementStream};
 pub(super) use piecewise::{check_alone, read, read_again};
 
 use self::choice::Choice;

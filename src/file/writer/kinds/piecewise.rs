@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
-use crate::file::writer::datasets::BoxStream;
 use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
 use crate::format::COUNT_BYTES;
+use crate::format::dataset::Region;
 use crate::format::dataset::bools::Bools;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
@@ -17,6 +17,24 @@ use crate::memory::resize;
 use crate::parallel::Partition;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
+
+/// Boxes of a dataset, which are read in any order.
+pub trait BoxStream {
+    /// Reads a box, in C order, with numbers in little-endian byte order.
+    ///
+    /// # Errors
+    /// What keeps it from doing so.
+    fn read_box(&mut self, region: &Region, data: &mut [u8]) -> io::Result<()>;
+
+    /// Whether all items of a box are known to be the fill value. Then they are not read.
+    ///
+    /// # Errors
+    /// What keeps it from finding out.
+    fn is_fill(&mut self, region: &Region) -> io::Result<bool> {
+        let _ = region;
+        Ok(false)
+    }
+}
 
 /// Data that come piece by piece.
 pub trait DataStream: Read {

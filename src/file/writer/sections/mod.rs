@@ -10,7 +10,7 @@ pub(super) use crate::format::layout::too_large;
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
 pub(super) use tail::Tail;
-pub(super) use together::{Behind, Block, Pair};
+pub(super) use together::{Behind, Block, InPieces, Pair};
 
 use super::sealing::Sealer;
 use crate::error::Result;

@@ -7,7 +7,6 @@ use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
-use crate::file::writer::datasets::Passed;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;
@@ -24,13 +23,22 @@ pub(in crate::file::writer) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [
 /// The section behind it: its type, layout, user string, and counts, each with its letter.
 pub(in crate::file::writer) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
 
+/// Data that are gathered from where they lie.
+pub(in crate::file::writer) trait InPieces {
+    /// The data from a byte on: all, if they lie one after the other, or so many bytes, which are gathered in `buffer`.
+    ///
+    /// # Errors
+    /// `Memory`.
+    fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
+}
+
 /// A block, the array behind it with the values by which it is described, and what this rank has of the array.
 pub(in crate::file::writer) struct Pair<'a> {
     pub block: Block<'a>,
     pub array: Behind<'a>,
     pub values: [u64; 2],
     pub bytes: Partition,
-    pub passed: &'a Passed<'a>,
+    pub passed: &'a dyn InPieces,
     pub item_bytes: u64,
 }
 

@@ -13,7 +13,6 @@ mod wire;
 pub(super) use parts::Chunk;
 pub(in crate::file::writer) use passed::Passed;
 
-use super::chunked::Overlap;
 use super::owners::{Bins, Owners};
 use super::rows::Rows;
 use crate::codec::chunk::ChunkCodec;
@@ -30,6 +29,9 @@ use std::ops::Range;
 pub(super) const WINDOW_BYTES: u64 = if cfg!(debug_assertions) { 8 << 10 } else { 16 << 20 };
 /// If no rank passes more, it does not matter who owns what.
 const BALANCED_BYTES: u64 = if cfg!(debug_assertions) { 2 << 10 } else { 64 << 10 };
+
+/// The number of a dataset, and an index of it that two parts have.
+pub(super) type Overlap = (usize, Vec<u64>);
 
 /// A dataset, and what this rank passes of it.
 pub(super) struct Array<'a> {

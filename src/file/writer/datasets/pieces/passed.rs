@@ -3,6 +3,7 @@
 use super::Origin;
 use crate::error::{Error, Result};
 use crate::file::writer::datasets::ready::Ready;
+use crate::file::writer::sections::InPieces;
 use crate::format::dataset::{Dataset, Region};
 use crate::format::layout::{product, sum};
 use crate::memory::{reserve, resize};
@@ -85,19 +86,6 @@ impl<'a> Passed<'a> {
         }
     }
 
-    /// The data from a byte on: all, if they lie one after the other, or so many bytes, which are gathered in `buffer`.
-    ///
-    /// # Errors
-    /// `Memory`.
-    pub fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        if let Some(data) = self.packed() {
-            return Ok(&data[to_usize(start)..]);
-        }
-        resize(buffer, most.min(self.bytes() - start))?;
-        self.gather(start, buffer);
-        Ok(buffer)
-    }
-
     /// A box.
     pub(super) fn region(&self, number: usize) -> &'a Region {
         &self.regions[number]
@@ -134,5 +122,16 @@ impl<'a> Passed<'a> {
             rows = Some(rows.map_or(start, |rows| rows.start)..start + count);
         }
         Some(rows.unwrap_or(0..0))
+    }
+}
+
+impl InPieces for Passed<'_> {
+    fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        if let Some(data) = self.packed() {
+            return Ok(&data[to_usize(start)..]);
+        }
+        resize(buffer, most.min(self.bytes() - start))?;
+        self.gather(start, buffer);
+        Ok(buffer)
     }
 }

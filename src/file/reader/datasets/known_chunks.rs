@@ -1,0 +1,30 @@
+//! Where the chunks of a dataset are, as far as it is known.
+
+use crate::codec::chunk::swap_items;
+use crate::format::dataset::Region;
+use crate::format::dataset::stored::Stored;
+
+/// What is known of the chunks of a dataset, as they are read.
+pub(super) struct Chunks {
+    /// The last one that is wanted.
+    pub last: u64,
+    /// The first one whose place is known; where it begins, and where each one from there on ends.
+    pub first: u64,
+    pub ends: Vec<u64>,
+    /// The fill value in the byte order of the file.
+    pub fill: Vec<u8>,
+}
+
+impl Chunks {
+    pub fn new(stored: &Stored, regions: &[Region]) -> Self {
+        let mut fill = stored.dataset.fill_item().into_owned();
+        if stored.codecs.big_endian {
+            swap_items(&mut fill, stored.dataset.data_type);
+        }
+        let last = regions.iter().filter_map(|region| {
+            let touched = stored.grid.touched_by(region);
+            touched.nth(touched.count().checked_sub(1)?)
+        });
+        Self { last: last.max().unwrap_or(0), first: 0, ends: Vec::new(), fill }
+    }
+}
