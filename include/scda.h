@@ -372,6 +372,28 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_NAME_BYTES 64
 
 /**
+ * Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
+ */
+#define SCDA_CODEC_ZSTD 0
+
+/**
+ * Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
+ * faster than Zstandard.
+ */
+#define SCDA_CODEC_LZ4 1
+
+/**
+ * Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
+ * `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
+ */
+#define SCDA_CODEC_PCODEC 2
+
+/**
+ * Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
+ */
+#define SCDA_CODEC_ZLIB 3
+
+/**
  * Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
  */
 #define SCDA_TYPE_BOOL 1
@@ -480,28 +502,6 @@ typedef struct scda_serial_info *MPI_Info;
  * Items of any number of bytes, likewise.
  */
 #define SCDA_TYPE_VARIABLE_BYTES 22
-
-/**
- * Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
- */
-#define SCDA_CODEC_ZSTD 0
-
-/**
- * Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
- * faster than Zstandard.
- */
-#define SCDA_CODEC_LZ4 1
-
-/**
- * Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
- * `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
- */
-#define SCDA_CODEC_PCODEC 2
-
-/**
- * Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
- */
-#define SCDA_CODEC_ZLIB 3
 
 /**
  * A file that is open for writing or reading. Opaque.

@@ -14,13 +14,14 @@ use std::sync::LazyLock;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that `scda.h` is made from, in its order.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "errors",
     "params",
     "open",
     "partition",
     "append",
     "background",
+    "encode",
     "write",
     "read",
     "sections",
