@@ -381,11 +381,11 @@ static void write_three (int seal) {
 
 static const struct { const char *what; int want; const char *message; } together[] = {
   {"no mistake", 0, ""},
-  {"name", SCDA_ERR_ARG, "dataset \"z\": found no record 0 of it, expected one"},
-  {"record", SCDA_ERR_ARG, "dataset \"r\": found no record 1 of it, expected one"},
-  {"record from the end", SCDA_ERR_ARG, "dataset \"r\": found no record -2 of it, expected one"},
+  {"name", SCDA_ERR_ARG, "dataset \"z\": there is no record 0 of it"},
+  {"record", SCDA_ERR_ARG, "dataset \"r\": there is no record 1 of it"},
+  {"record from the end", SCDA_ERR_ARG, "dataset \"r\": there is no record -2 of it"},
   {"no dataset", SCDA_ERR_FORMAT, "section \"plain\": found no metadata before it"},
-  {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_ARG, "dataset \"\": found no record 0 of it"},
+  {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_ARG, "dataset \"\": there is no record 0 of it"},
   {"n", SCDA_ERR_ARG, ""}, {"n 0", SCDA_ERR_ARG, ""}, {"order", SCDA_ERR_ARG, ""},
   /* each of one rank, too */
   {"type", SCDA_ERR_ARG, "dataset \"x\": found float64 of the shape [3, 4], expected int64 of the shape [3, 4]"},
@@ -398,9 +398,9 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"no data", SCDA_ERR_ARG, "data of box 0: found NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes: found NULL"},
   {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
-  {"stride 0", SCDA_ERR_ARG, "strides: found one of less than the 8 bytes of an item"},
-  {"stride too large", SCDA_ERR_RANGE, "strides: found "},
-  {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: found "},
+  {"stride 0", SCDA_ERR_ARG, "strides: one is less than the 8 bytes of an item"},
+  {"stride too large", SCDA_ERR_RANGE, "strides: with "},
+  {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: "},
 };
 enum { num_together = sizeof together / sizeof together[0], most_of_all = 9 };
 

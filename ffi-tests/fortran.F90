@@ -414,7 +414,7 @@ contains
         call refused(ierr, "data: found 80 bytes, expected 81")
       case (9)
         call scda_fwrite_block(f, "block", x, 0, ranks - 1, ierr=ierr)
-        call refused(ierr, "E: found 0, but there are data")
+        call refused(ierr, "E: it is 0, but there are data")
       case (10)
         call scda_fwrite_block(f, "block", root=ranks - 1, ierr=ierr)
         call refused(ierr, "data: found none on root")

@@ -650,7 +650,7 @@ static void refused (const std::string &name) {
         const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
         if (wrong) { r.read_datasets ({ { c, transposed, boxes { scda::box ({ 0, 0 }, { 1, 2 }), scda::box ({ 1, 0 }, { 1, 2 }) } } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
       } },
-    { last + "strides: found one of less than the 8 bytes of an item",
+    { last + "strides: one is less than the 8 bytes of an item",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         const scda::items same (numbers.data (), { 2, 2 }, { 0, 8 });
         if (wrong) { r.read_datasets ({ { c, same } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
@@ -666,9 +666,9 @@ static void refused (const std::string &name) {
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
     { "shape: found none",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
-    { "dataset \"none\": found no record 0 of it",
+    { "dataset \"none\": there is no record 0 of it",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers }, { scda::dataset ("none"), numbers } }); } },
-    { "dataset \"d\": found no record 1 of it",
+    { "dataset \"d\": there is no record 1 of it",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers, 1 } }); } },
   };
   for (const request &one : requests) {

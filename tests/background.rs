@@ -299,10 +299,7 @@ fn streams_are_the_same_too() {
             assert_eq!(refused.is_err(), rank == 1);
             let error = other.wait(request).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage);
-            assert!(
-                error.to_string().contains("found a commit that was begun, expected the wait"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("a commit was begun; wait for it"), "{error}");
             file.close().unwrap();
         });
         std::fs::read(&path).unwrap()

@@ -119,7 +119,7 @@ impl Args {
         }
         let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
         let chosen = match self.record {
-            _ if owners == 0 => return trouble(format!("found no dataset named {}", self.name)),
+            _ if owners == 0 => return trouble(format!("there is no dataset named {}", self.name)),
             None if owners == 1 => found.into_iter().flatten().last(),
             None => return trouble(format!("found {owners} datasets of that name, expected --record")),
             // As for the library, sections of that name that are no datasets count, too.
@@ -144,7 +144,7 @@ impl Args {
         let mut all: Vec<(&str, String)> = Vec::new();
         for key in &self.remove {
             if !attributes_of(attributes).iter().any(|member| member.key == *key) {
-                return Err(Fail::Trouble(format!("--remove: found no attribute {key}")));
+                return Err(Fail::Trouble(format!("--remove: there is no attribute {key}")));
             }
             all.push((key, "null".to_owned()));
         }

@@ -116,10 +116,7 @@ impl<'a> Object<'a> {
     pub fn finish(self, facts: &[&str]) -> Words<()> {
         let is_unknown =
             |name: &&String| !self.seen.contains(&name.as_str()) && !facts.contains(&name.as_str());
-        self.map
-            .keys()
-            .find(is_unknown)
-            .map_or(Ok(()), |name| Err(format!("found the unknown name \"{name}\"")))
+        self.map.keys().find(is_unknown).map_or(Ok(()), |name| Err(format!("unknown name \"{name}\"")))
     }
 }
 
@@ -127,7 +124,7 @@ impl<'a> Object<'a> {
 pub fn one<T>(found: impl IntoIterator<Item = Option<T>>, names: &[&str]) -> Words<Option<T>> {
     let mut found = found.into_iter().flatten();
     match (found.next(), found.next()) {
-        (_, Some(_)) => Err(format!("found more than one of {}", names.join(", "))),
+        (_, Some(_)) => Err(format!("only one of {} may be given", names.join(", "))),
         (one, None) => Ok(one),
     }
 }

@@ -26,7 +26,7 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     if let Some((_, family)) = launched {
         let Some(program) = with_mpi(family) else {
             return Err(Fail::Trouble(format!(
-                "doctor: found a job of {family}, but no libscda for {family} is installed with this command"
+                "doctor: this is a job of {family}, but no libscda for {family} is installed with this command"
             )));
         };
         let error = Command::new(&program).args(arguments.iter().skip(2)).exec();

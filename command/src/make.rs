@@ -93,12 +93,12 @@ fn section(
         _ => false,
     };
     let data = data.or_else(|| is_empty.then(Data::none));
-    let data = data.ok_or("found no data, expected data_..., elements_..., data_file or generate")?;
+    let data = data.ok_or("data are missing: give data_..., elements_..., data_file or generate")?;
     if kind != "V" && sizes.is_some() {
         return Err("sizes: only type V has them".into());
     }
     if matches!(kind, "I" | "B") && (n.is_some() || data.elements.is_some()) {
-        return Err(format!("found N or elements, which type {kind} does not have").into());
+        return Err(format!("N and elements: type {kind} has none").into());
     }
     let described = Described { user, encode, n, e, data, sizes };
     match kind {
@@ -112,7 +112,7 @@ fn section(
 
 fn inline(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
     if section.encode == Encode::Always || section.e.is_some() {
-        return Err("found encoded or E, which type I does not have".into());
+        return Err("encoded and E: type I has none".into());
     }
     let mut data = [0; scda::INLINE_BYTES];
     let all = data.len() as u64;
@@ -145,7 +145,7 @@ fn array(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
 
 fn varray(writer: &mut Writer, section: Described) -> Result<(), Wrong> {
     if section.e.is_some() {
-        return Err("found E, which type V does not have; it has sizes".into());
+        return Err("E: type V has sizes instead".into());
     }
     let given = section.data.elements.map(Sizes::List);
     let sizes = one([given, section.sizes], &["elements_...", "sizes"])?;

@@ -158,7 +158,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     });
     let data = one([values.transpose()?, Data::new(object, folder)?], &["values", "data"])?;
     let data = data.or_else(|| (bytes == 0).then(Data::none));
-    let data = data.ok_or("found no data, expected values, data_..., data_file or generate")?;
+    let data = data.ok_or("data are missing: give values, data_..., data_file or generate")?;
     // Each item of variable length stands behind its length.
     let is_other = !data_type.is_variable() && data.bytes.is_some_and(|found| found != bytes);
     if is_other || data.elements.is_some() {

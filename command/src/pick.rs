@@ -152,7 +152,7 @@ impl Replacement {
         if places.is_empty() {
             return Err(Fail::file(
                 input.name(),
-                format_args!("--replace: found no section or dataset named {name}"),
+                format_args!("--replace: there is no section or dataset named {name}"),
             ));
         }
         Ok(Self { name: name.to_owned(), input, from, places, used: 0 })

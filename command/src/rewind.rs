@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let seals = found.all;
     let Some(last) = seals.last() else {
-        return Err(Fail::file(input.name(), "found no seal to cut it back to"));
+        return Err(Fail::file(input.name(), "it has no seal to cut it back to"));
     };
     let tail = Tail::new(&mut reader, last.seal.length, size)?;
     let mut out = Output::new()?;

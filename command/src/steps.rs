@@ -54,7 +54,7 @@ impl<'a> Kept<'a> {
         if !has_series {
             return Err(Fail::file(
                 input.name(),
-                "--steps: found no time steps, and no name with several records",
+                "--steps: the file has no time steps, and no name with several records",
             ));
         }
         Ok(kept)

@@ -110,7 +110,7 @@ impl How {
     /// Trouble if options do not go together.
     pub fn check(&self) -> Result<()> {
         if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
-            return Err(Fail::Trouble("found --encode LEVEL and --level, expected one of them".to_owned()));
+            return Err(Fail::Trouble("--encode LEVEL and --level cannot be combined".to_owned()));
         }
         let has_chunks =
             !self.chunk.is_empty() || self.codec.is_some() || matches!(self.encode, Some(Compress::Auto));

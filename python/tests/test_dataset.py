@@ -807,7 +807,7 @@ def test_rows_are_added_later(tmp_path: Path) -> None:
         ):
             with pytest.raises(scda.ArgumentError, match=words_of):
                 w.dataset("rho", extends=True, **wrong)
-        with pytest.raises(scda.ArgumentError, match="found no dataset of this name"):
+        with pytest.raises(scda.ArgumentError, match="there is no dataset of this name"):
             w.dataset("none", [1], extends=True)
         for option in ({"attrs": {"a": 1}}, {"dims": ["t", "x"]}):
             with pytest.raises(ValueError, match="with extends=True"):
@@ -823,7 +823,7 @@ def test_rows_are_added_later(tmp_path: Path) -> None:
         assert np.array_equal(rho[:], expected) and np.array_equal(rho[1:9:3, [5, 0]], expected[1:9:3, [5, 0]])
         assert f[long][:].tolist() == [0, 1, 2] and f["words"][:].tolist() == words.tolist()
         assert len(f.records("rho")) == 1
-    with pytest.raises(scda.UsageError, match="without seals"), scda.create(path, seal=False) as w:
+    with pytest.raises(scda.UsageError, match="opened with params.seal"), scda.create(path, seal=False) as w:
         w.dataset("rho", [1])
         w.dataset("rho", [2], extends=True)
 
@@ -845,7 +845,7 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
         w["/"].attrs["title"] = "later"
         with pytest.raises(TypeError, match="del removes"):
             w["rho"].attrs["c"] = None
-        with pytest.raises(scda.ArgumentError, match="found no record 2"):
+        with pytest.raises(scda.ArgumentError, match="there is no record 2"):
             w.set_attrs("rho", {}, record=2)
         with pytest.raises(scda.ArgumentError):
             w["none"].attrs["c"] = 1
@@ -853,6 +853,6 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
     with scda.open(path) as f:
         assert [dict(record.attrs) for record in f.records("rho")] == [{"units": "K"}, {"units": "kg m-3", "b": [1, 2]}]
         assert f[long].attrs["a"] == 0.5 and f.attrs["title"] == "later"
-    with pytest.raises(scda.UsageError, match="without seals"), scda.create(path, seal=False) as w:
+    with pytest.raises(scda.UsageError, match="opened with params.seal"), scda.create(path, seal=False) as w:
         w.dataset("rho", [1])
         w["rho"].attrs["c"] = 1

@@ -110,7 +110,7 @@ impl<'a> Lists<'a> {
             // Then nothing is looked at.
             Err(_) => Some(0),
         };
-        let all = all.ok_or_else(|| Error::range("nboxes: found a sum that exceeds 63 bits"));
+        let all = all.ok_or_else(|| Error::range("nboxes: the sum exceeds 63 bits"));
         // SAFETY: the caller has so many boxes.
         let boxes = all.and_then(|all| unsafe { versioned::read_all(boxes, all, "boxes") });
         Self { nboxes, boxes, next: 0 }
@@ -302,9 +302,7 @@ impl<'a> Boxes<'a> {
         let (mut bytes, mut first, mut behind, mut is_flat) = (0, null_mut::<u8>(), None, true);
         for (index, one) in boxes.iter().enumerate() {
             if one.reserved != 0 {
-                return Err(Error::argument(format!(
-                    "reserved number of box {index}: found other than zero"
-                )));
+                return Err(Error::argument(format!("reserved number of box {index}: it is not zero")));
             }
             let mut region = Region::all(&dataset.shape);
             if !one.start.is_null() {

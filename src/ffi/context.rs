@@ -298,7 +298,7 @@ impl Context {
     pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut Given)> {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
-            Self::Writing(_) => Err(Error::usage("found a function for reading on a file open for writing")),
+            Self::Writing(_) => Err(Error::usage("this function reads; the file is open for writing")),
         }
     }
 
@@ -332,7 +332,7 @@ impl Context {
         match self {
             Self::Writing(writer) => Ok(writer),
             Self::Reading(reader, _) => {
-                Err(reader.fail(Error::usage("found a function for writing on a file open for reading")))
+                Err(reader.fail(Error::usage("this function writes; the file is open for reading")))
             }
         }
     }
@@ -349,7 +349,7 @@ impl Context {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(writer) => {
-                Err(writer.fail(Error::usage("found a function for reading on a file open for writing")))
+                Err(writer.fail(Error::usage("this function reads; the file is open for writing")))
             }
         }
     }

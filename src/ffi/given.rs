@@ -40,9 +40,7 @@ impl Given {
 
     /// The set of streams that is kept.
     pub fn streams(&self) -> Result<&Streams> {
-        self.streams.as_ref().ok_or_else(|| {
-            Error::usage("stream: found none, expected a set of streams that was found before")
-        })
+        self.streams.as_ref().ok_or_else(|| Error::usage("stream: find a set of streams first"))
     }
 
     /// A stream of the set that is kept.

@@ -173,7 +173,7 @@ impl scda_lengths {
             return Ok(());
         }
         if size == 0 && data > 0 {
-            return Err(Error::argument("E: found 0, but there are data"));
+            return Err(Error::argument("E: it is 0, but there are data"));
         }
         if unit != 0 && size % unit != 0 {
             let words =

@@ -16,7 +16,7 @@ fn range(first: u64, count: u64) -> Result<Range<u64>> {
 
 #[cold]
 fn no_range(first: u64, count: u64) -> Error {
-    Error::range(format!("first, count: found {first} and {count}, whose sum exceeds 64 bits"))
+    Error::range(format!("first, count: the sum of {first} and {count} exceeds 64 bits"))
 }
 
 /// Reads some bytes of a block on each rank: any, also those that another rank reads, or none.

@@ -66,7 +66,7 @@ pub unsafe extern "C" fn scda_stream_write(
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Writing(writer) = context else {
-            return Err(Error::usage("found a function for writing on a file open for reading"));
+            return Err(Error::usage("this function writes; the file is open for reading"));
         };
         // SAFETY: C passes so many bytes.
         match unsafe { slice(data.cast::<u8>(), bytes, "data") } {

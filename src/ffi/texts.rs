@@ -157,11 +157,10 @@ pub unsafe extern "C" fn scda_texts_data(
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Reading(_, given) = context else {
-            return Err(Error::usage("found a function for reading on a file open for writing"));
+            return Err(Error::usage("this function reads; the file is open for writing"));
         };
-        let texts = given.texts.as_ref().ok_or_else(|| {
-            Error::usage("texts: found none, expected those whose lengths scda_fread_texts_sizes has told")
-        })?;
+        let texts =
+            given.texts.as_ref().ok_or_else(|| Error::usage("texts: call scda_fread_texts_sizes first"))?;
         let found = texts.bytes();
         if found.len() != to_usize(bytes) {
             return Err(Error::argument(format!("bytes: found {bytes}, expected {}", found.len())));

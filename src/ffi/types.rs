@@ -174,7 +174,7 @@ impl Described {
             return Err(Error::argument("members: found NULL, expected those of SCDA_TYPE_STRUCT"));
         }
         if level >= Struct::MAX_LEVELS {
-            return Err(Error::argument("members: found too many structs in one another"));
+            return Err(Error::argument("members: structs are nested too deeply"));
         }
         let mut members = Vec::new();
         for place in 0.. {
@@ -184,7 +184,7 @@ impl Described {
                 break;
             }
             if place >= Struct::MAX_MEMBERS {
-                return Err(Error::argument("members: found too many, or no end of them"));
+                return Err(Error::argument("members: there are too many, or SCDA_MEMBERS_END is missing"));
             }
             // SAFETY: not NULL, so C passes a C string.
             let name =

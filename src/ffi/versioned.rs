@@ -85,7 +85,7 @@ pub unsafe fn read<T: Versioned>(pointer: *const T) -> Result<T> {
     if newer.iter().any(|&byte| byte != 0) {
         let name = T::NAME;
         return Err(Error::argument(format!(
-            "{name}: found members behind its {own} bytes that are not zero: the program was compiled for a newer libscda"
+            "{name}: members behind its {own} bytes are not zero: the program was compiled for a newer libscda"
         )));
     }
     Ok(value)

@@ -280,8 +280,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
         return Ok(Driver::Posix);
     }
     if params.background_bytes > 0 {
-        let words =
-            "background_bytes: found the driver MPI-IO, whose calls no thread may make, expected POSIX";
+        let words = "background_bytes: only the POSIX driver can write in the background, not MPI-IO";
         return Err(Error::argument(words).into());
     }
     Ok(Driver::MpiIo)
@@ -292,7 +291,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
 fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bool)> {
     let driver = match params.driver {
         Driver::MpiIo if !has_mpi => {
-            return Err(Error::argument("driver: found MPI-IO, but there is no MPI here"));
+            return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
         }
         Driver::Auto if !has_mpi => Driver::Posix,
         Driver::Auto if asked_for => Driver::MpiIo,
@@ -366,7 +365,7 @@ fn open_posix(
             own => Err(Error::new(
                 ErrorKind::BadFile,
                 format!(
-                    "open: found another file of this name (inode {own}), expected that of rank 0 ({inode})"
+                    "open: this rank sees another file of this name (inode {own}) than rank 0 (inode {inode})"
                 ),
             )),
         }),

@@ -249,7 +249,7 @@ impl Params {
         if self.keep > 0 && !has_last_states {
             let kind =
                 if function == Function::Open { "read up to its last seal" } else { "atomic and synced" };
-            let words = format!("keep: found {} for a file that is not {kind}, expected 0", self.keep);
+            let words = format!("keep: {} needs a file that is {kind}", self.keep);
             return Err(Error::argument(words));
         }
         if self.background_bytes > 0 && self.background_bytes < queue::LEAST_BYTES {
@@ -258,11 +258,11 @@ impl Params {
             return Err(Error::argument(words));
         }
         if self.raw && self.verify {
-            return Err(Error::argument("verify: found raw reading, expected one that passes over seals"));
+            return Err(Error::argument("verify cannot be combined with raw"));
         }
         #[cfg(feature = "mpi")]
         if self.driver == Driver::Posix && !self.hints.is_none() {
-            return Err(Error::argument("info: found hints for MPI-IO together with the POSIX driver"));
+            return Err(Error::argument("info: hints for MPI-IO cannot be combined with the POSIX driver"));
         }
         Ok(())
     }

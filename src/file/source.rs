@@ -119,7 +119,7 @@ fn sum_all(sizes: &[u64]) -> Option<u64> {
 
 #[cold]
 fn too_many_bytes() -> Error {
-    Error::range("the sizes of the elements: found a sum that exceeds 63 bits")
+    Error::range("the sum of the sizes of the elements exceeds 63 bits")
 }
 
 /// The memory for all elements has another size.

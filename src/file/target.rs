@@ -389,7 +389,7 @@ fn is_file(path: &Path, identity: (u64, u64)) -> Result<bool> {
 
 /// The error for a name that another program has removed or taken while the file was opened.
 fn taken() -> Error {
-    Error::new(ErrorKind::FileInUse, "open: found that the file was removed or replaced while it was opened")
+    Error::new(ErrorKind::FileInUse, "open: the file was removed or replaced while it was opened")
 }
 
 /// Removes the part file that a killed job has left. An error if a job still writes it.

@@ -25,7 +25,7 @@ pub fn sum(a: u64, b: u64) -> Option<u64> {
 /// A section that would end beyond 63 bits.
 #[must_use]
 pub fn too_large() -> Error {
-    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
+    Error::range("section: its end in the file would exceed 63 bits")
 }
 
 /// The offsets of a section's parts: header, size entries, data, padding.

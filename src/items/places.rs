@@ -38,8 +38,7 @@ impl Places {
             let words = format!("strides: found {}, expected {}", strides.len(), count.len());
             return Err(Error::argument(words));
         }
-        let far =
-            || Error::range(format!("strides: found {strides:?}, with which the box exceeds the memory"));
+        let far = || Error::range(format!("strides: with {strides:?}, the box exceeds the memory"));
         let mut steps: Vec<(usize, isize)> = Vec::new();
         let (mut packed, mut extent) = (item_bytes.cast_signed(), item_bytes.cast_signed());
         for dimension in (0..count.len()).rev().filter(|_| all > 0) {
@@ -115,7 +114,7 @@ impl Places {
             return Ok(());
         }
         let words = format!(
-            "strides: found one of less than the {} bytes of an item, expected a place of its own for each item that is read",
+            "strides: one is less than the {} bytes of an item, so items that are read would overlap",
             self.item_bytes
         );
         Err(Error::argument(words))

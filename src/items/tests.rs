@@ -95,5 +95,5 @@ fn memory_that_a_box_does_not_fit_is_refused() {
     Memory::strided(&bytes, 60, &[i64::MAX, 4]).items(&[0, 7], DataType::Raw(8)).unwrap();
     let mut bytes = [0; 64];
     let error = MemoryMut::strided(&mut bytes, 0, &[4]).items(&[3], DataType::Raw(8)).unwrap_err();
-    assert!(error.to_string().starts_with("strides: found one of less than the 8 bytes"), "{error}");
+    assert!(error.to_string().starts_with("strides: one is less than the 8 bytes"), "{error}");
 }

@@ -187,14 +187,14 @@ fn from_known(words: &[u64], rank: usize, size: usize) -> Result<Partition> {
     }
     if (of_rank, of_size) != (rank as u64, size as u64) {
         return Err(Error::argument(format!(
-            "partition: found that of rank {of_rank} of {of_size}, expected one of rank {rank} of {size}"
+            "partition: it is that of rank {of_rank} of {of_size}; this is rank {rank} of {size}"
         )));
     }
     Ok(Partition { offset, count, total })
 }
 
 fn not_made() -> Error {
-    Error::argument("partition: found none that was made without an error")
+    Error::argument("partition: it was not made, or with an error")
 }
 
 /// Up to so many counts are added one by one.
@@ -234,7 +234,7 @@ fn miscounted(found: usize, size: usize) -> Error {
 
 #[cold]
 fn too_large() -> Error {
-    Error::range("partition: found counts whose sum exceeds 63 bits, expected it to fit")
+    Error::range("partition: the sum of the counts exceeds 63 bits")
 }
 
 /// The counts of `n` elements spread evenly over `size` ranks, in order.

@@ -179,7 +179,7 @@ pub fn adopt(path: &Path, identity: (u64, u64), old: &Status) -> Result<()> {
 
 /// The error for a name that now belongs to another file, or to none, while the file is being written.
 fn replaced(path: &Path) -> Error {
-    Error::new(ErrorKind::FileInUse, format!("{}: found it removed or replaced", quote_path(path)))
+    Error::new(ErrorKind::FileInUse, format!("{}: it was removed or replaced", quote_path(path)))
 }
 
 /// Checks that a file may be written or, if it does not exist, created in its folder. An error has the system's own
@@ -209,7 +209,7 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
     if is_sticky && !owns && !user.is_root() {
         return Err(Error::new(
             ErrorKind::Access,
-            "found somebody else's file in a sticky folder, expected one that may be replaced",
+            "another user's file in a sticky folder cannot be replaced",
         ));
     }
     Ok(())

@@ -206,7 +206,7 @@ impl MpiFile {
         hints: &CompleteHints,
     ) -> (Option<Self>, Result<()>) {
         let Some(comm) = comm else {
-            return (None, Err(Error::argument("driver: found MPI-IO, but there is no MPI here")));
+            return (None, Err(Error::argument("driver: MPI-IO needs MPI, which is not there")));
         };
         let real = names::without_romio_prefix(path).to_owned();
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
@@ -330,13 +330,13 @@ impl ParallelFile for MpiFile {
         };
         read_all("MPI_File_read_at", offset, buffer, read, || {
             let gone =
-                || Error::new(ErrorKind::Io, "MPI_File_read_at: found the file removed while reading it");
+                || Error::new(ErrorKind::Io, "MPI_File_read_at: the file was removed while it was read");
             file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
         })
     }
 
     fn size(&mut self) -> Result<u64> {
-        let gone = || Error::new(ErrorKind::Io, "fstat: found the file removed while it is read");
+        let gone = || Error::new(ErrorKind::Io, "fstat: the file was removed while it was read");
         file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
     }
 

@@ -91,7 +91,7 @@ impl PosixFile {
     fn lock_as(&mut self, how: FlockOperation) -> Result<()> {
         match retry(|| rustix::fs::flock(&self.file, how)) {
             Err(Errno::WOULDBLOCK) => {
-                Err(Error::new(ErrorKind::FileInUse, "flock: found that another program is writing the file"))
+                Err(Error::new(ErrorKind::FileInUse, "flock: another program is writing the file"))
             }
             Ok(()) => {
                 self.is_locked = true;

@@ -550,17 +550,17 @@ fn what_is_asked_for_must_be_there() {
         ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, rank| {
             file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
         }),
-        ("expected one to read the header", ErrorKind::Usage, |file, _| {
+        ("the next call must read the header", ErrorKind::Usage, |file, _| {
             file.skip()?;
             file.read_dataset(&[], &mut [])
         }),
         ("name of a dataset", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
         ("no metadata before it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
         ("expected that of a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
-        ("dataset \"b\": found no record 0 of it, expected one", ErrorKind::Argument, |file, _| {
+        ("dataset \"b\": there is no record 0 of it", ErrorKind::Argument, |file, _| {
             request(file, &Dataset::new("b", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
         }),
-        ("dataset \"a\": found no record -2 of it, expected one", ErrorKind::Argument, |file, _| {
+        ("dataset \"a\": there is no record -2 of it", ErrorKind::Argument, |file, _| {
             request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), -2, [10, 6], 240)
         }),
         ("found uint32 of the shape [10, 6], expected float32 of", ErrorKind::Argument, |file, rank| {

@@ -113,7 +113,7 @@ fn there_is_no_going_behind_more_than_there_is() {
             run_on_threads(ranks, |comm: ThreadComm| {
                 let error = Writer::append(comm, path, &params).err().unwrap();
                 assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
-                assert!(error.to_string().contains("behind: found"), "{error}");
+                assert!(error.to_string().contains("are more than the"), "{error}");
             });
         }
     }
@@ -151,6 +151,6 @@ fn the_last_checkpoints_are_kept() {
         (params.keep, params.atomic, params.later) = (keep, atomic, later);
         let error = Writer::create(Solo, &path, b"", &params).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Argument);
-        assert!(error.to_string().contains("keep: found"), "{error}");
+        assert!(error.to_string().contains("keep: "), "{error}");
     }
 }

@@ -169,7 +169,7 @@ fn what_cannot_be_written_is_an_error_of_all_ranks() {
     other.layout = Layout::Chunked { shape: Some(vec![1, 2]), text: false };
     assert!(write(&other, 1, b"a").ends_with("expected whole indices of the first dimension"));
     other.layout = Layout::Chunked { shape: None, text: true };
-    assert!(write(&other, 1, b"a").ends_with("expected others for items of variable length"));
+    assert!(write(&other, 1, b"a").ends_with("cannot be in chunks as text"));
 
     let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
     let names = Dataset::new("names", DataType::String, [1]);

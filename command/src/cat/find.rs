@@ -117,8 +117,8 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
         (&[one], None) => Ok(vec![one]),
         (_, None) => {
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);
-            let words = "expected one: choose it by its number in this list, or by --record";
-            complain(&format!("{name}: found {count} sections of that name, {words} 0 to {last}:"));
+            let words = "choose one by its number in this list, or by --record";
+            complain(&format!("{name}: found {count} sections of that name: {words} 0 to {last}:"));
             list(reader, input, args, &found)?;
             Err(Fail::Said(crate::fail::TROUBLE))
         }

@@ -126,7 +126,7 @@ impl Values<'_> {
 pub fn print(input: &Input, args: &Args) -> Result<()> {
     let found = find(input, args)?;
     let trouble = |words: &str| Fail::file(input.name(), words);
-    let none = "found no list \"sion/records\" before the streams: the file that was imported had no key-value records";
+    let none = "no list \"sion/records\" stands before the streams: the file that was imported had no key-value records";
     let block = found.records.ok_or_else(|| trouble(none))?;
     let mut reader = input.open_damaged(false)?;
     reader.seek(found.streams.offset)?;
@@ -173,7 +173,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     match (is_any, args.key) {
         (false, Some(key)) => {
             let of = args.stream.map(|task| format!(" of task {task}")).unwrap_or_default();
-            Err(trouble(&format!("--key {key}: found no record{of} with this key")))
+            Err(trouble(&format!("--key {key}: there is no record{of} with this key")))
         }
         _ => Ok(()),
     }

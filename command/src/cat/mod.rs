@@ -145,7 +145,7 @@ fn section(
     section: &Section,
 ) -> Result<()> {
     if args.region.is_some() {
-        return Err(Fail::Trouble("--box is for datasets: expected --range".to_owned()));
+        return Err(Fail::Trouble("--box is for datasets: use --range".to_owned()));
     }
     if args.format == Some(Format::Csv) {
         let name = escape(&section.user);

@@ -113,7 +113,7 @@ impl Series {
     ) -> Result<()> {
         if args.range.is_some() {
             return Err(Fail::Trouble(
-                "--range is for sections: expected --box, or --raw to show the section".to_owned(),
+                "--range is for sections: use --box, or --raw to show the section".to_owned(),
             ));
         }
         let as_bytes = match args.format {
@@ -121,7 +121,7 @@ impl Series {
             Some(Format::Bytes) => true,
             Some(_) => {
                 return Err(Fail::Trouble(
-                    "a dataset is shown by its type: expected --as bytes or csv, or --raw to show the section"
+                    "a dataset is shown by its type: use --as bytes or csv, or --raw to show the section"
                         .to_owned(),
                 ));
             }
@@ -177,7 +177,7 @@ impl Series {
         if let Some(before) = &self.head {
             return match *before == head {
                 true => Ok(()),
-                false => trouble("found records with other columns than the first one".to_owned()),
+                false => trouble("the records have different columns".to_owned()),
             };
         }
         if self.are_several {

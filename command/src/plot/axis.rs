@@ -26,7 +26,7 @@ impl Scale {
         let is_empty = from > to;
         (from, to) = (given[0].unwrap_or(from), given[1].unwrap_or(to));
         if is_log && (from <= 0.0 || is_empty && given.contains(&None)) {
-            return Err("found no number above 0, which a logarithmic scale needs".to_owned());
+            return Err("a logarithmic scale needs a number above 0, and there is none".to_owned());
         }
         if !from.is_finite() || !to.is_finite() {
             (from, to) = (0.0, 1.0);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The dataset of this name and record.
 pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset> {
     let Some(dataset) = reader.find_dataset(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
-        return Err(Fail::Trouble(format!("{}: found no dataset of this name", visible(name))));
+        return Err(Fail::Trouble(format!("{}: there is no dataset of this name", visible(name))));
     };
     match &dataset.unsupported {
         Some(why) => Err(Fail::Trouble(format!("{}: cannot be read: {}", visible(name), visible(why)))),
@@ -136,7 +136,7 @@ impl Meaning {
         let (member, at) = match column {
             None => match members.iter().find(|(name, _)| name != "position").or(members.first()) {
                 Some((name, _)) => (name.as_str(), None),
-                None => return trouble("found structs without numbers".to_owned()),
+                None => return trouble("the structs have no numbers".to_owned()),
             },
             Some(text) if is_there(text) => (text, None),
             Some(text) => match text.rsplit_once('.').and_then(|(name, at)| Some((name, number(at)?))) {

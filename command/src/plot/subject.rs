@@ -77,8 +77,8 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
         let what = args.record.map_or(String::new(), |step| format!(", step {step}"));
         return match Place::find(reader, name, step)? {
             Some(place) => of_mesh(reader, args, &place, &what),
-            None if reader.find_group(name)?.is_some() => trouble(name, "found a group that is no mesh"),
-            None => trouble(name, "found no dataset of this name"),
+            None if reader.find_group(name)?.is_some() => trouble(name, "this group is no mesh"),
+            None => trouble(name, "there is no dataset of this name"),
         };
     }
     let count = all.len() as u64;
@@ -177,14 +177,14 @@ fn of_dataset(
         region.count.iter_mut().take(n.saturating_sub(2)).for_each(|count| *count = 1.min(*count));
     }
     if slabs::items(&region) == 0 {
-        return trouble(name, "found nothing to draw: the box has no items");
+        return trouble(name, "there is nothing to draw: the box has no items");
     }
     let wide: Vec<_> = (0..n).filter(|&dimension| region.count[dimension] > 1).collect();
     let ends =
         |dimension: usize| (region.start[dimension], region.start[dimension] + region.count[dimension]);
     let (label, clock) = (meaning.label(name), meaning.clock);
     match wide[..] {
-        [] if n == 0 || args.region.is_some() => trouble(name, "found one number, expected several to draw"),
+        [] if n == 0 || args.region.is_some() => trouble(name, "one number cannot be drawn, only several"),
         [] | [_] => {
             let dimension = wide.first().copied().unwrap_or(n - 1);
             let coordinates = Coordinates::find(reader, &dataset, dimension)?;

@@ -149,7 +149,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     with_sections(&place, "a.scda");
     let run = place
         .scda("cat a.scda varray*")
-        .bad(2, "scda: a.scda: found 2 sections of that name, expected one: choose it by its number in this list, or by --record 0 to 1:\n");
+        .bad(2, "scda: a.scda: found 2 sections of that name: choose one by its number in this list, or by --record 0 to 1:\n");
     assert!(
         run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
         "{}",

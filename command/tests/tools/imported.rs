@@ -334,7 +334,7 @@ fn key_value_records_are_printed() {
         }
         let of_task = place.scda("cat a.scda sion/streams --keys --stream 2").good();
         assert!(of_task.text().lines().all(|line| line.starts_with("2 ")));
-        place.scda("cat a.scda sion/streams --key 99").bad(2, "--key 99: found no record with this key");
+        place.scda("cat a.scda sion/streams --key 99").bad(2, "--key 99: there is no record with this key");
         place.scda("cat a.scda sion/streams --keys --stream 99").bad(2, "--stream 99: found ");
         place.scda("cat a.scda sion/records --keys").bad(2, "expected the streams \"sion/streams\"");
         place.scda("copy --encode 1 a.scda b.scda --force").bad(0, "");

@@ -159,7 +159,7 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
         assert_eq!(drawn(&format!("a.scda {arguments}")), expected.map(|gray| [gray; 3]), "{arguments}");
     }
     for (arguments, words) in [
-        ("none", "found no column position"),
+        ("none", "the column position is missing"),
         ("amr --cut x=0", "patches in 2D: only a mesh in space can be cut"),
         ("tri/fields/v --component 2", "found 2 numbers in a row"),
         ("tri/fields/v --component x", "expected a number"),
@@ -238,16 +238,16 @@ fn pictures_are_svg_with_text_that_is_no_markup() {
 fn what_cannot_be_drawn_is_told() {
     let place = with_file();
     for (arguments, words) in [
-        ("nosuch -o a.png", "nosuch: found no dataset of this name"),
-        ("group -o a.png", "group: found a group that is no mesh"),
+        ("nosuch -o a.png", "nosuch: there is no dataset of this name"),
+        ("group -o a.png", "group: this group is no mesh"),
         ("bytes -o a.png", "bytes: found items of type r16, expected numbers"),
-        ("none -o a.png", "none: found nothing to draw"),
+        ("none -o a.png", "none: there is nothing to draw"),
         ("square -o a.gif", "expected a name that ends in .png or .svg"),
-        ("square -o a.png --box 0,0", "found one number"),
+        ("square -o a.png --box 0,0", "one number cannot be drawn"),
         ("square -o a.png --box 0:3,:", "expected a range within 0:2"),
         ("cube -o a.png --box :,:,:", "found 3 dimensions with several indices"),
         ("energy -o a.png --record 2", "--record 2: found 2 of this name"),
-        ("square -o a.png --log --limits 0:1", "--log: found no number above 0"),
+        ("square -o a.png --log --limits 0:1", "--log: a logarithmic scale needs a number above 0"),
         ("square -o a.png --limits 1:1", "two numbers that ascend"),
         ("square -o a.png --size 10x10", "each from 200 to 8000"),
         ("m/fields/short -o a.png", "found 3 rows, expected 4"),

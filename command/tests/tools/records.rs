@@ -80,7 +80,7 @@ fn datasets_are_tables() {
         bad("log --record 0", "\"log\" is a section, expected a dataset");
         bad("t --cols 3", "--cols is for values");
         // Other columns in one table.
-        bad("t* --record :", "found records with other columns");
+        bad("t* --record :", "the records have different columns");
     }
     // As others read it.
     let program =

@@ -280,7 +280,7 @@ fn what_only_looks_like_a_seal_is_told() {
     let report = place.scda("check --json b.scda").json();
     assert_eq!(report["sealed"]["bytes"], first);
     // Where the commits end is not known. What is there is listed by walking.
-    place.scda("ls b.scda").bad(1, "found a damaged seal, expected a whole one");
+    place.scda("ls b.scda").bad(1, "the seal at the end of the file is damaged");
     assert_eq!(place.scda("ls --unsealed b.scda").good().text().lines().count(), 2 + 22);
     // An index: the sections are read without it, and saved.
     let index = good.windows(16).position(|part| part == b"A scda index 00 ").unwrap();
@@ -489,7 +489,7 @@ fn a_file_is_cut_back_to_its_seals() {
         place.scda(command).bad(2, words);
     }
     with_sections(&place, "plain.scda");
-    place.scda("rewind plain.scda").bad(2, "found no seal");
+    place.scda("rewind plain.scda").bad(2, "it has no seal");
     // While somebody appends, nothing is cut off.
     place.write("b.scda", [&good[..], b"torn"].concat());
     place.shell("flock -x b.scda scda rewind b.scda").bad(2, "another program is writing the file");
@@ -654,7 +654,7 @@ fn records_are_found_by_the_index() {
         ("cat a.scda 13", "no such section"),
         ("attr a.scda rho", "found 3 datasets of that name"),
         ("attr a.scda rho --record 3", "--record 3: found 3 datasets"),
-        ("attr a.scda none", "found no dataset named none"),
+        ("attr a.scda none", "there is no dataset named none"),
         ("attr a.scda flow/ --record 0", "--record is for datasets"),
     ];
     let check = || {

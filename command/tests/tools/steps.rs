@@ -100,7 +100,7 @@ fn records_are_copied_as_steps() {
     place.scda("copy -f a.scda b.scda --steps 3").bad(2, "--steps 3: there are 2 records of seldom");
     place.scda("copy -f b.scda c.scda --steps 0 --select constant").good();
     place.with_input("make - c.scda -f", br#"{"sections":[]}"#).good();
-    place.scda("copy c.scda d.scda --steps 0").bad(2, "found no time steps");
+    place.scda("copy c.scda d.scda --steps 0").bad(2, "the file has no time steps");
 }
 
 #[test]

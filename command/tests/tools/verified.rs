@@ -145,7 +145,7 @@ fn a_damaged_header_or_seal_is_not_copied() {
     ] {
         let run = refused(&place, &good, good.len() - 288 + 96 + 3, 1, command, "sealed.scda");
         assert!(
-            run.err.contains("bad.scda: ") && run.err.contains("found a damaged seal, expected a whole one"),
+            run.err.contains("bad.scda: ") && run.err.contains("the seal at the end of the file is damaged"),
             "{command}: {}",
             run.err
         );

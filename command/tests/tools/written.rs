@@ -400,8 +400,8 @@ fn a_description_with_mistakes_says_which() {
     for (section, words) in [
         (r#"{"type": "X", "data_text": ""}"#, "found \"X\", expected I, B, A, V, D or G"),
         (r#"{"type": "I", "data_text": "short"}"#, "bytes of inline data: found 5, expected 32"),
-        (r#"{"type": "B"}"#, "found no data"),
-        (r#"{"type": "B", "data_text": "", "data_hex": ""}"#, "more than one of data_text"),
+        (r#"{"type": "B"}"#, "data are missing"),
+        (r#"{"type": "B", "data_text": "", "data_hex": ""}"#, "only one of data_text"),
         (r#"{"type": "B", "data_hex": "0g"}"#, "pairs of hexadecimal digits"),
         (r#"{"type": "B", "data_base64": "?"}"#, "expected base64"),
         (r#"{"type": "B", "E": 4, "data_text": "12345"}"#, "bytes: found 5, expected 4"),

@@ -85,7 +85,7 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
             return unsafe { communicator(world) };
         }
     }
-    Err(Error::argument("elem_counts: found other numbers than one for each rank of an open file or of MPI"))
+    Err(Error::argument("elem_counts: it needs a number for each rank of an open file, or of MPI"))
 }
 
 /// The parameters at a pointer, in the layout that the program's MPI gives them.

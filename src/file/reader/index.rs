@@ -264,7 +264,7 @@ fn check_end(file: &mut dyn ParallelFile, size: u64) -> Result<()> {
     let Some(offset) = offset else { return Ok(()) };
     let bytes = bytes_at::<SEAL_BYTES>(file, size, offset)?;
     if bytes.is_some_and(|bytes| Seal::was_here(&bytes)) {
-        let words = "end of the file: found a damaged seal, expected a whole one";
+        let words = "the seal at the end of the file is damaged";
         return Err(Error::new(ErrorKind::Checksum, words).at(offset));
     }
     Ok(())

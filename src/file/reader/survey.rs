@@ -177,7 +177,7 @@ impl Surveyor {
             }
         };
         if let Some(offset) = survey.damaged_seal {
-            let error = Error::new(ErrorKind::Checksum, "append: found a damaged seal, expected a whole one");
+            let error = Error::new(ErrorKind::Checksum, "append: a seal is damaged");
             return Err(Failure::Agreed(error.at(offset)));
         }
         match (walked, survey.committed()) {
@@ -203,8 +203,9 @@ impl Surveyor {
         }
         let sections = survey.seal.map_or(0, |seal| seal.sections);
         if wanted > sections {
-            let words =
-                format!("behind: found {wanted}, but the seals of the file cover {sections} sections");
+            let words = format!(
+                "behind: {wanted} sections are more than the {sections} that the seals of the file cover"
+            );
             return Err(Error::argument(words).into());
         }
         let found = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
@@ -311,7 +312,7 @@ impl Surveyor {
         if first[0] == FINE {
             return Ok(());
         }
-        let words = format!("{error}; cut off is only what no seal follows: found one at byte {}", first[0]);
+        let words = format!("{error}; it is not cut off, because a seal follows at byte {}", first[0]);
         Err(Failure::Agreed(Error::new(error.kind(), words)))
     }
 

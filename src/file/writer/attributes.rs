@@ -55,7 +55,7 @@ impl WriterState {
         team.note_bytes(Topic::Dataset, changes.as_bytes());
         team.note(Topic::Size, record.cast_unsigned());
         if !self.sections.is_sealed() {
-            let words = "attributes set later: found a file without seals, expected one that was opened with params.seal";
+            let words = "attributes can be set later only in a file that was opened with params.seal";
             return Err(Error::usage(words).into());
         }
         self.sections.flush()?;
@@ -91,9 +91,7 @@ fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Resul
         return Ok((0, metadata::of_group(&attributes)?));
     }
     let Some(Found { data, dataset, .. }) = own.dataset(name, record)? else {
-        return Err(Error::argument(format!(
-            "dataset \"{name}\": found no record {record} of it, expected one"
-        )));
+        return Err(Error::argument(format!("dataset \"{name}\": there is no record {record} of it")));
     };
     Ok((data, later::text(&later::changed(&dataset.attributes, changes)?)?))
 }

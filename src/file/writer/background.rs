@@ -173,9 +173,7 @@ impl WriterState {
     pub(super) fn check_sealed(&self) -> Result<()> {
         match self.sections.is_sealed() {
             true => Ok(()),
-            false => Err(Error::usage(
-                "commit: found a file without seals, expected one that was opened with params.seal",
-            )),
+            false => Err(Error::usage("commit needs a file that was opened with params.seal")),
         }
     }
 
@@ -183,9 +181,7 @@ impl WriterState {
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Failure> {
         if self.commits.pending == Pending::Close {
-            return Err(
-                Error::usage("found a file that is being closed, expected only the wait for that").into()
-            );
+            return Err(Error::usage("the file is being closed; wait for that").into());
         }
         self.commits.pending = Pending::Nothing;
         let request = format!("commit request {}", self.commits.begun);

@@ -281,7 +281,9 @@ impl Writer {
     pub fn tolerate_arguments(&mut self) -> Result<()> {
         self.session.operate(|state| {
             if !state.sections.team.is_alone() {
-                return Err(Error::usage("tolerating arguments: found several ranks, expected one").into());
+                return Err(
+                    Error::usage("tolerating arguments: only a rank that writes alone can do this").into()
+                );
             }
             state.tolerant = true;
             Ok(())

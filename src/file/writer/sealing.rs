@@ -351,7 +351,7 @@ impl Half {
 /// The first section of a compressed pair was written, and something else follows.
 #[cold]
 fn no_second() -> Error {
-    Error::argument("sections: found the first one of a compressed pair, expected the second to follow")
+    Error::argument("sections: the second one of a compressed pair must follow the first")
 }
 
 /// Writes this rank's anchors, and on rank 0 the header of their section. Returns what that adds to the CRC of all

@@ -15,7 +15,7 @@ impl Writer {
     /// # Errors
     /// `Argument`, `Usage`, and the errors of the file system.
     pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
-        let data = data.ok_or_else(|| Error::argument("data: found none on the root rank"));
+        let data = data.ok_or_else(|| Error::argument("data: the root rank passes none"));
         self.write(|sections| sections.inline(user, root, data))
     }
 
@@ -33,7 +33,7 @@ impl Writer {
         encode: Encode,
     ) -> Result<()> {
         let data = match data {
-            None if size > 0 => Err(Error::argument("data: found none on the root rank")),
+            None if size > 0 => Err(Error::argument("data: the root rank passes none")),
             data => Ok(data.unwrap_or_default()),
         };
         self.write(|sections| sections.block(user, root, size, data, encode))

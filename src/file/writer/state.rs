@@ -35,7 +35,7 @@ impl WriterState {
     /// Writes bytes to the stream of this rank, without the others.
     pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
         if self.stream.is_none() && self.commits.stream_bytes().is_some() {
-            let words = "stream: found a commit that was begun, expected the wait for it before";
+            let words = "stream: a commit was begun; wait for it before writing";
             self.sections.team.defer(Err(Error::usage(words)));
             return Err(Error::usage(words));
         }
@@ -52,7 +52,7 @@ impl WriterState {
     pub(super) fn check_no_streams(&self) -> Result<()> {
         match self.stream {
             None => Ok(()),
-            Some(_) => Err(Error::usage("found open streams, expected their end before other sections")),
+            Some(_) => Err(Error::usage("streams are open; end them before writing other sections")),
         }
     }
 

@@ -198,8 +198,7 @@ impl StreamWriter<'_> {
     /// Writes bytes to the stream of this rank, without the others. An error is kept for the next agreement, too.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<()> {
         let Some(own) = &mut self.own else {
-            let error =
-                || Error::usage("stream: found none open, expected a call that begins streams before");
+            let error = || Error::usage("stream: no streams are open; begin them first");
             self.sections.team.defer(Err(error()));
             return Err(error());
         };
@@ -228,7 +227,7 @@ impl StreamWriter<'_> {
     pub(super) fn end(&mut self) -> Result<(), Failure> {
         self.sections.team.note_call(Function::EndStreams);
         let ended = self.end_part()?;
-        ended.map(drop).ok_or_else(|| Error::usage("end of streams: found none open").into())
+        ended.map(drop).ok_or_else(|| Error::usage("end of streams: no streams are open").into())
     }
 
     /// Begins the part that follows one that was ended.

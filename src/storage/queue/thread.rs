@@ -188,7 +188,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         match self.is_mine() {
             true => Ok(()),
             false => Err(Error::usage(
-                "found a process that was forked off, expected the one that opened the file",
+                "only the process that opened the file can write it, not one that was forked off",
             )),
         }
     }

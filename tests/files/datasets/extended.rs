@@ -355,7 +355,7 @@ fn what_is_no_row_is_refused() {
         dataset
     };
     for (dataset, words) in [
-        (numbers("b", 1, true), "found no dataset of this name"),
+        (numbers("b", 1, true), "there is no dataset of this name"),
         (numbers("/+1/b", 1, true), "name of a dataset"),
         (numbers("/+1/b", 1, false), "name of a dataset"),
         (of(DataType::Int8, &[1, 2]), "found int8, expected uint8"),
@@ -395,7 +395,7 @@ fn what_is_no_row_is_refused() {
     let mut big = Dataset::new("big", DataType::Uint16, [1]);
     big.extends = true;
     let error = file.dataset(&big, &[Region::all(&[1])], b"cd").unwrap_err();
-    assert!(error.to_string().contains("found numbers with their highest byte first"), "{error}");
+    assert!(error.to_string().contains("its numbers are big-endian"), "{error}");
 
     let plain = folder.path().join("plain");
     let mut file = Writer::create(Solo, &plain, b"", &Params::default()).unwrap();

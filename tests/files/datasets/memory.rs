@@ -214,8 +214,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
     file.find_dataset("flags", 0).unwrap().unwrap();
     let mut room = vec![0; 10];
     let region = [Region::new([0, 0], [2, 3])];
-    for (strides, text) in
-        [([0, 1], "strides: found one of less"), ([8, 1], "found items from byte 0 to byte 11")]
+    for (strides, text) in [([0, 1], "strides: one is less"), ([8, 1], "found items from byte 0 to byte 11")]
     {
         let error =
             file.read_dataset(&region, DataMut::Boxes(vec![MemoryMut::strided(&mut room, 0, &strides)]));

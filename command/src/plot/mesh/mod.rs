@@ -164,7 +164,7 @@ impl Mesh {
         if least[0] > most[0] {
             match cut {
                 Some(_) => (least, most) = ([0.0; 3], [1.0, 1.0, 0.0]),
-                None => return parts.fail("found no cells to draw, or points that are no numbers"),
+                None => return parts.fail("there are no cells to draw, or points that are no numbers"),
             }
         }
         #[allow(clippy::float_cmp)] // the same number

@@ -21,7 +21,7 @@ pub fn load(parts: &mut Parts<'_>) -> Result<Mesh> {
     }
     let begin = parts.section("time")?.map_or(0, |(number, _)| number);
     let Some(positions) = positions(parts, begin)? else {
-        return parts.fail("found no column position, by which particles are drawn");
+        return parts.fail("the column position is missing, by which particles are drawn");
     };
     let axes = positions.len().checked_div(count).unwrap_or(0);
     if axes * count != positions.len() || (count > 0 && !(1..=3).contains(&axes)) {

@@ -54,7 +54,7 @@ fn datasets_are_copied_in_other_chunks() {
         ("--chunk 3 --chunk flow/none=3", "--chunk: the pattern 2 names no dataset that is copied"),
         ("--delete rho --chunk rho=2", "--chunk: the pattern 1 names no dataset that is copied"),
         ("--level 3", "--level is for --chunk"),
-        ("--level 3 --encode 4", "expected one of them"),
+        ("--level 3 --encode 4", "--encode LEVEL and --level cannot be combined"),
         ("--decode --chunk 3", "cannot be used with"),
         ("--decode --max-relative-error 0.1", "cannot be used with"),
         ("--max-relative-error 0", "expected a number above 0"),

@@ -87,7 +87,7 @@ fn datasets_are_described_by_hand() {
         (r#"{"type": "D", "user": "x"}"#.to_owned(), "section 1: expected a \"data_type\""),
         (r#"{"type": "D", "user": "x", "data_type": "int7"}"#.into(), "data_type: found \"int7\""),
         (format!("{{{start}}}"), "expected a \"shape\""),
-        (format!(r#"{{{start}, "shape": [2]}}"#), "found no data, expected values"),
+        (format!(r#"{{{start}, "shape": [2]}}"#), "data are missing: give values"),
         (format!(r#"{{{start}, "shape": [2], "values": [1]}}"#), "data: found 1 bytes, expected 2"),
         (
             format!(r#"{{{start}, "shape": [2], "values": [1, 200]}}"#),

@@ -48,7 +48,7 @@ fn datasets_are_deleted_and_replaced_as_one() {
         let before = place.read("b.scda");
         for (arguments, words) in [
             ("--delete nothing", "--delete: the pattern 1 names no section"),
-            ("--replace mask=new.scda", "new.scda: --replace: found no section or dataset named mask"),
+            ("--replace mask=new.scda", "new.scda: --replace: there is no section or dataset named mask"),
             ("--replace mask", "expected NAME=FILE"),
             (
                 "--delete 15 --replace rho=new.scda",
@@ -129,11 +129,11 @@ fn attributes_are_shown_and_set() {
         for (arguments, words) in [
             ("rho", "found 2 datasets of that name, expected --record"),
             ("rho --record 2 a=1", "--record 2: found 2 datasets"),
-            ("nothing a=1", "found no dataset named nothing"),
-            ("note a=1", "found no dataset named note"),
+            ("nothing a=1", "there is no dataset named nothing"),
+            ("note a=1", "there is no dataset named note"),
             ("mask a", "expected KEY=VALUE"),
             ("mask =1", "found \"=1\", expected KEY=VALUE"),
-            ("mask --remove a", "--remove: found no attribute a"),
+            ("mask --remove a", "--remove: there is no attribute a"),
             ("flow/ --record 0", "--record is for datasets"),
             ("a//b/ a=1", "name of a dataset"),
         ] {

@@ -113,7 +113,7 @@ fn values_are_printed_by_their_type() {
     for (arguments, words) in [
         (
             "rho",
-            "found 2 sections of that name, expected one: choose it by its number in this list, or by --record 0 to 1:",
+            "found 2 sections of that name: choose one by its number in this list, or by --record 0 to 1:",
         ),
         ("rho", "\n   15 D               3                  -              6 "),
         ("rho --record 2", "--record 2: found 2 sections"),

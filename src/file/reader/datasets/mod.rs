@@ -298,7 +298,7 @@ impl DatasetReader<'_> {
         for wanted in all {
             let (name, record) = (&wanted.dataset.name, wanted.record);
             if !self.find_dataset(name, record)? {
-                let what = format!("dataset \"{name}\": found no record {record} of it, expected one");
+                let what = format!("dataset \"{name}\": there is no record {record} of it");
                 return Err(Error::argument(what).into());
             }
             let one = self.take_found()?;

@@ -38,7 +38,7 @@ impl Lookup<'_> {
     /// Verifies the seals at the end of the file and the header of the file. Collective.
     pub fn verify_ends(&mut self) -> Result<(), Failure> {
         if !self.sections.is_sealed() {
-            let words = "end of the file: found no seal, expected one to verify the file by";
+            let words = "verify needs a seal at the end of the file, and there is none";
             return Err(Error::new(ErrorKind::Checksum, words).at(self.sections.ends().read).into());
         }
         self.look_up(|this| this.check_ends().map(|()| []))?;

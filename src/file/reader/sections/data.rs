@@ -40,7 +40,7 @@ impl Sections {
             Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
             Expect::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
         };
-        Error::usage(format!("found a call to read {wanted}, expected one to read {expected}"))
+        Error::usage(format!("this call reads {wanted}; the next call must read {expected}"))
             .at(self.cursor.position)
     }
 

@@ -104,7 +104,7 @@ impl Sections {
     #[inline(always)]
     pub fn look_at_section(&mut self, decode: bool) -> Result<bool, Failure> {
         if !matches!(self.cursor.expect, Expect::Header) {
-            let words = "reading a header: expected the data of the last section to be read or skipped";
+            let words = "reading a header: the data of the last section must be read or skipped before";
             return Err(Error::usage(words).at(self.cursor.position).into());
         }
         if self.at_end() {
@@ -283,7 +283,7 @@ pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
 
 /// Counts or sizes of a file that exceed 63 bits.
 pub fn exceeds_63_bits(values: &[u64]) -> Error {
-    Error::range(format!("section: found the counts {values:?}, whose product or sum exceeds 63 bits"))
+    Error::range(format!("section: the product or sum of the counts {values:?} exceeds 63 bits"))
 }
 
 impl Current {

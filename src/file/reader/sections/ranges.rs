@@ -65,8 +65,10 @@ impl Sections {
             return Ok(());
         }
         let size = self.team.size();
-        Err(Error::usage(format!("{what}: found {size} ranks, expected one that reads alone"))
-            .at(self.cursor.position))
+        Err(Error::usage(format!(
+            "{what}: only a rank that reads alone can do this; this file is open on {size} ranks"
+        ))
+        .at(self.cursor.position))
     }
 
     /// Reads the range of this rank, while the others read theirs: elements and memory for them, which may be an error

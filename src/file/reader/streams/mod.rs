@@ -70,7 +70,7 @@ impl Reader {
         self.session.operate(|state| {
             let Some(packed) = state.streams().going_back(TaskReader::read_packed)? else { return Ok(None) };
             let header = state.sections().header();
-            let user = header.ok_or_else(|| Error::usage("streams: found no header"))?.user;
+            let user = header.ok_or_else(|| Error::usage("streams: no header was read"))?.user;
             Ok(Some(Streams { user, parts: Vec::new(), packed: Some(packed) }))
         })
     }

@@ -52,7 +52,7 @@ impl DatasetWriter<'_> {
         self.sections.team.note(Topic::Dataset, 1);
         check_name(name)?;
         if !self.sections.is_sealed() {
-            let words = "rows that are added: found a file without seals, expected one that was opened with params.seal";
+            let words = "rows can be added only to a file that was opened with params.seal";
             return Err(Error::usage(words).into());
         }
         let known = match self.cache.extended.0.remove(name) {
@@ -62,7 +62,8 @@ impl DatasetWriter<'_> {
         let first = known.rows;
         // Without a dimension there is no row: the error is that of the check.
         let rows = sum(first, shape.first().copied().unwrap_or(0));
-        let rows = rows.ok_or_else(|| Error::range(format!("dataset \"{name}\": found too many rows")))?;
+        let rows = rows
+            .ok_or_else(|| Error::range(format!("dataset \"{name}\": the number of rows exceeds 63 bits")))?;
         let written = Dataset {
             name: rows_user(known.data, name),
             attributes: rows_attributes(first),
@@ -87,10 +88,8 @@ impl DatasetWriter<'_> {
                 let wrong =
                     |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
                 match found {
-                    None => Err(wrong("found no dataset of this name")),
-                    Some(found) if found.big_endian => {
-                        Err(wrong("found numbers with their highest byte first"))
-                    }
+                    None => Err(wrong("there is no dataset of this name")),
+                    Some(found) if found.big_endian => Err(wrong("its numbers are big-endian")),
                     found => Ok(found),
                 }
             }),

@@ -203,9 +203,7 @@ impl DatasetWriter<'_> {
         let (dataset, text) = self.begin_dataset(dataset)?;
         let rows = self.sections.team.note_partition(Topic::Counts, counts)?;
         let Some(&first) = dataset.shape.first() else {
-            return Err(
-                Error::argument("field: found a dataset without dimensions, expected at least one").into()
-            );
+            return Err(Error::argument("field: the dataset needs at least one dimension").into());
         };
         if rows.total != first {
             return Err(Error::argument(format!(
@@ -236,7 +234,7 @@ impl DatasetWriter<'_> {
         match dataset.shape.first_mut() {
             Some(first) => *first = rows.total(),
             None => {
-                let words = "field: found a dataset without dimensions, expected at least one";
+                let words = "field: the dataset needs at least one dimension";
                 return Err(Error::argument(words).into());
             }
         }

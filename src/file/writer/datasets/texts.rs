@@ -221,11 +221,11 @@ fn check(dataset: &Dataset) -> Result<u64> {
         return refuse(format!("found {}, expected items of variable length", dataset.data_type));
     }
     if matches!(dataset.layout, Layout::Chunked { text: true, .. }) {
-        return refuse("found chunks as text, expected others for items of variable length".into());
+        return refuse("items of variable length cannot be in chunks as text".into());
     }
     let inner = dataset.shape.get(1..).unwrap_or_default();
     items(inner).filter(|&row| row <= MAX_CHUNK_BYTES).ok_or_else(|| {
-        Error::range(format!("dataset \"{}\": found too many items for one first index", dataset.name))
+        Error::range(format!("dataset \"{}\": one first index has too many items", dataset.name))
     })
 }
 

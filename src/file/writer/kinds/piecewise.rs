@@ -122,9 +122,9 @@ const PIECE_ELEMENTS: usize = 1 << 16;
 /// Goes back to the first byte.
 pub(in crate::file::writer) fn read_again(data: &mut dyn DataStream) -> Result<()> {
     data.rewind().map_err(|e| match e.kind() {
-        io::ErrorKind::Unsupported => Error::argument(
-            "layout or encode: found Auto for a stream that cannot be read again, expected another choice",
-        ),
+        io::ErrorKind::Unsupported => {
+            Error::argument("layout or encode: Auto needs a stream of data that can be read again")
+        }
         _ => Error::io("reading the data to write again", e),
     })
 }
@@ -306,7 +306,9 @@ pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
         true => Ok(()),
         false => {
             let size = team.size();
-            Err(Error::usage(format!("a stream: found {size} ranks, expected one that writes alone")))
+            Err(Error::usage(format!(
+                "a stream of data: only a rank that writes alone can pass one; this file is open on {size} ranks"
+            )))
         }
     }
 }

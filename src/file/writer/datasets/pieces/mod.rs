@@ -119,7 +119,7 @@ impl<'a> Plan<'a> {
                 parts.extend(touched.map(|chunk| (array.first + chunk, number)));
             }
             chunks = sum(chunks, array.grid.chunks())
-                .ok_or_else(|| Error::range("datasets: found more than 63 bits of chunks"))?;
+                .ok_or_else(|| Error::range("datasets: the number of chunks exceeds 63 bits"))?;
             chunk_bytes = array.grid.chunk_bytes().max(chunk_bytes);
         }
         if !parts.is_sorted() {

@@ -35,7 +35,7 @@ impl<'a> Passed<'a> {
             let bytes = product(region.items()?, item_bytes);
             end = bytes
                 .and_then(|bytes| sum(end, bytes))
-                .ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;
+                .ok_or_else(|| Error::range("regions: the number of bytes exceeds 63 bits"))?;
             starts.push(end);
         }
         if let Ready::Packed(data) = data
