@@ -58,8 +58,8 @@ builds)
   # to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
   unpack_crate $folder/cargo
   package=(--manifest-path $folder/cargo/unpacked/Cargo.toml)
-  step package-check 900 cargo check "${rust_with_mpi[@]}" "${package[@]}"
-  step package-tests 900 cargo test "${rust_alone[@]}" "${package[@]}" --test pages --test vectors
+  step package-check 900 cargo check "${rust_serial[@]}" --features rsmpi "${package[@]}"
+  step package-tests 900 cargo test "${rust_serial[@]}" "${package[@]}" --test pages --test vectors
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

@@ -88,10 +88,10 @@ rust_tests() {
   [ ! -e "$folder/logs/$name.skipped" ] || cat "$folder/logs/$name.skipped"
 }
 
-# What cargo tests and lints: the core, with MPI and the bundled zlib; core and command, serial, with the system's. As CMake has them. They share a folder, and in it the crates that are the same.
-rust_with_mpi=(--locked --target-dir target/test/cargo --features sc,rsmpi)
-rust_alone=(--locked --target-dir target/test/cargo --no-default-features --features sc)
-rust_serial=(-p scda -p scda-command "${rust_alone[@]}")
+# What cargo tests and lints, with the system's zlib (CMake takes the bundled one): core and command, with MPI in them; the core without.
+# They share a folder, and in it the crates that are the same.
+rust_with_mpi=(-p scda -p scda-command --locked --target-dir target/test/cargo --no-default-features --features scda/sc,scda/rsmpi)
+rust_serial=(--locked --target-dir target/test/cargo --no-default-features --features sc)
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
 mpicc_of() {

@@ -35,13 +35,11 @@ if cargo fmt --version >/dev/null 2>&1; then
 else
   echo "Rust format: left out: rustup component add rustfmt"
 fi
-# Those that try every failure in turn, or read the source, have no MPI in them: they run once, serially.
+# No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs them without, scripts/long.sh all of them.)
 heading "Rust tests"
-rust_tests cargo-test 1800 "${rust_with_mpi[@]}" --lib --test rsmpi --test header --test ranks --test vectors
-heading "Rust tests, serial"
-rust_tests cargo-test-serial 1800 "${rust_serial[@]}"
+rust_tests cargo-test 1800 "${rust_with_mpi[@]}"
 heading "Rust documentation, its programs"
-step doc-test 600 cargo test "${rust_serial[@]}" --doc # which cargo-nextest leaves out
+step doc-test 600 cargo test "${rust_with_mpi[@]}" --doc # which cargo-nextest leaves out
 
 join # the libraries are installed
 beside builds scripts/beside.sh builds
