@@ -21,17 +21,10 @@ log=$work/log
 
 git archive --prefix="$name/" HEAD | tar -x -C "$work"
 cd -- "$work/$name"
-mkdir .cargo
-# cargo prints what cargo is to be told: that the crates are in vendor/. Those of the Python package and the fuzzers are there, too.
-cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml 2>"$log" || {
-  cat "$log" >&2
-  exit 1
-}
+vendor_crates --locked # those of the Python package and the fuzzers, too
 scripts/crates.py sbom >sbom.cdx.json
 cp sbom.cdx.json "$folder/$name.cdx.json"
-cd -- "$work"
-tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w "--mtime=@$(git -C "$root" log -1 --format=%ct)" -c "$name" |
-  gzip -9n >"$folder/$archive"
+pack "$work" "$name" "$folder/$archive"
 cd -- "$folder"
 sha256sum "$archive" "$name.cdx.json" >SHA256SUMS
 ls -l "$archive" | awk '{ printf "%s  %.1f MB\n", $9, $5 / 1e6 }'

@@ -135,6 +135,21 @@ build_with_library() {
 # in_pc VARIABLE FOLDER: what scda.pc of the library installed in FOLDER/prefix says.
 in_pc() { sed -n "s/^$1=//p" "$2/prefix/lib/pkgconfig/scda.pc"; }
 
+# vendor_crates [--locked]: puts the sources of all crates into vendor/ of this folder, and tells cargo there that they are in it.
+vendor_crates() {
+  mkdir .cargo
+  cargo vendor "$@" --versioned-dirs vendor >.cargo/config.toml 2>"$log" || {
+    cat "$log" >&2
+    exit 1
+  }
+}
+
+# pack FOLDER NAME ARCHIVE: makes this .tar.gz of FOLDER/NAME: the same files make the same bytes, with the time of the last commit.
+pack() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w "--mtime=@$(git -C "$root" log -1 --format=%ct)" -C "$1" -c "$2" |
+    gzip -9n >"$3"
+}
+
 # unpack_sources FOLDER: makes the archive of scripts/dist.sh in FOLDER, compares its checksum, and unpacks it to FOLDER/sources.
 unpack_sources() {
   run 300 scripts/dist.sh "$1"

@@ -30,10 +30,16 @@ run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
 python=$folder/venv/bin/python
 rm -rf $folder/dist
 run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
-run 300 $folder/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $folder/dist
+run 600 env "PATH=$root/$folder/venv/bin:$PATH" scripts/sdist.sh $folder/dist
+# As pip would unpack it, but always there: cargo then knows the crates again.
+rm -rf $folder/sources
+mkdir $folder/sources
+tar -xzf $folder/dist/scda-*.tar.gz -C $folder/sources --strip-components 1
 # The files of an archive all have one time, by which cargo would see no change since the last one.
 rm -rf "$CARGO_TARGET_DIR"/*/.fingerprint/scda*
-run 1200 $python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir $folder/dist $folder/dist/*.tar.gz
+run_without_network 1200 env "PATH=$root/$folder/venv/bin:$PATH" $python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps \
+  --wheel-dir $folder/dist $folder/sources
+rm -rf $folder/sources
 run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
 run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
 

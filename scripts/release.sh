@@ -69,8 +69,7 @@ if [ -n "$dry" ]; then
   exit 0
 fi
 
-tar --sort=name --owner=0 --group=0 --numeric-owner "--mtime=@$(git log -1 --format=%ct)" -C publish -c site |
-  gzip -9n >"publish/libscda-$version-site.tar.gz"
+root=$clone pack publish site "publish/libscda-$version-site.tar.gz"
 rm -rf publish/site
 (cd publish && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS)
 git tag -a "$tag" -m "libscda $version"

@@ -88,7 +88,7 @@ END
 
 heading "Python: source archive"
 rm -f "$out"/scda-*.whl "$out"/scda-*.tar.gz
-run 120 maturin sdist --manifest-path python/Cargo.toml --out "$out"
+run 600 scripts/sdist.sh "$out"
 for architecture; do
   heading "Python: wheel for $architecture"
   target=$architecture-unknown-linux-gnu
