@@ -92,6 +92,8 @@ impl Job {
             (Content::Streams, false),
             (Content::Datasets, false),
             (Content::Datasets, true),
+            (Content::Rows, false),
+            (Content::Rows, true),
         ];
         for (content, background) in contents {
             let job = Job { steps: Steps { content, count }, background, ..job };

@@ -17,7 +17,12 @@ pub enum Content {
     Streams,
     /// A contiguous dataset and one in compressed chunks.
     Datasets,
+    /// Rows that are added to a dataset, which the first job writes without any.
+    Rows,
 }
+
+/// A file in which nothing is yet is shorter.
+const LEAST_BYTES: u64 = 512;
 
 pub fn params(atomic: bool, buffer: usize) -> Params {
     let mut params = Params::default();
@@ -35,7 +40,13 @@ pub struct Steps {
 
 impl Steps {
     pub fn begin(self, file: &mut Writer) -> Result<()> {
-        if self.content == Content::Streams { file.begin_streams(b"log", 4096) } else { Ok(()) }
+        match self.content {
+            Content::Streams => file.begin_streams(b"log", 4096),
+            Content::Rows if file.position().is_some_and(|position| position < LEAST_BYTES) => {
+                file.dataset(&Dataset::new("u", DataType::Uint8, [0, 8]), &[], &[])
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn end(self, file: &mut Writer) -> Result<()> {
@@ -65,6 +76,12 @@ impl Steps {
                     dataset.layout = layout;
                     file.dataset(&dataset, &[Region::new([first, 0], [counts[rank], 8])], data)
                 })
+            }
+            Content::Rows => {
+                let mut rows = Dataset::new("u", DataType::Uint8, [self.count, 8]);
+                rows.layout = if step % 2 == 0 { CHUNKED } else { Layout::Contiguous };
+                rows.extends = true;
+                file.dataset(&rows, &[Region::new([first, 0], [counts[rank], 8])], data)
             }
         }
     }
@@ -121,6 +138,14 @@ impl Steps {
                     file.read_dataset(&all, &mut data[..])?;
                     assert_eq!(self.step(&data), step);
                     steps.push(step);
+                }
+            }
+            Content::Rows => {
+                let rows = file.find_dataset("u", 0)?.map_or(0, |dataset| dataset.shape[0]);
+                assert_eq!(rows % self.count, 0, "half a step");
+                for first in (0..rows).step_by(self.count as usize) {
+                    file.read_dataset(&[Region::new([first, 0], [self.count, 8])], &mut data[..])?;
+                    steps.push(self.step(&data));
                 }
             }
         }

@@ -405,7 +405,7 @@ fn has_standard_abi(process: &Process) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::numbers::{CLASSES, NAMED, UNDEFINED};
+    use super::super::numbers::{CLASSES, NAMED, STATUS_IGNORE, UNDEFINED};
     use super::*;
     use crate::error::ErrorKind;
     use std::process::Command;

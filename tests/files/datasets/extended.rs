@@ -616,3 +616,63 @@ fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
     let kept: Vec<_> = file.added_rows().into_iter().map(|rows| rows.dataset.attributes).collect();
     assert_eq!(kept, [r#"{"scda_first_row":1}"#, r#"{"scda_first_row":2}"#]);
 }
+
+#[test]
+fn going_back_takes_rows_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    let mut sections = Vec::new();
+    for (step, data) in [b"ab", b"cd", b"ef"].iter().enumerate() {
+        put(&mut file, &numbers("a", 1, step > 0), *data);
+        file.commit().unwrap();
+        sections.push(2 * (step as u64 + 1));
+    }
+    file.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for (behind, more, expected) in [
+        (sections[2], b"gh", &b"abcdefgh"[..]),
+        (sections[1], b"gh", b"abcdgh"),
+        (sections[0], b"ef", b"abef"),
+    ] {
+        std::fs::write(&path, &whole).unwrap();
+        let params = with(|params| (params.seal, params.behind) = (true, behind));
+        let mut file = Writer::append(Solo, &path, &params).unwrap();
+        put(&mut file, &numbers("a", 1, true), more);
+        file.close().unwrap();
+        assert_eq!(all_of(&path, "a").1, expected);
+    }
+}
+
+#[test]
+fn commits_in_halves_have_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let steps: Vec<Vec<u8>> = (0..6_u8).map(|step| vec![step; 1000]).collect();
+    let mut expected = None;
+    for background in [0, 1 << 20] {
+        let params = with(|params| (params.seal, params.background_bytes) = (true, background));
+        run_on_threads(2, |comm| {
+            let rank = comm.rank() as u64;
+            let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+            let mut request = None;
+            for (number, step) in steps.iter().enumerate() {
+                let mut rows = Dataset::new("a", DataType::Uint8, [2, 1000]);
+                rows.extends = number > 0;
+                if number % 2 == 1 {
+                    rows.layout = Layout::Chunked { shape: None, text: false };
+                }
+                file.dataset(&rows, &[Region::new([rank, 0], [1, 1000])], step).unwrap();
+                if number == 2 {
+                    request = Some(file.commit_begin().unwrap());
+                }
+            }
+            file.wait(request.unwrap()).unwrap();
+            file.close().unwrap();
+        });
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(*expected.get_or_insert_with(|| bytes.clone()) == bytes, "{background}");
+        let rows = steps.iter().flat_map(|step| [step.as_slice(), step].concat());
+        assert!(all_of(&path, "a").1.into_iter().eq(rows));
+    }
+}
