@@ -88,7 +88,7 @@ static uint64_t read_sections (int verify) {
     /* Tables whose seal is missing are shown. */
     if (f == NULL || (i % kinds != 5 && i % kinds != 7 && strncmp (user, "scda ", 5) == 0)) { break; }
     if (i % kinds == 5 && strncmp (user, "scda dataset", 12) != 0) { break; }
-    if (i % kinds == 7 && strncmp (user, "scda rows", 9) != 0) { break; }
+    if (i % kinds == 7 && strncmp (user, "scda added rows", 9) != 0) { break; }
     REQUIRE (type == "IBAAVB?B"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || i % kinds >= 5 || N == elems));
     memset (data, 0, room);
     switch (i % kinds) {

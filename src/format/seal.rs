@@ -165,6 +165,8 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION};
+    use crate::format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
     use proptest::prelude::*;
 
     const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
@@ -208,6 +210,13 @@ mod tests {
         assert!(was_here(0..0, 0) && was_here(2..8, b'x') && was_here(64..70, b'x'));
         assert!(was_here(70..256, b'x') && was_here(257..288, 0));
         assert!(!was_here(2..9, b'x'));
+        // What a killed job has left of a section of ours may have as many bytes: it is no damaged seal.
+        for user in [ROWS_CONVENTION, DATASET_CONVENTION, GROUP_CONVENTION, ATTRIBUTES_CONVENTION] {
+            let mut bytes = seal;
+            bytes[2..2 + user.len()].copy_from_slice(user);
+            bytes[2 + user.len()] = b' ';
+            assert!(!Seal::was_here(&bytes), "{}", String::from_utf8_lossy(user));
+        }
         assert!(!was_here(256..288, 0) && !was_here(0..32, 0));
 
         let resembles = |kind, user: &[u8]| {

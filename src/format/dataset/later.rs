@@ -14,7 +14,7 @@ pub const ATTRIBUTES_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of a datase
 const NAME: &str = "scda_name";
 
 /// The user string of the block before the rows that are added to a dataset.
-pub const ROWS_CONVENTION: &[u8] = b"scda rows 00";
+pub const ROWS_CONVENTION: &[u8] = b"scda added rows 00";
 /// Its attribute that says how many rows the dataset had before.
 const FIRST_ROW: &str = "scda_first_row";
 /// The attribute of a dataset with the greatest number of indices of each dimension.

@@ -57,9 +57,12 @@ named! {
     ERR_INTERN: 17, 16, 17;
 }
 
+/// The address that `MPI_STATUS_IGNORE` is.
+pub const STATUS_IGNORE: Numbers = numbers(0, 1, 0);
+
 /// `MPI_STATUS_IGNORE`.
 pub fn status_ignore() -> *mut Status {
-    without_provenance_mut(numbers(0, 1, 0).get().unsigned_abs() as usize)
+    without_provenance_mut(STATUS_IGNORE.get().unsigned_abs() as usize)
 }
 
 /// The error classes of MPI: of access to files, of memory, and `MPI_ERR_OTHER`.

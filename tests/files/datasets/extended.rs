@@ -201,7 +201,7 @@ fn the_bytes_are_those_of_the_page() {
     file.close().unwrap();
     let new = String::from_utf8_lossy(&std::fs::read(&path).unwrap()[old.len()..]).into_owned();
     let data = String::from_utf8_lossy(&old).find("A rho").unwrap();
-    assert!(new.starts_with("B scda rows 00 -----"), "{new}");
+    assert!(new.starts_with("B scda added rows 00 -----"), "{new}");
     assert!(new.contains("\"attributes\": {\n    \"scda_first_row\": 1\n  }"), "{new}");
     let user = format!("A {:-<61}\n", format!("/+{data}/rho "));
     assert!(new.contains(&user), "{new}");
@@ -431,25 +431,30 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     let bytes = std::fs::read(&path).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     let data = text.find("A a ").unwrap();
-    let start = text[text.find("B scda rows 00").unwrap()..].find('{').unwrap()
-        + text.find("B scda rows 00").unwrap();
+    let start = text[text.find("B scda added rows 00").unwrap()..].find('{').unwrap()
+        + text.find("B scda added rows 00").unwrap();
     let good = &text[start..start + text[start..].find("}\n=").unwrap() + 2];
     for (convention, text, (rows, size), words) in [
-        ("scda rows 01", good.to_owned(), (1, 2), "found another section before them"),
+        ("scda added rows 01", good.to_owned(), (1, 2), "found another section before them"),
         ("scda dataset 00", good.into(), (1, 2), "found another section before them"),
-        ("scda rows 00", good.replace("row\": 1", "row\": 2"), (1, 2), "found the first row 2, expected 1"),
-        ("scda rows 00", good.replace("row\": 1", "row\": -1"), (1, 2), "found no first row"),
-        ("scda rows 00", good.replace("scda_first", "first"), (1, 2), "found no first row"),
-        ("scda rows 00", good.replace("uint8", "int8"), (1, 2), "found int8, expected uint8"),
-        ("scda rows 00", good.replace("    2\n", "    3\n"), (1, 3), "expected [rows, 2]"),
         (
-            "scda rows 00",
+            "scda added rows 00",
+            good.replace("row\": 1", "row\": 2"),
+            (1, 2),
+            "found the first row 2, expected 1",
+        ),
+        ("scda added rows 00", good.replace("row\": 1", "row\": -1"), (1, 2), "found no first row"),
+        ("scda added rows 00", good.replace("scda_first", "first"), (1, 2), "found no first row"),
+        ("scda added rows 00", good.replace("uint8", "int8"), (1, 2), "found int8, expected uint8"),
+        ("scda added rows 00", good.replace("    2\n", "    3\n"), (1, 3), "expected [rows, 2]"),
+        (
+            "scda added rows 00",
             good.replace("\"fill_value\": 0", "\"fill_value\": 1"),
             (1, 2),
             "another fill value",
         ),
-        ("scda rows 00", good.into(), (2, 2), "found an array of 2 elements"),
-        ("scda rows 00", "{}".into(), (1, 2), "zarr_format"),
+        ("scda added rows 00", good.into(), (2, 2), "found an array of 2 elements"),
+        ("scda added rows 00", "{}".into(), (1, 2), "zarr_format"),
     ] {
         write(&path);
         let mut file = append(&path);
@@ -602,12 +607,12 @@ fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
     file.commit().unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let text = String::from_utf8_lossy(&bytes);
-    let (data, start) = (text.find("A a ").unwrap(), text.find("B scda rows 00").unwrap());
+    let (data, start) = (text.find("A a ").unwrap(), text.find("B scda added rows 00").unwrap());
     let start = start + text[start..].find('{').unwrap();
     let good = &text[start..start + text[start..].find("}\n=").unwrap() + 2];
     let more = format!("\"x\": \"{}\", \"scda_first_row\": 2", "x".repeat(1 << 20));
     let text = good.replace("\"scda_first_row\": 1", &more);
-    file.block(b"scda rows 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::Always).unwrap();
+    file.block(b"scda added rows 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::Always).unwrap();
     let user = format!("/+{data}/a");
     file.array(user.as_bytes(), &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
     file.close().unwrap();

@@ -85,7 +85,7 @@ fn write(path: &Path, text: &[u8], mut input: Input<'_>) {
     if params.seal && !rest.is_empty() {
         let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
         let (text, rest) = rest.split_at(end);
-        file.block(b"scda rows 00", 0, text.len() as u64, Some(text), Encode::None).unwrap();
+        file.block(b"scda added rows 00", 0, text.len() as u64, Some(text), Encode::None).unwrap();
         let mut input = Input(rest);
         input.byte();
         put_data(&mut file, format!("/+{data}/a").as_bytes(), encode, &mut input);

@@ -44,7 +44,7 @@ fn they_are_shown_and_copied_as_one_array() {
     }
     let rho = "0 1 0\n1 0 1\n1 0 1\n0 1 0\n0 1 0\n1 0 1\n";
     assert_eq!(place.scda("cat a.scda rho").good().text(), rho);
-    assert_eq!(place.scda("ls --raw a.scda").good().text().matches("scda rows 00").count(), 6);
+    assert_eq!(place.scda("ls --raw a.scda").good().text().matches("scda added rows 00").count(), 6);
     place.scda("check --strict a.scda").good();
     // A copy has one section for all rows, as the first ones are stored; what salvage saves has as many as before.
     for (how, sections) in [
@@ -83,7 +83,7 @@ fn rows_of_no_dataset_are_found() {
     params.seal = true;
     let metadata = {
         let text = String::from_utf8_lossy(&all);
-        let start = text.find("B scda rows 00").unwrap();
+        let start = text.find("B scda added rows 00").unwrap();
         let start = start + text[start..].find('{').unwrap();
         text[start..start + text[start..].find("}\n=").unwrap() + 2].to_owned()
     };
@@ -96,7 +96,7 @@ fn rows_of_no_dataset_are_found() {
         place.write("a.scda", &all);
         let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
         let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
-        file.block(b"scda rows 00", 0, bytes, Some(text), Encode::None).unwrap();
+        file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
         file.array(user.as_bytes(), &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
         file.close().unwrap();
         let found = place.scda("check a.scda").bad(1, "");
@@ -107,7 +107,7 @@ fn rows_of_no_dataset_are_found() {
     place.write("a.scda", &all);
     let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
-    file.block(b"scda rows 00", 0, bytes, Some(text), Encode::None).unwrap();
+    file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
     file.array(b"/+768/rho", &[2], 6, Source::Contiguous(&[0; 12]), Encode::None).unwrap();
     file.close().unwrap();
     let found = place.scda("check a.scda").bad(1, "");

@@ -141,7 +141,8 @@ impl DatasetReader<'_> {
             is_there && header.section_type == SectionType::Block && *header.user == *ROWS_CONVENTION
         });
         let block = header.and_then(|_| self.sections.current_data());
-        let wrong = || wrong_rows(user, "another section before them", "a block \"scda rows 00\"", pair);
+        let wrong =
+            || wrong_rows(user, "another section before them", "a block \"scda added rows 00\"", pair);
         let block = block.ok_or_else(wrong)?;
         Ok((self.read_text(&block)?, block.layout.data))
     }
