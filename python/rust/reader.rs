@@ -120,7 +120,7 @@ impl Open {
 }
 
 /// A dataset that the reader has found, and how many rows were added to it later.
-fn with_added(reader: &Reader, dataset: Dataset) -> (Dataset, u64) {
+fn with_added(reader: &scda::Reader, dataset: Dataset) -> (Dataset, u64) {
     let rows = |rows: &AddedRows| rows.dataset.shape.first().copied().unwrap_or(0);
     let added = reader.added_rows().iter().map(rows).sum();
     (dataset, added)
