@@ -79,7 +79,7 @@ impl Steps {
             }
             Content::Rows => {
                 let mut rows = Dataset::new("u", DataType::Uint8, [self.count, 8]);
-                rows.layout = if step % 2 == 0 { CHUNKED } else { Layout::Contiguous };
+                rows.layout = if step.is_multiple_of(2) { CHUNKED } else { Layout::Contiguous };
                 rows.extends = true;
                 file.dataset(&rows, &[Region::new([first, 0], [counts[rank], 8])], data)
             }
