@@ -395,7 +395,7 @@ def test_the_last_files_of_a_name_are_kept(tmp_path: Path) -> None:
     names = ["state.1.scda", "state.2.scda", "state.scda"]
     assert sorted(os.listdir(tmp_path)) == names
     assert [scda.open(tmp_path / name).sections[0].read() for name in names] == [b"3", b"2", b"4"]
-    with pytest.raises(scda.ArgumentError, match="keep: found 1"):
+    with pytest.raises(scda.ArgumentError, match="keep: 1 needs a file"):
         scda.create(tmp_path / "state.scda", keep=1, atomic=False)
     with pytest.raises(scda.ArgumentError, match="keep: found 1001"):
         scda.create(tmp_path / "state.scda", keep=1001)
