@@ -35,7 +35,7 @@ if cargo fmt --version >/dev/null 2>&1; then
 else
   echo "Rust format: left out: rustup component add rustfmt"
 fi
-# No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs them without, scripts/long.sh all of them.)
+# No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs most without, scripts/long.sh those of the core.)
 heading "Rust tests"
 rust_tests cargo-test 1800 "${rust_with_mpi[@]}"
 heading "Rust documentation, its programs"

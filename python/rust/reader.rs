@@ -8,7 +8,7 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::{AddedRows, Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
+use scda::{Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -121,8 +121,8 @@ impl Open {
 
 /// A dataset that the reader has found, and how many rows were added to it later.
 fn with_added(reader: &scda::Reader, dataset: Dataset) -> (Dataset, u64) {
-    let rows = |rows: &AddedRows| rows.dataset.shape.first().copied().unwrap_or(0);
-    let added = reader.added_rows().iter().map(rows).sum();
+    let rows = dataset.shape.first().copied().unwrap_or(0);
+    let added = reader.added_rows().next().map_or(0, |first| rows - first.first);
     (dataset, added)
 }
 

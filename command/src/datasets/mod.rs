@@ -161,7 +161,7 @@ impl<'a> Pairs<'a> {
                 .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
         }
         let dataset = reader.dataset()?;
-        let (later, added) = (reader.later_attributes(), reader.added_rows());
+        let (later, added) = (reader.later_attributes(), reader.added_rows().collect());
         let found = dataset.zip(second);
         let found = found.map(|(dataset, data)| Found { dataset, block: *section, data, later, added });
         Ok(found.map(|found| Pair::Dataset(Box::new(found))))
@@ -372,11 +372,6 @@ impl<'a> Walk<'a> {
         reader.next_section(true)?;
         Ok(false)
     }
-}
-
-/// Whether a section announces what was added to a dataset later, or is that: attributes, or rows.
-pub fn is_later(section_type: SectionType, user: &[u8]) -> bool {
-    announced(section_type, user).is_some() || added_to(section_type, user).is_some()
 }
 
 /// What is added to a dataset later.

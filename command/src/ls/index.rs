@@ -1,6 +1,6 @@
 //! The list of a sealed file, from its indexes alone.
 
-use crate::datasets::{Item, Pairs, begins_streams, is_first, is_later};
+use crate::datasets::{Addition, Item, Pair, Pairs, added_to, announced, begins_streams, is_first};
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
@@ -8,6 +8,7 @@ use crate::rows::{Faults, Line, as_f64, count_word, pair_line, streams_line};
 use crate::select::{self, Selection};
 use scda::internals::{Seals, index::Row};
 use scda::{Reader, SectionType};
+use std::collections::HashSet;
 
 /// The errors of the indexes: compares their checksums.
 pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Error>> {
@@ -36,6 +37,7 @@ pub fn list(
         faults: Faults::default(),
         selected: 0,
         held: None,
+        added: HashSet::new(),
     };
     let listed = lines.all(reader, seals).and_then(|number| {
         select::check(selections, input.name(), number)?;
@@ -53,6 +55,8 @@ struct Lines<'a> {
     selected: u64,
     /// The first section of several that belong together, of which others follow.
     held: Option<(Item, Row)>,
+    /// Where sections begin of rows that were added to datasets, which are a part of them.
+    added: HashSet<u64>,
 }
 
 impl Lines<'_> {
@@ -88,7 +92,7 @@ impl Lines<'_> {
             }
             return self.write(&item, row);
         }
-        if is_later(section_type, &row.user) {
+        if self.is_of_dataset(section_type, row) {
             return Ok(());
         }
         let begins_streams = begins_streams(section_type, &row.user);
@@ -109,11 +113,24 @@ impl Lines<'_> {
         } else {
             (item.pair, item.fault) = self.pairs.look(&section)?;
         }
+        if let Some(Pair::Dataset(found)) = &item.pair {
+            self.added.extend(found.added.iter().flat_map(|rows| rows.offsets));
+        }
         if item.last() > number {
             self.held = Some((item, *row));
             return Ok(());
         }
         self.write(&item, row)
+    }
+
+    /// Whether a section announces what was added to a dataset later, or is that. Rows of no dataset are sections like others.
+    fn is_of_dataset(&self, section_type: SectionType, row: &Row) -> bool {
+        let addition = added_to(section_type, &row.user).map(|(_, addition)| addition);
+        match announced(section_type, &row.user).or(addition) {
+            None => false,
+            Some(Addition::Attributes) => true,
+            Some(Addition::Rows) => self.added.contains(&row.offset),
+        }
     }
 
     /// The line of a section, or of several that belong together, whose last row is this.

@@ -129,7 +129,10 @@ class ZarrArray:
     def size(self, record: int, number: int) -> int:
         """The number of bytes of a chunk, 0 if it has none."""
         if self._is_joined:
-            return len(self._items(self.datasets[record], number))
+            dataset = self.datasets[record]
+            if dataset.dtype.hasobject:
+                return len(self._items(dataset, number))
+            return dataset.dtype.itemsize * self._chunks[0] * math.prod(dataset.shape[1:])
         section = self.datasets[record].section
         if self.rows is not None:
             return self.rows * section.size

@@ -618,7 +618,7 @@ fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
     assert_eq!(file.find_dataset("a", -1).unwrap().unwrap().shape, [3, 2]);
-    let kept: Vec<_> = file.added_rows().into_iter().map(|rows| rows.dataset.attributes).collect();
+    let kept: Vec<_> = file.added_rows().map(|rows| rows.dataset.attributes).collect();
     assert_eq!(kept, [r#"{"scda_first_row":1}"#, r#"{"scda_first_row":2}"#]);
 }
 
@@ -680,4 +680,27 @@ fn commits_in_halves_have_the_same_rows() {
         let rows = steps.iter().flat_map(|step| [step.as_slice(), step].concat());
         assert!(all_of(&path, "a").1.into_iter().eq(rows));
     }
+}
+
+#[test]
+fn sections_of_datasets_that_are_read_in_turns_are_gone_through_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    for step in 0..100 {
+        for name in ["a", "b", "c"] {
+            put(&mut file, &numbers(name, 1, step > 0), b"ab");
+        }
+    }
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut read_all = || {
+        for name in ["a", "b", "c"] {
+            assert_eq!(file.find_dataset(name, -1).unwrap().unwrap().shape, [100, 2]);
+        }
+        file.statistics().unwrap().read_bytes
+    };
+    let first = read_all();
+    let again = (0..4).map(|_| read_all()).last().unwrap() - first;
+    assert!(again < first / 2, "{first} bytes, then {again}");
 }

@@ -102,6 +102,8 @@ fn rows_of_no_dataset_are_found() {
         let found = place.scda("check a.scda").bad(1, "");
         assert!(found.text().contains(words), "{found:?}");
         place.scda("cat a.scda rho").good();
+        // Nobody else has them, so they are shown.
+        assert_eq!(place.scda("ls a.scda").good().text().matches("scda added rows 00").count(), 1, "{user}");
     }
     // With the right name, the number of rows before is wrong.
     place.write("a.scda", &all);

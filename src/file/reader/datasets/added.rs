@@ -13,12 +13,38 @@ use crate::format::layout::sum;
 use crate::memory::reserve_count;
 use std::sync::Arc;
 
-/// Sections with rows that were added to the dataset that was read last.
-pub(super) struct KnownRows {
+/// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
+/// code, goes through the sections of each once.
+#[derive(Default)]
+pub(super) struct KnownRows(Vec<RowsOf>);
+
+/// The sections with rows that were added to a dataset.
+struct RowsOf {
     /// Where its data begin, and the last pair of rows.
     data: u64,
     last: u64,
     sections: Arc<[RowSection]>,
+}
+
+/// So many sections are kept, and at least those of one dataset; of so many datasets.
+const MOST_SECTIONS: usize = 1 << 14;
+const MOST_DATASETS: usize = 64;
+
+impl KnownRows {
+    /// Takes what is known of a dataset.
+    fn take(&mut self, data: u64, last: u64) -> Option<Arc<[RowSection]>> {
+        let number = self.0.iter().position(|known| known.data == data)?;
+        let known = self.0.remove(number);
+        (known.last == last).then_some(known.sections)
+    }
+
+    fn keep(&mut self, known: RowsOf) {
+        self.0.push(known);
+        let mut sections: usize = self.0.iter().map(|known| known.sections.len()).sum();
+        while self.0.len() > 1 && (self.0.len() > MOST_DATASETS || sections > MOST_SECTIONS) {
+            sections -= self.0.remove(0).sections.len();
+        }
+    }
 }
 
 impl DatasetReader<'_> {
@@ -67,9 +93,8 @@ impl DatasetReader<'_> {
         added: Added,
     ) -> Result<Arc<[RowSection]>, Failure> {
         let Added::At(last) = added else { return Ok(Arc::default()) };
-        let known = self.cache.rows.take().filter(|known| (known.data, known.last) == (data, last));
-        let sections = match known {
-            Some(known) => known.sections,
+        let sections = match self.cache.rows.take(data, last) {
+            Some(sections) => sections,
             None => {
                 let user = rows_user(data, &stored.dataset.name);
                 let before = self.sections.leave_section();
@@ -92,7 +117,7 @@ impl DatasetReader<'_> {
         }
         let bytes = stored.dataset.data_bytes();
         bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(last))?;
-        self.cache.rows = Some(KnownRows { data, last, sections: Arc::clone(&sections) });
+        self.cache.rows.keep(RowsOf { data, last, sections: Arc::clone(&sections) });
         Ok(sections)
     }
 

@@ -42,12 +42,10 @@ impl Reader {
     }
 
     /// The sections with rows that were added later to the dataset whose data can be read, in their order. Not collective.
-    #[must_use]
-    pub fn added_rows(&self) -> Vec<AddedRows> {
+    pub fn added_rows(&self) -> impl Iterator<Item = AddedRows> {
         let state = self.session.state();
         let current = state.and_then(|state| state.datasets.current_with_section(&state.sections).ok());
-        current
-            .map_or_else(Vec::new, |(dataset, _)| dataset.added.iter().map(RowSection::described).collect())
+        current.into_iter().flat_map(|(dataset, _)| dataset.added.iter().map(RowSection::described))
     }
 
     /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The name may be one of more than 58 bytes, under
@@ -196,7 +194,7 @@ pub(super) struct DatasetCache {
     /// The dataset whose metadata were read last.
     dataset: Option<CurrentDataset>,
     known_metadata: Known,
-    rows: Option<KnownRows>,
+    rows: KnownRows,
     chunks: ChunkMemory,
     /// Whether the ranks of a node decompress chunks for one another.
     sharing: Sharing,
@@ -207,7 +205,7 @@ impl DatasetCache {
         Self {
             dataset: None,
             known_metadata: Known::default(),
-            rows: None,
+            rows: KnownRows::default(),
             chunks: ChunkMemory::new(params),
             sharing: Sharing::default(),
         }
