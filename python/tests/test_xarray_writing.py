@@ -75,8 +75,9 @@ def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
         ("'mask' differs", more.assign(mask=more.mask + 1), {}),
         ("'x' differs", more.assign_coords(x=more.x + 1), {}),
         ("'step': found float64, expected int64", more.assign(step=more.step + 0.5), {}),
-        (r"'rho': found float64 \(4, 3\) in a step", more.isel(x=slice(3)).drop_vars(["x", "lat", "mask"]), {}),
-        ("found 'x', expected 'time'", more, {"append_dim": "x"}),
+        (r"'rho': found float64 \(4, 3\) at an index of 'time'", more.isel(x=slice(3)).drop_vars(["x", "lat", "mask"]), {}),
+        ("found 'x' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "x"}),
+        ("found no dimension 'z'", more, {"append_dim": "z"}),
         ("'packed', which the file has", more, {"encoding": ENCODING}),
         ("expected it as the first dimension", more.transpose("x", ...), {}),
         ("found no dimension 'time'", more.isel(time=0), {}),
@@ -159,13 +160,129 @@ def test_files_of_several_steps_are_opened_together(tmp_path: Path) -> None:
         assert found.identical(all_of(*parts))
 
 
-def test_what_was_written_whole_gets_no_steps(tmp_path: Path) -> None:
+def stations(first: int, count: int) -> Any:
+    """What is measured at places, of which there may be more later."""
+    generator = np.random.default_rng(first)
+    begun = np.datetime64("2000-01-01T12:00:00", "ns") + np.timedelta64(1, "D") * np.arange(first, first + count)
+    names = np.array([f"number {number}" for number in range(first, first + count)], object)
+    return xr.Dataset(
+        {
+            "rho": (("place", "day"), generator.random((count, 5)), {"units": "kg m-3", "long_name": "density"}),
+            "packed": ("place", np.where(generator.random(count) < 0.3, np.nan, 3.5)),
+            "flag": ("place", generator.random(count) > 0.5),
+            "kind": (("place", "day"), generator.integers(0, 9, (count, 5)).astype("u1")),
+            "called": ("place", names),
+            "code": ("place", np.array((["AAA", "BB"] * count)[:count], "U3")),
+            "begun": ("place", begun),
+            "mask": ("day", np.arange(5)),
+        },
+        coords={"place": np.arange(first, first + count), "day": np.arange(5.0), "lat": ("place", generator.random(count))},
+        attrs={"title": "places"},
+    )
+
+
+OF_DAYS = ["day", "mask"]
+OF_STATIONS = {
+    "packed": {"dtype": "i2", "scale_factor": 0.5, "_FillValue": -1},
+    "rho": {"codec": "pcodec", "chunks": (2, 3)},
+    "begun": {"units": "hours since 1999-01-01", "dtype": "i4"},
+}
+
+
+def rows_of(*parts: Any) -> Any:
+    return xr.concat(parts, "place", data_vars="minimal", coords="minimal", compat="override", combine_attrs="override")
+
+
+@pytest.mark.parametrize("group", ["/", "deep/flow"])
+@pytest.mark.parametrize("is_lazy", [False, True])
+@pytest.mark.parametrize("is_begun_along", [False, True])
+@pytest.mark.parametrize("counts", [(3, 2, 1), (1, 1, 1), (2, 0, 3)])
+def test_rows_are_appended(counts: tuple[int, ...], is_begun_along: bool, is_lazy: bool, group: str, tmp_path: Path) -> None:
+    """Along any dimension, also to what was written as a whole."""
+    path, parts = tmp_path / "f.scda", []
+    for count in counts:
+        parts.append(stations(sum(part.sizes["place"] for part in parts), count))
+        ds = parts[-1].chunk({"place": 1, "day": 2}) if is_lazy else parts[-1]
+        options: dict[str, Any] = {} if len(parts) > 1 else {"encoding": OF_STATIONS}
+        if len(parts) > 1 or is_begun_along:
+            options["append_dim"] = "place"
+        ds.scda.to_scda(path, group=group, **options)
+        with opened(path, group=group) as found:
+            xr.testing.assert_identical(found.load(), rows_of(*parts))
+    with opened(path, group=group) as found:
+        assert found.rho.encoding["codec"] == "pcodec" and found.rho.encoding["chunksizes"] == (min(2, counts[0]), 3)
+        assert found.packed.encoding["scale_factor"] == 0.5 and found.begun.encoding["units"] == "hours since 1999-01-01"
+    scda.verify(path)
+    with scda.open(path) as f:
+        assert len(f.records(f"{group}/rho".strip("/"))) == 1
+
+
+def test_rows_that_cannot_be_appended_leave_the_file(tmp_path: Path) -> None:
     path = tmp_path / "f.scda"
-    steps(0, 2).scda.to_scda(path)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="with all steps in one dataset.*write the first steps with append_dim='time', too"):
-        steps(2, 1).scda.to_scda(path, append_dim="time")
+    stations(0, 2).scda.to_scda(path, encoding=OF_STATIONS)
+    before, more = path.read_bytes(), stations(2, 1)
+    cases: list[tuple[str, Any, dict[str, Any]]] = [
+        ("'q' either in the file or in the dataset", more.rename(rho="q"), {}),
+        ("'flag' either in the file or in the dataset", more.assign(flag=more.flag[0]), {}),
+        ("'mask' differs from that in the file, and has no dimension 'place'", more.assign(mask=more.mask + 1), {}),
+        ("'kind': found float64, expected uint8", more.assign(kind=more.kind + 0.5), {}),
+        ("'kind': found uint16, expected uint8", more.assign(kind=more.kind.astype("u2")), {}),
+        (r"'rho': found float64 \(3,\) at an index of 'place'", more.drop_vars(OF_DAYS).isel(day=slice(3)), {}),
+        ("'rho': found the dimensions .*'hour'", more.drop_vars(OF_DAYS).rename(day="hour"), {}),
+        ("'code': found <U4, expected <U3", more.assign(code=("place", ["long"])), {}),
+        ("'begun': found times that need 'seconds since", more.assign(begun=more.begun + np.timedelta64(1, "s")), {}),
+        ("'begun', which the file has", more, {"encoding": OF_STATIONS}),
+        ("found 'day' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "day"}),
+        ("found 'place' in .* of 'rho', expected it as the first dimension", more.transpose("day", ...), {}),
+        ("found no dimension 'place'", more.isel(place=0), {}),
+    ]
+    for message, ds, options in cases:
+        with pytest.raises(ValueError, match=message):
+            ds.scda.to_scda(path, **{"append_dim": "place", **options})
+        assert path.read_bytes() == before
+    with pytest.raises(ValueError, match="found 'day' in .* in the file, expected it as the first dimension"):
+        xr.Dataset({"u": ("day", [1])}).scda.to_scda(path, append_dim="day")
     assert path.read_bytes() == before
+
+
+def test_rows_go_on_as_the_file_was_begun_by_other_means(tmp_path: Path) -> None:
+    """Fill values, a bound of rounding and times that are no numbers; and the steps of a file where only some are records."""
+    path = tmp_path / "f.scda"
+    times = np.arange(4).astype("M8[s]")
+    with scda.create(path) as w:
+        w.dataset("time", times[:2], dims=["time"])
+        w.dataset("missing", np.array([3, -1]), dims=["time"], fill_value=-1)
+        w.dataset("rough", np.array([1 / 3, 2 / 3]), dims=["time"], encode=True, max_relative_error=1e-3)
+        for number in range(2):
+            w.dataset("flow", np.full(3, float(number)), dims=["x"])
+    with opened(path) as found:
+        first = found.load()
+    assert first.flow.dims == ("time", "x") and first.time.dtype == "M8[s]"
+    more = first.assign(rough=("time", [1 / 7, 1 / 9])).assign_coords(time=times[2:])
+    more.scda.to_scda(path, append_dim="time")
+    with opened(path) as found, scda.open(path) as f:
+        assert found.drop_vars("rough").identical(xr.concat([first, more], "time", combine_attrs="override").drop_vars("rough"))
+        assert 0 < abs(found.rough[2] - 1 / 7) < 1e-3 / 7
+        assert len(f.records("flow")) == 4 and f["missing"].shape == (4,) and f["missing"].fill_value == -1
+    found.close()
+    first.scda.to_scda(tmp_path / "g.scda")
+    with opened(tmp_path / "g.scda") as found:
+        assert found.identical(first) and found.time.encoding["dtype"] == "M8[s]"
+    finer = more.assign_coords(time=times[2:] + np.timedelta64(1, "ms"))
+    finer.time.encoding["dtype"] = np.dtype("M8[s]")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"'time': found times that datetime64\[s\] has not"):
+        finer.scda.to_scda(path, append_dim="time")
+    assert path.read_bytes() == before
+
+
+def test_coordinates_of_groups_around_get_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    xr.Dataset(coords={"place": [0, 1]}).scda.to_scda(path)
+    xr.Dataset({"u": ("place", [1.0, 2.0])}).scda.to_scda(path, group="deep", mode="a")
+    more = xr.Dataset({"u": ("place", [3.0])}, coords={"place": [2]})
+    with pytest.raises(ValueError, match="found 'place' in a group around"):
+        more.scda.to_scda(path, group="deep", append_dim="place")
 
 
 def test_variables_are_added(tmp_path: Path) -> None:

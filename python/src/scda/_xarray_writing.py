@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 from xarray import conventions
@@ -12,17 +12,23 @@ from xarray import conventions
 from ._attributes import JSON_NAMES, TYPES, described, json_names
 
 if TYPE_CHECKING:
+    from ._variables import Variable
     from ._writer import Writer
 
 # What `encoding` says of how chunks are compressed, by the names of `Writer.dataset`.
-_COMPRESSION = ("codec", "level", "shuffle", "max_relative_error", "max_absolute_error")
+_BOUNDS = ("max_relative_error", "max_absolute_error")
+_COMPRESSION = ("codec", "level", "shuffle", *_BOUNDS)
 # The same as NetCDF calls it: whether chunks are compressed, and the level.
 _OF_NETCDF = ("zlib", "compression", "complevel")
+# What `Writer.dataset` takes for chunks alone.
+_OF_CHUNKS = {"encode", "chunks", *_COMPRESSION}
 # What xarray itself makes use of.
 _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", "add_offset")
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
-# The dimension that records count.
+# The dimension that records count in a new file.
 _TIME = "time"
+# The attributes with the bounds of rounding begin with this; then `encoding` has their names.
+_OF_SCDA = "scda_"
 _CHUNKS = ("chunks", "chunksizes", "preferred_chunks")
 
 
@@ -36,32 +42,60 @@ def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, An
         w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
 
 
-def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]], old: Any) -> None:
-    """Writes the steps of a dataset, those of the dimension ``time``, as records; and once what has not this dimension.
+class Present(NamedTuple):
+    """What a group of a file has."""
+
+    ds: Any
+    # Its own variables, without the coordinates of groups around it.
+    variables: Mapping[str, Variable]
+
+
+def write_along(
+    w: Writer, ds: Any, dim: str, group: str, encoding: Mapping[str, Mapping[str, Any]], present: Optional[Present]
+) -> None:
+    """Writes what has a dimension behind what the file has of it: a record for each index where records count the dimension, as in a
+    new file they count `time`; otherwise rows of the dataset. What has not this dimension is written once.
 
     Args:
-        old: what the group of the file has already, as a dataset; None: nothing.
+        present: what the group of the file has already; None: nothing.
     """
-    if _TIME not in ds.dims:
-        raise ValueError("append_dim: found no dimension 'time' in the dataset")
+    if dim not in ds.dims:
+        raise ValueError(f"append_dim: found no dimension {dim!r} in the dataset")
     for name, variable in ds.variables.items():
-        if _TIME in variable.dims[1:]:
-            raise ValueError(f"append_dim: found 'time' in {variable.dims} of {name!r}, expected it as the first dimension")
-    if _TIME not in ds.variables:
-        ds = ds.assign_coords({_TIME: np.arange(ds.sizes[_TIME]) + (0 if old is None else old.sizes[_TIME])})
-    new = _with_alike_attributes(ds if old is None else _without_those_of(old, ds, encoding), old, encoding)
+        if dim in variable.dims[1:]:
+            raise ValueError(f"append_dim: found {dim!r} in {variable.dims} of {name!r}, expected it as the first dimension")
+    old = None if present is None else present.ds
+    if dim == _TIME and dim not in ds.variables and (old is None or dim in old.variables):
+        ds = ds.assign_coords({dim: np.arange(ds.sizes[dim]) + (0 if old is None else old.sizes[dim])})
+    new = _with_alike_attributes(ds if present is None else _without_those_of(present, ds, dim, encoding), dim, old, encoding)
     encoded, attrs = _encoded(new, encoding, old)
-    steps = {name: each for name, each in encoded.items() if _TIME in each[0].dims}
-    steps = {_TIME: steps.pop(_TIME), **steps}  # a step begins with its time
-    if old is not None:
-        _expect_alike(old, new, steps)
+    along = {name: each for name, each in encoded.items() if dim in each[0].dims}
+    if present is not None:
+        _expect_alike(present, dim, new, along)
+        for name, (_, options) in along.items():
+            options["fill_value"] = present.variables[name].dataset.fill_value
     path = group.strip("/")
     if attrs and (old is None or _attributes(old.attrs) != _attributes(attrs)):
         w.group(path or "/", _attributes(attrs))
     for name, (variable, options) in encoded.items():
-        if name not in steps:
+        if name not in along:
             w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
-    for number in range(ds.sizes[_TIME]):
+    records = {name for name in along if (dim == _TIME if present is None else present.variables[name].has_records)}
+    for name, (variable, options) in along.items():
+        if name not in records:
+            whole = _dataset(variable, variable.values, options)
+            if present is not None:
+                whole.update(attrs=None, dims=None, extends=True)
+            w.dataset(_full(path, name), **whole)
+    if records:
+        steps = {name: each for name, each in along.items() if name in records}
+        # A step begins with its time.
+        _write_steps(w, path, {**{name: steps[name] for name in [dim] if name in steps}, **steps}, ds.sizes[dim])
+
+
+def _write_steps(w: Writer, path: str, steps: Mapping[str, tuple[Any, dict[str, Any]]], count: int) -> None:
+    """Writes records: the variables at each index of their first dimension."""
+    for number in range(count):
         parts = {name: variable[number] for name, (variable, _) in steps.items()}
         # Those of dask are computed together, on all cores.
         items = _computed([part.data for part in parts.values()])
@@ -109,40 +143,52 @@ def _texts(items: Any) -> Any:
 
 def _of_record(options: dict[str, Any]) -> dict[str, Any]:
     """Those of a record, by those of all records."""
-    if not options or options.get("chunks") is None:
+    if options.get("chunks") is None:
         return options
     chunks = options["chunks"][1:]
-    return {**options, "chunks": chunks} if chunks else {}
+    if chunks:
+        return {**options, "chunks": chunks}
+    return {name: value for name, value in options.items() if name not in _OF_CHUNKS}
 
 
-def _without_those_of(old: Any, ds: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
+def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
     """What is to be written of a dataset behind another one: without what that has, which must be the same."""
+    old = present.ds
     given = sorted(set(encoding) & set(old.variables))
     if given:
         raise ValueError(f"encoding: found {given[0]!r}, which the file has: it stays encoded as it is there")
-    steps = {name for name, variable in ds.variables.items() if _TIME in variable.dims}
-    names = {name for name, variable in old.variables.items() if _TIME in variable.dims}
-    if old.sizes.get(_TIME) == 1:
-        # In a file of one step, all have the dimension.
-        single = names & (set(ds.variables) - steps)
+    along = {name for name, variable in ds.variables.items() if dim in variable.dims}
+    for name, variable in old.variables.items():
+        if dim in variable.dims[1:]:
+            raise ValueError(
+                f"append_dim: found {dim!r} in {variable.dims} of {name!r} in the file, expected it as the first dimension"
+            )
+    names = {name for name, variable in old.variables.items() if dim in variable.dims}
+    if old.sizes.get(dim) == 1:
+        # In a file of one step, all have the dimension that records count.
+        records = {name for name, variable in present.variables.items() if variable.has_records}
+        single = names & records & (set(ds.variables) - along)
         old, names = old.assign({name: old[name].variable[0] for name in single}), names - single
-    others = names ^ steps
+    others = names ^ along
     if others:
         raise ValueError(f"append_dim: found {sorted(others)[0]!r} either in the file or in the dataset, expected both")
+    around = names - set(present.variables)
+    if around:
+        raise ValueError(f"append_dim: found {sorted(around)[0]!r} in a group around the one that is appended to")
     same = [name for name in ds.variables if name in old.variables and name not in names]
     for name in same:
         if not ds[name].variable.equals(old[name].variable):
-            raise ValueError(f"append_dim: {name!r} differs from that in the file, and has no dimension 'time'")
+            raise ValueError(f"append_dim: {name!r} differs from that in the file, and has no dimension {dim!r}")
     return ds.drop_vars(same)
 
 
-def _with_alike_attributes(ds: Any, old: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Steps whose attributes will be those of the steps before and after them: others are none of all steps."""
+def _with_alike_attributes(ds: Any, dim: str, old: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Parts whose attributes will be those of the parts before and after them: others are none of all steps, and rows have none."""
     ds = ds.copy(deep=False)
     for name, variable in ds.variables.items():
         if old is not None and name in old.variables:
             variable.encoding = {**variable.encoding, "coordinates": old[name].encoding.get("coordinates")}
-        elif _TIME in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})}:
+        elif dim in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})}:
             # The days, hours or minutes that xarray chooses for these times are too coarse for later ones.
             unit, since, begin = conventions.encode_cf_variable(variable, name=name).attrs.get("units", "").partition(" since ")
             if since and unit in ("days", "hours", "minutes"):
@@ -150,15 +196,19 @@ def _with_alike_attributes(ds: Any, old: Any, encoding: Mapping[str, Mapping[str
     return ds
 
 
-def _expect_alike(old: Any, new: Any, steps: dict[str, tuple[Any, dict[str, Any]]]) -> None:
-    for name, (variable, _) in steps.items():
-        if new[name].dtype.kind != old[name].dtype.kind:
+def _expect_alike(present: Present, dim: str, new: Any, along: Mapping[str, tuple[Any, dict[str, Any]]]) -> None:
+    for name, (variable, _) in along.items():
+        old = present.ds[name]
+        given = new[name].dtype
+        if given.kind != old.dtype.kind or given.kind not in "mM" and not np.can_cast(given, old.dtype):
             # They would be rounded.
-            raise ValueError(f"append_dim: {name!r}: found {new[name].dtype}, expected {old[name].dtype}, as in the file")
-        stored = old[name].encoding["dtype"], old[name].shape[1:]
+            raise ValueError(f"append_dim: {name!r}: found {given}, expected {old.dtype}, as in the file")
+        if variable.dims != old.dims:
+            raise ValueError(f"append_dim: {name!r}: found the dimensions {variable.dims}, expected {old.dims}, as in the file")
+        stored = old.encoding["dtype"], old.shape[1:]
         if (variable.dtype, variable.shape[1:]) != stored:
             raise ValueError(
-                f"append_dim: {name!r}: found {variable.dtype} {variable.shape[1:]} in a step, expected {stored[0]} "
+                f"append_dim: {name!r}: found {variable.dtype} {variable.shape[1:]} at an index of {dim!r}, expected {stored[0]} "
                 f"{stored[1]}, as in the file"
             )
 
@@ -188,14 +238,32 @@ def _encoded(
         if "complevel" in given:
             variable.encoding.setdefault("level", given["complevel"])
         options = _options(variable)
-        if variable.dtype.kind != "b":  # which NetCDF has not
+        native = np.dtype(variable.encoding.get("dtype") or object)
+        if native.kind in "mM" and native.kind == variable.dtype.kind:
+            variable = _as_native_times(name, variable, native)
+        elif variable.dtype.kind != "b":  # which NetCDF has not
             # Without it, floating-point numbers would get NaN for one.
             variable.encoding.setdefault("_FillValue", None)
             variable = conventions.encode_cf_variable(variable, name=name)
-        if old is not None and name in old.variables and "units" in own:
-            variable.attrs["units"] = _units_of_file(name, old[name].variable, variable)
+        if old is not None and name in old.variables:
+            if "units" in own:
+                variable.attrs["units"] = _units_of_file(name, old[name].variable, variable)
+            stored = np.dtype(own["dtype"])
+            if stored.kind in "US" and stored.kind == variable.dtype.kind and variable.dtype.itemsize < stored.itemsize:
+                variable = variable.astype(stored, keep_attrs=True)
+            if options:
+                bounds = {bound: old[name].attrs.get(_OF_SCDA + bound) for bound in _BOUNDS}
+                options.update({bound: float(most) for bound, most in bounds.items() if most is not None})
         encoded[name] = variable, options
     return encoded, attrs
+
+
+def _as_native_times(name: Any, variable: Any, dtype: np.dtype[Any]) -> Any:
+    """Times of the type that the file has for them, without units in an attribute."""
+    made = variable.astype(dtype, keep_attrs=True)
+    if not made.astype(variable.dtype).equals(variable):
+        raise ValueError(f"{name!r}: found times that {dtype} has not, which the encoding says")
+    return made
 
 
 def _units_of_file(name: Any, old: Any, encoded: Any) -> str:

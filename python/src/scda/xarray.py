@@ -11,6 +11,7 @@ import xarray
 from . import _xarray_writing
 from ._file import open as open_scda
 from ._group import Group
+from ._variables import with_coordinates
 from ._writer import append, create
 
 __all__ = ["ArrayAccessor", "DatasetAccessor", "TreeAccessor"]
@@ -33,16 +34,18 @@ class DatasetAccessor:
         encoding: Optional[Mapping[str, Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
-        """Writes the dataset to a file. Variables of dask are computed on all cores; with ``append_dim`` those of one time step
-        at a time, so that memory need not hold more.
+        """Writes the dataset to a file. Variables of dask are computed on all cores, one after the other; those of records one time
+        step at a time, so that memory need not hold more.
 
         Args:
             path: the file.
             mode: ``"w"`` replaces the file; ``"a"`` adds to it what it has not; what it has must be the same.
             group: where the variables are.
-            append_dim: ``"time"``: each step of this dimension, which is the first one of each variable that has it, becomes a
-                record, behind those that are in the file, if there is one. What has not this dimension is written once; while
-                the file has one step, it is read with it. The variables stay encoded as the first step was.
+            append_dim: the dimension along which the dataset is added to the file, if there is one: the first one of each variable
+                that has it. The variables of the file that have it must be those of the dataset; they get its rows, and keep
+                their attributes and encoding. What has not this dimension must be as in the file, or is new. Attributes of the
+                dataset replace those in the file. Along ``"time"``, a new file has a record for each step; while it has one
+                step, what has not this dimension is read with it. On an error, the file stays as it is.
             encoding: as for :meth:`scda.Writer.xarray`.
             options: those of :func:`scda.create`, or if the file exists and is kept those of :func:`scda.append`.
 
@@ -56,27 +59,26 @@ class DatasetAccessor:
         """
         if mode not in ("w", "a"):
             raise ValueError(f'mode: found {mode!r}, expected "w" or "a"')
-        if append_dim not in (None, "time"):
-            raise ValueError(f"append_dim: found {append_dim!r}, expected 'time', the dimension that records count")
         is_kept = (mode == "a" or append_dim is not None) and os.path.exists(path)
-        old = _opened(path, group, append_dim) if is_kept else None
+        present = _present(path, group) if is_kept else None
         try:
             given = encoding or {}
             ds = self._ds
-            if append_dim is None and old is not None:
+            if append_dim is None and present is not None:
+                old = present.ds
                 both = set(old.variables) & set(ds.variables)
                 odd = sorted(str(name) for name in both if not ds[name].variable.equals(old[name].variable))
                 if odd:
-                    raise ValueError(f"mode: found another {odd[0]!r} in the file; append_dim='time' adds time steps")
+                    raise ValueError(f"mode: found another {odd[0]!r} in the file; append_dim= adds to variables")
                 ds = ds.drop_vars(both)
             with append(path, **options) if is_kept else create(path, **options) as w:
                 if append_dim is None:
                     _xarray_writing.write(w, ds, group, given)
                 else:
-                    _xarray_writing.write_steps(w, ds, group, given, old)
+                    _xarray_writing.write_along(w, ds, append_dim, group, given, present)
         finally:
-            if old is not None:
-                old.close()
+            if present is not None:
+                present.ds.close()
 
 
 @xarray.register_dataarray_accessor("scda")
@@ -118,17 +120,12 @@ class TreeAccessor:
                 _xarray_writing.write(w, node.to_dataset(inherit=False), name or "/", given.get(name, {}))
 
 
-def _opened(path: Any, group: str, append_dim: Optional[str]) -> Optional[xarray.Dataset]:
-    """What the group has, as a dataset; None: nothing."""
+def _present(path: Any, group: str) -> Optional[_xarray_writing.Present]:
+    """What the group has; None: nothing."""
     with open_scda(path) as file:
         found = Group(file, group.strip("/") or "/")
-        names = [name for name in found._datasets() if "/" not in name]
-        whole = [name for name in names if append_dim is not None and append_dim in found.records(name)[0].dims]
-        if whole:
-            raise ValueError(
-                f"append_dim: found {whole[0]!r} in the file with all steps in one dataset, expected a record for each: "
-                f"write the first steps with append_dim={append_dim!r}, too"
-            )
-        if not names:
+        own = {name for name in found._datasets() if "/" not in name}
+        if not own:
             return None
-    return xarray.open_dataset(path, engine="scda", group=group)
+        variables = {variable.name: variable for prefix, variable in with_coordinates(file, found.name) if prefix == found._prefix}
+    return _xarray_writing.Present(xarray.open_dataset(path, engine="scda", group=group), variables)
