@@ -13,8 +13,8 @@ use std::sync::LazyLock;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The files in `src/ffi` that `scda.h` is made from, in its order.
-const SOURCES: [&str; 20] = [
+/// The order in which `scda.h` has what files in `src/ffi` declare. What others declare comes behind.
+const ORDER: [&str; 20] = [
     "errors",
     "params",
     "open",
@@ -37,8 +37,28 @@ const SOURCES: [&str; 20] = [
     "context",
 ];
 
-/// Those that `scda_bind.h` is made from.
-const BINDING_SOURCES: [&str; 3] = ["bind", "lengths", "notes"];
+/// The files that `scda_bind.h` is made from.
+const BINDING_SOURCES: [&str; 3] = ["src/ffi/bind.rs", "src/ffi/lengths.rs", "src/ffi/notes.rs"];
+
+/// Those that `scda.h` is made from: all others, in its order. (`mod.rs` would bring all of them once more.)
+static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut found = sources("src/ffi");
+    found.retain(|path| !BINDING_SOURCES.contains(&path.as_str()) && !path.ends_with("/mod.rs"));
+    let order = ORDER.map(|name| format!("src/ffi/{name}.rs"));
+    assert!(order.iter().all(|path| found.contains(path)), "{order:?}");
+    found.sort_by_key(|path| order.iter().position(|ordered| ordered == path).unwrap_or(order.len()));
+    found
+});
+
+/// The Rust files in a folder, sorted by name.
+fn sources(folder: &str) -> Vec<String> {
+    let files = std::fs::read_dir(Path::new(ROOT).join(folder)).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut paths: Vec<String> =
+        names.filter(|name| name.ends_with(".rs")).map(|name| format!("{folder}/{name}")).collect();
+    paths.sort();
+    paths
+}
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
@@ -71,10 +91,10 @@ static BINDINGS: LazyLock<String> = LazyLock::new(|| {
 /// Both.
 static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
 
-fn generate(config: cbindgen::Config, sources: &[&str]) -> String {
+fn generate(config: cbindgen::Config, sources: &[impl AsRef<Path>]) -> String {
     let mut builder = cbindgen::Builder::new().with_config(config);
     for source in sources {
-        builder = builder.with_src(Path::new(ROOT).join(format!("src/ffi/{source}.rs")));
+        builder = builder.with_src(Path::new(ROOT).join(source));
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
@@ -146,8 +166,8 @@ fn the_tables_of_cpp_are_those_of_the_header() {
 
 #[test]
 fn the_signatures_of_python_are_those_of_its_sources() {
-    let sources = ["lib", "reader", "writer"].map(|name| read(&format!("python/rust/{name}.rs")));
-    compare("python/src/scda/_core.pyi", &python::stub(&sources.concat()));
+    let sources: String = sources("python/rust").iter().map(|path| read(path)).collect();
+    compare("python/src/scda/_core.pyi", &python::stub(&sources));
 }
 
 /// The names of all functions that the headers declare.
@@ -224,8 +244,8 @@ fn the_symbol_list_is_that_of_the_header() {
 #[test]
 fn the_symbol_list_of_libscda_sc_is_that_of_the_sources() {
     let mut functions = BTreeSet::new();
-    for source in std::fs::read_dir(Path::new(ROOT).join("src/ffi/sc")).unwrap() {
-        let text = std::fs::read_to_string(source.unwrap().path()).unwrap();
+    for source in sources("src/ffi/sc") {
+        let text = read(&source);
         for function in text.split("#[unsafe(no_mangle)]").skip(1) {
             let (_, name) = function.split_once("fn ").unwrap();
             functions.insert(name[..name.find('(').unwrap()].to_owned());
@@ -237,10 +257,10 @@ fn the_symbol_list_of_libscda_sc_is_that_of_the_sources() {
 }
 
 /// How many functions for C the sources have; each is one call of one of these, which guard against panics.
-fn guarded(sources: &[String], calls: &[&str]) -> usize {
+fn guarded(folder: &str, calls: &[&str]) -> usize {
     let mut functions = 0;
-    for source in sources {
-        let text = read(source);
+    for source in sources(folder) {
+        let text = read(&source);
         for function in text.split("#[unsafe(no_mangle)]").skip(1) {
             functions += 1;
             let body = &function[..function.find("\n}\n").unwrap()];
@@ -253,8 +273,6 @@ fn guarded(sources: &[String], calls: &[&str]) -> usize {
 
 #[test]
 fn every_function_of_c_is_one_guarded_body() {
-    let sources = SOURCES.iter().chain(&BINDING_SOURCES);
-    let sources: Vec<String> = sources.map(|name| format!("src/ffi/{name}.rs")).collect();
     let calls = [
         "guard(",
         "with(f, err, body)",
@@ -264,12 +282,10 @@ fn every_function_of_c_is_one_guarded_body() {
         "with_value(f, err, ",
         "close(f, err)",
     ];
-    assert_eq!(guarded(&sources, &calls), exported().len());
+    assert_eq!(guarded("src/ffi", &calls), exported().len());
     // The helpers by which they are called end in the guard.
     assert_eq!(read("src/ffi/context.rs").matches(" guard(").count(), 4);
 
-    let sources =
-        ["errors", "files", "proc_sizes", "read", "write"].map(|name| format!("src/ffi/sc/{name}.rs"));
     let calls = [
         "guard(",
         "on_writer(fc, errcode, body)",
@@ -277,7 +293,7 @@ fn every_function_of_c_is_one_guarded_body() {
         "open(comm, params, errcode, body)",
         "caught(",
     ];
-    assert_eq!(guarded(&sources, &calls), read("abi/scda_sc.symbols").lines().count());
+    assert_eq!(guarded("src/ffi/sc", &calls), read("abi/scda_sc.symbols").lines().count());
 }
 
 #[test]
