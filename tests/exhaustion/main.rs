@@ -315,6 +315,12 @@ fn write_datasets(
     }
     let (regions, data) = (own.0.as_slice(), own.1.as_slice());
     file.datasets(&[(&all[1], regions, data), (&all[2], regions, data)])?;
+    // Rows are added only to a sealed file.
+    for dataset in &all[..if params.seal { 2 } else { 0 }] {
+        let mut rows = dataset.clone();
+        rows.extends = true;
+        file.dataset(&rows, regions, data)?;
+    }
     file.close()
 }
 
@@ -327,10 +333,15 @@ fn read_datasets(
 ) -> Result<()> {
     let mut file = Reader::open(comm, path, params)?;
     for dataset in all {
-        assert!(file.find_dataset(&dataset.name, 0)?.is_some());
-        own.2.fill(0);
-        file.read_dataset(&own.0, &mut own.2)?;
-        assert!(own.1 == own.2, "{}", dataset.name);
+        let found = file.find_dataset(&dataset.name, -1)?.unwrap();
+        // Its own rows, and those that were added.
+        for first in (0..found.shape[0]).step_by(340) {
+            let mut regions = own.0.clone();
+            regions[0].start[0] = first;
+            own.2.fill(0);
+            file.read_dataset(&regions, &mut own.2)?;
+            assert!(own.1 == own.2, "{}", dataset.name);
+        }
     }
     own.2.fill(0);
     let request = Request { dataset: &all[1], record: 0, regions: &own.0, data: (&mut own.2).into() };

@@ -17,6 +17,8 @@ pub enum Fault {
     Short,
     /// The call of this number has this error; `true`: and all later ones of its rank.
     Error(u64, i32, bool),
+    /// Likewise, of the calls of threads that ranks have started.
+    InThread(u64, i32, bool),
     /// The exchange of this number, counted over all ranks, tells its rank of an error.
     Exchange(u64),
     /// A rank dies at the call or exchange of this number: so the job is killed.
@@ -90,6 +92,7 @@ struct State {
     rng: Rng,
     fault: Fault,
     calls: u64,
+    calls_in_threads: u64,
     exchanges: u64,
     /// The rank whose calls all fail.
     broken: Option<usize>,
@@ -277,8 +280,10 @@ impl Own {
         let mut state = self.state();
         self.pass(&mut state);
         let rank = state.threads[self.number].rank;
-        let number = state.calls;
+        let (number, is_in_thread) = (state.calls, self.number != rank);
         state.calls += 1;
+        let number_in_threads = state.calls_in_threads;
+        state.calls_in_threads += u64::from(is_in_thread);
         if state.fault == Fault::Death(number + state.exchanges) {
             state.is_killed = true;
             self.schedule.changed.notify_all();
@@ -291,12 +296,16 @@ impl Own {
                 1 => Call::Fails(libc::EINTR),
                 _ => Call::Right,
             },
-            Fault::Error(at, errno, goes_on) => {
-                if at == number && goes_on {
+            Fault::Error(at, errno, goes_on) | Fault::InThread(at, errno, goes_on) => {
+                let is_it = match state.fault {
+                    Fault::InThread(..) => is_in_thread && at == number_in_threads,
+                    _ => at == number,
+                };
+                if is_it && goes_on {
                     state.broken = Some(rank);
                 }
-                if at == number || state.broken == Some(rank) {
-                    state.failed_in_thread |= self.number != rank;
+                if is_it || state.broken == Some(rank) {
+                    state.failed_in_thread |= is_in_thread;
                     Call::Fails(errno)
                 } else {
                     Call::Right
@@ -461,6 +470,7 @@ pub fn run<T: Send>(
         rng: Rng(seed),
         fault,
         calls: 0,
+        calls_in_threads: 0,
         exchanges: 0,
         broken: None,
         failing: None,

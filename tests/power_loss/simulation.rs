@@ -6,6 +6,7 @@ use crate::common::watched::Watched;
 use crate::disks::{Event, Loss, Write};
 use crate::record::{Log, Record};
 use crate::schedule::{self, End, Fault};
+use crate::steps::Content;
 use crate::{Job, Run, folder, number};
 use scda::Communicator;
 use std::collections::BTreeMap;
@@ -15,47 +16,74 @@ struct Simulated {
     fault: Fault,
     /// Whether a call of a thread failed that writes in the background.
     failed_in_thread: bool,
+    /// Whether all ranks had success.
+    is_good: bool,
     record: Record,
 }
 
-/// One seed tells the job, the ranks, the order of them and of their threads, what fails, and which disk is left then.
+/// A job on ranks that are on these nodes, of which a seed tells the order, and the disk that is left.
+struct Plan {
+    job: Job,
+    nodes: Vec<usize>,
+    buffer: usize,
+    fault: Fault,
+    seed: u64,
+}
+
+impl Plan {
+    /// One seed tells the job, the ranks, the order of them and of their threads, what fails, and which disk is left then.
+    fn of(seed: u64, rng: &mut Rng) -> Self {
+        let jobs = Job::all([40, 2500][rng.below(2) as usize]);
+        let job = jobs[rng.below(jobs.len() as u64) as usize];
+        let (ranks, fault) = (rng.below(4) as usize + 1, Fault::random(rng));
+        let buffer = [0, 4 << 20][rng.below(2) as usize];
+        // One node, or several with up to so many ranks each.
+        let most = rng.below(ranks as u64) as usize + 1;
+        let nodes = (0..ranks).step_by(most).map(|first| most.min(ranks - first)).collect();
+        Self { job, nodes, buffer, fault, seed }
+    }
+
+    /// Runs it, and checks what all ranks say and what is left, whole and on a disk that `rng` chooses.
+    fn run(&self, rng: &mut Rng, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated {
+        let Self { job, ref nodes, buffer, fault, seed } = *self;
+        let ranks = nodes.iter().sum();
+        // The bytes of streams depend on the number of ranks.
+        let whole =
+            wholes.entry(format!("{job:?} {ranks}")).or_insert_with(|| Run::of(job, ranks, 0).whole).clone();
+        let what = format!("SCDA_SEED={seed}: {fault:?}, ranks on nodes {nodes:?}, {job:?}");
+        let folder = folder();
+        let path = folder.path().join("f");
+        job.prepare(&path);
+        let log = Log::of(folder.path());
+        let (ends, failed_in_thread) = schedule::run(&what, seed, nodes, fault, |comm| {
+            let own = comm.clone();
+            let watched = Watched::new(comm, move |_, _| own.fails());
+            job.run(watched, &path, buffer, |count| log.note_durable(count)).map_err(|error| error.code())
+        });
+        let is_killed = ends.contains(&End::Killed);
+        assert!(
+            is_killed || ends.windows(2).all(|pair| pair[0] == pair[1]),
+            "{what}: ranks disagree: {ends:?}"
+        );
+        let is_good = ends == vec![End::Returned(Ok(())); ranks];
+        assert!(is_good || !matches!(fault, Fault::Nothing | Fault::Short), "{what}: {ends:?}");
+        if is_good {
+            log.note_durable(job.new.len());
+        }
+        let run = Run { job, ranks, record: log.end(), whole };
+        let Record { events, initial, .. } = &run.record;
+        let all = events.len();
+        run.check(&Loss::OF_KILL.disk(&run.events(all, None), usize::MAX, || true), all, &what);
+        let count = initial + rng.below((all - initial) as u64 + 1) as usize;
+        let loss = Loss::random(rng);
+        run.check(&loss.random_disk(&run.events(count, None), rng), count, &format!("{what}, {loss:?}"));
+        Simulated { fault, failed_in_thread, is_good, record: run.record }
+    }
+}
+
 fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated {
     let mut rng = Rng(seed);
-    let jobs = Job::all([40, 2500][rng.below(2) as usize]);
-    let job = jobs[rng.below(jobs.len() as u64) as usize];
-    let (ranks, fault) = (rng.below(4) as usize + 1, Fault::random(&mut rng));
-    let buffer = [0, 4 << 20][rng.below(2) as usize];
-    // One node, or several with up to so many ranks each.
-    let most = rng.below(ranks as u64) as usize + 1;
-    let nodes: Vec<usize> = (0..ranks).step_by(most).map(|first| most.min(ranks - first)).collect();
-    // The bytes of streams depend on the number of ranks.
-    let whole =
-        wholes.entry(format!("{job:?} {ranks}")).or_insert_with(|| Run::of(job, ranks, 0).whole).clone();
-    let what = format!("SCDA_SEED={seed}: {fault:?}, ranks on nodes {nodes:?}, {job:?}");
-    let folder = folder();
-    let path = folder.path().join("f");
-    job.prepare(&path);
-    let log = Log::of(folder.path());
-    let (ends, failed_in_thread) = schedule::run(&what, seed, &nodes, fault, |comm| {
-        let own = comm.clone();
-        let watched = Watched::new(comm, move |_, _| own.fails());
-        job.run(watched, &path, buffer, |count| log.note_durable(count)).map_err(|error| error.code())
-    });
-    let is_killed = ends.contains(&End::Killed);
-    assert!(is_killed || ends.windows(2).all(|pair| pair[0] == pair[1]), "{what}: ranks disagree: {ends:?}");
-    let is_good = ends == vec![End::Returned(Ok(())); ranks];
-    assert!(is_good || !matches!(fault, Fault::Nothing | Fault::Short), "{what}: {ends:?}");
-    if is_good {
-        log.note_durable(job.new.len());
-    }
-    let run = Run { job, ranks, record: log.end(), whole };
-    let Record { events, initial, .. } = &run.record;
-    let all = events.len();
-    run.check(&Loss::OF_KILL.disk(&run.events(all, None), usize::MAX, || true), all, &what);
-    let count = initial + rng.below((all - initial) as u64 + 1) as usize;
-    let loss = Loss::random(&mut rng);
-    run.check(&loss.random_disk(&run.events(count, None), &mut rng), count, &format!("{what}, {loss:?}"));
-    Simulated { fault, failed_in_thread, record: run.record }
+    Plan::of(seed, &mut rng).run(&mut rng, wholes)
 }
 
 #[test]
@@ -68,6 +96,32 @@ fn whatever_fails_in_whatever_order_all_ranks_say_the_same_and_no_commit_is_lost
     println!("{in_threads} faults of threads that write in the background");
     let has = |fault| runs.iter().any(|run| run.fault == fault);
     assert!(seeds < 100 || has(Fault::Nothing) && has(Fault::Short) && in_threads > 0);
+}
+
+/// Each call of a thread that writes in the background fails in its turn, alone and with all that follow; in each kind of job but
+/// those with streams, which wait for the thread.
+#[test]
+fn whatever_call_of_a_background_thread_fails_is_an_error_of_all_ranks() {
+    let is_one = |job: &Job| !job.background && job.steps.content != Content::Streams;
+    let jobs: Vec<Job> =
+        Job::all(40).into_iter().filter(is_one).map(|job| Job { background: true, ..job }).collect();
+    let (mut wholes, mut failed) = (BTreeMap::new(), 0);
+    for job in &jobs {
+        for (nodes, goes_on) in [(vec![1], false), (vec![2], true), (vec![1, 2], false)] {
+            for at in 0.. {
+                let fault = Fault::InThread(at, libc::EIO, goes_on);
+                let plan = Plan { job: *job, nodes: nodes.clone(), buffer: 0, fault, seed: at };
+                let run = plan.run(&mut Rng(at), &mut wholes);
+                if !run.failed_in_thread {
+                    break;
+                }
+                assert!(!run.is_good, "{fault:?} {job:?}");
+                failed += 1;
+            }
+        }
+    }
+    println!("{failed} calls of background threads failed in {} kinds of jobs", jobs.len());
+    assert!(failed > 4 * jobs.len(), "{failed}");
 }
 
 /// Seeds that failed while the library had these bugs: of the past, with the commit that mended them, or put in for that. When the
