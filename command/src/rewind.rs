@@ -30,6 +30,9 @@ pub struct Args {
     #[arg(short, long, conflicts_with_all = ["seal", "force"])]
     list: bool,
     /// With --list: print JSON
+    ///
+    /// seals have sections and bytes of the file up to each; behind, what follows the last one, has bytes, whole sections, and torn_bytes that
+    /// are none.
     #[arg(long, requires = "list")]
     json: bool,
     /// Cut off whole sections, too

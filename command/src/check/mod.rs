@@ -67,6 +67,10 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Print JSON, an object for each file
+    ///
+    /// valid is null if memory did not suffice, complete if sections may be missing at the end. whole is what precedes any damage,
+    /// whole_sections counts all whole sections, whole_elements the elements before the first damaged one. seal is the number of a
+    /// damaged seal.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

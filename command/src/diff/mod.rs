@@ -62,6 +62,10 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// Print JSON, an object with a list of differences, a line for each
+    ///
+    /// It has same and same_order, or error; each difference has section and other_section, the numbers in A and B (null where it is
+    /// missing), user, record, and what differs: only (one file has it: a or b), header, type, shape, dimension_names, fill_value, attribute,
+    /// data, size (of an element), tasks, user (of the file, section 0) or order.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]
