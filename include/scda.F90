@@ -2,9 +2,10 @@
 !
 ! The Fortran module of libscda: parallel, serial-equivalent, archival files.
 !
-! docs/fortran.md explains every procedure with examples; scda.h has the details in the terms of C. In short:
+! The comment of each procedure has its arguments, those in [...] optional: pass those behind an omitted one by keyword. docs/fortran.md
+! has examples, scda.h the details in the terms of C. In short:
 !
-! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_info.
+! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, unless its comment says otherwise.
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
 !   program with scda_last_error_message().
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
@@ -145,7 +146,7 @@ module scda_implementation
   public :: scda_int ! for the module scda
   public :: c_member_t, finish, list_members, refuse_held ! for the module scda_meshes
 
-  !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
+  !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr, len])
   interface scda_fopen
     module procedure fopen_int
 #ifdef SCDA_F08
@@ -153,7 +154,7 @@ module scda_implementation
 #endif
   end interface scda_fopen
 
-  !> Creates a file: call scda_fopen_write(f, comm, filename, userstr, ierr, params, info, len)
+  !> Creates a file: call scda_fopen_write(f, comm, filename, userstr [, ierr, params, info, len])
   interface scda_fopen_write
     module procedure fopen_write_int
 #ifdef SCDA_F08
@@ -161,7 +162,7 @@ module scda_implementation
 #endif
   end interface scda_fopen_write
 
-  !> Opens a file for reading: call scda_fopen_read(f, comm, filename, userstr, ierr, len, params, info)
+  !> Opens a file for reading: call scda_fopen_read(f, comm, filename [, userstr, ierr, len, params, info])
   interface scda_fopen_read
     module procedure fopen_read_int
 #ifdef SCDA_F08
@@ -169,8 +170,8 @@ module scda_implementation
 #endif
   end interface scda_fopen_read
 
-  !> Opens a file to write more sections behind those that it has:
-  !> call scda_fopen_append(f, comm, filename, userstr, ierr, len, params, info)
+  !> Opens a file to write more sections behind those that it has: call scda_fopen_append(f, comm, filename [, userstr, ierr, len, params,
+  !> info])
   interface scda_fopen_append
     module procedure fopen_append_int
 #ifdef SCDA_F08
@@ -178,8 +179,8 @@ module scda_implementation
 #endif
   end interface scda_fopen_append
 
-  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
-  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends). data is of a type integer,
+  !> Writes a dataset, a named array: call scda_write(f, name, data [, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
+  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends]). data is of a type integer,
   !> real, complex or logical and of a rank from 0 to 7.
   interface scda_write
     module procedure write_integer8
@@ -194,8 +195,8 @@ module scda_implementation
     module procedure write_bool
   end interface scda_write
 
-  !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data, record, start, count, ierr, type), or
-  !> call scda_read(f, data, start, count, ierr, type).
+  !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
+  !> scda_read(f, data [, start, count, ierr, type]).
   interface scda_read
     module procedure read_integer8, named_integer8
     module procedure read_integer16, named_integer16
@@ -209,9 +210,9 @@ module scda_implementation
     module procedure read_bool, named_bool
   end interface scda_read
 
-  !> What scda_fread_datasets is to read of a dataset: scda_request(name, data, record, start, count, type), with the arguments of
-  !> scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler refuses others. It is read
-  !> later, so it must still be there.
+  !> What scda_fread_datasets is to read of a dataset: scda_request(name, data [, record, start, count, type]), with the arguments of
+  !> scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler refuses others. It is read later,
+  !> so it must still be there.
   interface scda_request
     module procedure request_integer8
     module procedure request_integer16
@@ -522,8 +523,8 @@ contains
     end if
   end subroutine scda_get_statistics
 
-  !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len).
-  !> chunk_bytes: absent or 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
+  !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr [, chunk_bytes, ierr, len]). chunk_bytes: absent
+  !> or 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
   subroutine scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -551,7 +552,7 @@ contains
     call finish(f, ierr)
   end subroutine stream_write
 
-  !> Ends the streams: call scda_fwrite_streams_end(f, ierr)
+  !> Ends the streams: call scda_fwrite_streams_end(f [, ierr])
   subroutine scda_fwrite_streams_end(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -559,8 +560,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_streams_end
 
-  !> Finds a set of streams: call scda_ffind_streams(f, userstr, found, tasks, record, ierr, len). tasks is how many streams it
-  !> has; 0 if there is none.
+  !> Finds a set of streams: call scda_ffind_streams(f, userstr, found, tasks [, record, ierr, len]). tasks is how many streams it has; 0
+  !> if there is none.
   subroutine scda_ffind_streams(f, userstr, found, tasks, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -581,7 +582,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_streams
 
-  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, task, bytes, ierr). Not collective.
+  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, task, bytes [, ierr]). Not collective.
   subroutine scda_stream_size(f, task, bytes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: task
@@ -605,8 +606,8 @@ contains
     call finish(f, ierr)
   end subroutine read_stream
 
-  !> Reads how many bytes each stream of this rank's share has: call scda_fread_streams_sizes(f, Ei, Nq, ierr). Absent Ei skip
-  !> them on this rank.
+  !> Reads how many bytes each stream of this rank's share has: call scda_fread_streams_sizes(f, [Ei,] Nq [, ierr]). Absent Ei skip them
+  !> on this rank.
   subroutine scda_fread_streams_sizes(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
@@ -785,7 +786,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fsections
 
-  !> Goes to a section by its number, from 0: call scda_fseek(f, section, ierr)
+  !> Goes to a section by its number, from 0: call scda_fseek(f, section [, ierr])
   subroutine scda_fseek(f, section, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: section
@@ -796,8 +797,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_fseek
 
-  !> Finds a section by its user string: call scda_ffind(f, userstr, found, section, record, ierr, len). record: 0
-  !> (absent) is the first with this user string, -1 the last. section is the number for scda_fseek; -1 if there is none.
+  !> Finds a section by its user string: call scda_ffind(f, userstr, found, section [, record, ierr, len]). record: 0 (absent) is the
+  !> first with this user string, -1 the last. section is the number for scda_fseek; -1 if there is none.
   subroutine scda_ffind(f, userstr, found, section, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -817,7 +818,7 @@ contains
 
   ! ---- Reading -----------------------------------------------------------------------------------------------------------
 
-  !> Reads the header of the next section. decode in: whether to decompress a compressed one (absent: yes); out: whether this
+  !> Reads the header of the next section: call scda_fread_section_header(f, type, N, E, userstr [, decode, ierr, len]). decode in: whether to decompress a compressed one (absent: yes); out: whether this
   !> one is.
   subroutine scda_fread_section_header(f, type, N, E, userstr, decode, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
@@ -942,8 +943,8 @@ contains
     call finish(f, ierr)
   end subroutine get_array_range
 
-  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, Ei, Nq, ierr). Absent Ei
-  !> skip them on this rank.
+  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, [Ei,] Nq [, ierr]). Absent Ei skip them
+  !> on this rank.
   subroutine scda_fread_varray_sizes(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
@@ -976,8 +977,8 @@ contains
     call finish(f, ierr)
   end subroutine get_sizes
 
-  !> Reads the sizes of count elements of a varray, from the element first (from 0) on:
-  !> call scda_fread_varray_sizes_range(f, Ei, first, count, ierr). Absent Ei skip them on this rank.
+  !> Reads the sizes of count elements of a varray, from the element first (from 0) on: call scda_fread_varray_sizes_range(f, [Ei,] first,
+  !> count [, ierr]). Absent Ei skip them on this rank.
   subroutine scda_fread_varray_sizes_range(f, Ei, first, count, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
@@ -1289,8 +1290,8 @@ contains
 
   ! ---- Several datasets in one call ----------------------------------------------------------------------------------------
 
-  !> From here on, scda_write holds chunked datasets back, until scda_fwrite_datasets_end writes them in one call. The file is the
-  !> same as without: call scda_fwrite_datasets_begin(f, ierr)
+  !> From here on, scda_write holds chunked datasets back, until scda_fwrite_datasets_end writes them in one call. The file is the same as
+  !> without: call scda_fwrite_datasets_begin(f [, ierr])
   subroutine scda_fwrite_datasets_begin(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -1310,7 +1311,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_datasets_begin
 
-  !> Writes what was held back: call scda_fwrite_datasets_end(f, ierr)
+  !> Writes what was held back: call scda_fwrite_datasets_end(f [, ierr])
   subroutine scda_fwrite_datasets_end(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -1562,7 +1563,7 @@ contains
     if (given%nboxes > 0 .and. product(extents) > 0) given%data = items
   end subroutine take_boxes
 
-  !> Reads several datasets in one call: call scda_fread_datasets(f, requests, ierr). scda_request makes the requests.
+  !> Reads several datasets in one call: call scda_fread_datasets(f, requests [, ierr]). scda_request makes the requests.
   subroutine scda_fread_datasets(f, requests, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_request_t), intent(in) :: requests(:)
@@ -1644,7 +1645,7 @@ contains
     if (.not. are_integers .and. .not. allocated(request%why)) request%why = "count" // not_integers
   end function request_of
 
-  !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found, d, record, ierr). record: 0 (absent) is the first of this
+  !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found [, d, record, ierr]). record: 0 (absent) is the first of this
   !> name, -1 the last. scda_read then reads it.
   subroutine scda_ffind_dataset(f, name, found, d, record, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1659,7 +1660,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_dataset
 
-  !> Whether the section whose header was just read begins a dataset: call scda_fread_dataset_header(f, found, d, ierr). If so,
+  !> Whether the section whose header was just read begins a dataset: call scda_fread_dataset_header(f, found [, d, ierr]). If so,
   !> scda_read reads it, and scda_fread_section_header goes on behind it.
   subroutine scda_fread_dataset_header(f, found, d, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1693,8 +1694,8 @@ contains
     if (present(bytes)) member%bytes = bytes
   end function scda_member
 
-  !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members, ierr,
-  !> attributes, encode). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
+  !> Writes a dataset of structs, of which this rank has some: call scda_write_structs(f, name, data, bytes, count, members [, ierr,
+  !> attributes, encode]). data is c_loc of the first of count elements of an array of a type with bind(C); bytes are those of each,
   !> c_sizeof(p), and members what is written of it. The ranks add their counts up.
   subroutine scda_write_structs(f, name, data, bytes, count, members, ierr, attributes, encode)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1747,7 +1748,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_write_structs
 
-  !> Reads structs of the dataset of one dimension that was found: call scda_read_structs(f, data, bytes, start, count, members, ierr).
+  !> Reads structs of the dataset of one dimension that was found: call scda_read_structs(f, data, bytes, start, count, members [, ierr]).
   !> data and bytes are as for scda_write_structs; start, from 1, is the first that is read. members are found by their names, and get
   !> numbers of their own types.
   subroutine scda_read_structs(f, data, bytes, start, count, members, ierr)
@@ -1804,10 +1805,9 @@ contains
     end do
   end subroutine list_members
 
-  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items, ierr, attributes, shape,
-  !> extends).
-  !> Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number is not looked
-  !> at, because the ranks add up what they have.
+  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items [, ierr, attributes,
+  !> shape, extends]). Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number
+  !> is not looked at, because the ranks add up what they have.
   subroutine scda_fwrite_texts(f, name, items, ierr, attributes, shape, extends)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, items(:)
@@ -1868,9 +1868,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_texts
 
-  !> Reads a box of the dataset that was found, whose items are texts or bytes of any length, and tells their lengths:
-  !> call scda_fread_texts_sizes(f, lengths, ierr, start, count). start counts from 1; without both, all of it is read. scda_texts_data
-  !> then copies the texts.
+  !> Reads a box of the dataset that was found, whose items are texts or bytes of any length, and tells their lengths: call
+  !> scda_fread_texts_sizes(f, lengths [, ierr, start, count]). start counts from 1; without both, all of it is read. scda_texts_data then
+  !> copies the texts.
   subroutine scda_fread_texts_sizes(f, lengths, ierr, start, count)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), allocatable, intent(out) :: lengths(:)
@@ -1913,9 +1913,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fread_texts_sizes
 
-  !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items, ierr). items have as many
-  !> elements as lengths; what is longer than an element is cut, behind what is shorter stand blanks. Not collective; after an error
-  !> the file stays open.
+  !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items [, ierr]). items have as many
+  !> elements as lengths; what is longer than an element is cut, behind what is shorter stand blanks. Not collective; after an error the
+  !> file stays open.
   subroutine scda_texts_data(f, lengths, items, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: lengths(:)
@@ -1940,7 +1940,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_texts_data
 
-  !> Writes the attributes of a group of datasets, "/" for the file: call scda_fwrite_group(f, path, attributes, ierr)
+  !> Writes the attributes of a group of datasets, "/" for the file: call scda_fwrite_group(f, path, attributes [, ierr])
   subroutine scda_fwrite_group(f, path, attributes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: path, attributes
@@ -1954,9 +1954,9 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_group
 
-  !> Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end):
-  !> call scda_fset_attributes(f, name, changes, ierr, record). changes: a JSON object, in which null removes.
-  !> record: 0 for the first dataset of this name; by default the last one.
+  !> Sets attributes of a dataset that is in the file already, or of a group (a path with a slash at its end): call
+  !> scda_fset_attributes(f, name, changes [, ierr, record]). changes: a JSON object, in which null removes. record: 0 for the first
+  !> dataset of this name; by default the last one.
   subroutine scda_fset_attributes(f, name, changes, ierr, record)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name, changes
@@ -1972,7 +1972,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_fset_attributes
 
-  !> Finds the attributes of a group, a JSON object: call scda_ffind_group(f, path, found, attributes, ierr)
+  !> Finds the attributes of a group, a JSON object: call scda_ffind_group(f, path, found, attributes [, ierr])
   subroutine scda_ffind_group(f, path, found, attributes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: path
@@ -1991,8 +1991,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_group
 
-  !> Whether the section whose header was just read begins the attributes of a group:
-  !> call scda_fread_group(f, found, path, attributes, ierr). If so, scda_fread_section_header goes on behind them.
+  !> Whether the section whose header was just read begins the attributes of a group: call scda_fread_group(f, found, path, attributes [,
+  !> ierr]). If so, scda_fread_section_header goes on behind them.
   subroutine scda_fread_group(f, found, path, attributes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     logical, intent(out) :: found
@@ -2220,7 +2220,8 @@ contains
     text = text // ")"
   end function list_text
 
-  !> The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for SCDA_TYPE_RAW; "" for what is no type.
+  !> The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for SCDA_TYPE_RAW; "" for what is no type:
+  !> scda_type_name(type [, item_bytes]).
   !> item_bytes: of an item; 0 for SCDA_TYPE_RAW. Not collective.
   function scda_type_name(type, item_bytes) result(name)
     integer, intent(in) :: type
@@ -2401,8 +2402,9 @@ contains
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
 
-  !> Makes a partition of the number of elements on this rank, Np: passed wherever Nq is, it takes the same time on any number of
-  !> ranks: call scda_partition_local(f, Np, Nq, ierr). The index of the first element of this rank, from 0, is Nq(4), and all ranks have Nq(6).
+  !> Makes a partition of the number of elements on this rank, Np: passed wherever Nq is, it takes the same time on any number of ranks:
+  !> call scda_partition_local(f, Np, Nq [, ierr]). The index of the first element of this rank, from 0, is Nq(4), and all ranks have
+  !> Nq(6).
   subroutine scda_partition_local(f, Np, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Np
@@ -2414,7 +2416,7 @@ contains
     call finish_partition(f, ierr)
   end subroutine scda_partition_local
 
-  !> Makes a partition of the numbers of elements on all ranks: call scda_partition_counts(f, counts, Nq, ierr)
+  !> Makes a partition of the numbers of elements on all ranks: call scda_partition_counts(f, counts, Nq [, ierr])
   subroutine scda_partition_counts(f, counts, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: counts
@@ -2442,7 +2444,7 @@ contains
     call finish(f, ierr)
   end subroutine finish_partition
 
-  !> Gathers the number of elements of each rank from that of this rank, Np: call scda_proc_counts(f, Np, Nq, ierr)
+  !> Gathers the number of elements of each rank from that of this rank, Np: call scda_proc_counts(f, Np, Nq [, ierr])
   subroutine scda_proc_counts(f, Np, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Np
@@ -2472,7 +2474,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_proc_counts
 
-  !> Computes the bytes of a varray on each rank: call scda_proc_sizes(f, Ei, Nq, Sq, ierr)
+  !> Computes the bytes of a varray on each rank: call scda_proc_sizes(f, Ei, Nq, Sq [, ierr])
   subroutine scda_proc_sizes(f, Ei, Nq, Sq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: Ei, Nq
@@ -2876,7 +2878,7 @@ module scda
 
   ! The procedures with data. They are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
 
-  !> Writes an inline section, 32 bytes of root (0): call scda_fwrite_inline(f, userstr, data, root, ierr, len)
+  !> Writes an inline section, 32 bytes of root (0): call scda_fwrite_inline(f, userstr, data [, root, ierr, len])
   interface scda_fwrite_inline
     subroutine fwrite_inline(f, userstr, data, root, ierr, len) bind(C, name="scda_fortran_fwrite_inline")
       import :: c_char, scda_fcontext_t, scda_int
@@ -2888,7 +2890,7 @@ module scda
     end subroutine fwrite_inline
   end interface scda_fwrite_inline
 
-  !> Writes a block of root (0): call scda_fwrite_block(f, userstr, data, E, root, encode, ierr, len)
+  !> Writes a block of root (0): call scda_fwrite_block(f, userstr, data [, E, root, encode, ierr, len])
   interface scda_fwrite_block
     subroutine fwrite_block(f, userstr, data, E, root, encode, ierr, len) bind(C, name="scda_fortran_fwrite_block")
       import :: c_char, scda_fcontext_t, scda_int
@@ -2901,7 +2903,7 @@ module scda
     end subroutine fwrite_block
   end interface scda_fwrite_block
 
-  !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, len)
+  !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq [, E, encode, ierr, indirect, len])
   interface scda_fwrite_array
     subroutine fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, len) &
       & bind(C, name="scda_fortran_fwrite_array")
@@ -2917,7 +2919,7 @@ module scda
     end subroutine fwrite_array
   end interface scda_fwrite_array
 
-  !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len)
+  !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei [, encode, ierr, Sq, indirect, len])
   interface scda_fwrite_varray
     subroutine fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len) &
       & bind(C, name="scda_fortran_fwrite_varray")
@@ -2933,7 +2935,7 @@ module scda
     end subroutine fwrite_varray
   end interface scda_fwrite_varray
 
-  !> Reads the 32 bytes of an inline section on root (0): call scda_fread_inline_data(f, data, root, ierr)
+  !> Reads the 32 bytes of an inline section on root (0): call scda_fread_inline_data(f [, data, root, ierr])
   interface scda_fread_inline_data
     subroutine fread_inline_data(f, data, root, ierr) bind(C, name="scda_fortran_fread_inline_data")
       import :: scda_fcontext_t, scda_int
@@ -2944,7 +2946,7 @@ module scda
     end subroutine fread_inline_data
   end interface scda_fread_inline_data
 
-  !> Reads a block on root (0): call scda_fread_block_data(f, data, E, root, ierr)
+  !> Reads a block on root (0): call scda_fread_block_data(f [, data, E, root, ierr])
   interface scda_fread_block_data
     subroutine fread_block_data(f, data, E, root, ierr) bind(C, name="scda_fortran_fread_block_data")
       import :: scda_fcontext_t, scda_int
@@ -2956,7 +2958,7 @@ module scda
     end subroutine fread_block_data
   end interface scda_fread_block_data
 
-  !> Reads an array: call scda_fread_array_data(f, data, Nq, E, ierr, indirect)
+  !> Reads an array: call scda_fread_array_data(f, [data,] Nq [, E, ierr, indirect])
   interface scda_fread_array_data
     subroutine fread_array_data(f, data, Nq, E, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_array_data")
@@ -2970,7 +2972,7 @@ module scda
     end subroutine fread_array_data
   end interface scda_fread_array_data
 
-  !> Reads the data of a varray: call scda_fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect)
+  !> Reads the data of a varray: call scda_fread_varray_data(f, [data,] Nq, Ei [, ierr, Sq, indirect])
   interface scda_fread_varray_data
     subroutine fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect) &
       & bind(C, name="scda_fortran_fread_varray_data")
@@ -2984,7 +2986,7 @@ module scda
     end subroutine fread_varray_data
   end interface scda_fread_varray_data
 
-  !> Reads bytes of a block on each rank, from the byte first (from 0) on: call scda_fread_block_range(f, data, first, bytes, ierr)
+  !> Reads bytes of a block on each rank, from the byte first (from 0) on: call scda_fread_block_range(f, [data,] first, bytes [, ierr])
   interface scda_fread_block_range
     subroutine fread_block_range(f, data, first, bytes, ierr) bind(C, name="scda_fortran_fread_block_range")
       import :: scda_fcontext_t, scda_int
@@ -2995,8 +2997,8 @@ module scda
     end subroutine fread_block_range
   end interface scda_fread_block_range
 
-  !> Writes all bytes of data to the end of this rank's stream: call scda_stream_write(f, data, ierr). Not collective; after an
-  !> error the file stays open, until all ranks meet.
+  !> Writes all bytes of data to the end of this rank's stream: call scda_stream_write(f, data [, ierr]). Not collective; after an error
+  !> the file stays open, until all ranks meet.
   interface scda_stream_write
     subroutine fstream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
       import :: scda_fcontext_t, scda_int
@@ -3006,8 +3008,8 @@ module scda
     end subroutine fstream_write
   end interface scda_stream_write
 
-  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on:
-  !> call scda_stream_read(f, task, offset, data, ierr). Not collective; after an error the file stays open.
+  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on: call scda_stream_read(f, task, offset, data
+  !> [, ierr]). Not collective; after an error the file stays open.
   interface scda_stream_read
     subroutine fread_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
       import :: c_int64_t, scda_fcontext_t, scda_int
@@ -3018,7 +3020,7 @@ module scda
     end subroutine fread_stream
   end interface scda_stream_read
 
-  !> Reads the streams of this rank's share: call scda_fread_streams_data(f, data, Nq, Ei, ierr, indirect)
+  !> Reads the streams of this rank's share: call scda_fread_streams_data(f, [data,] Nq, Ei [, ierr, indirect])
   interface scda_fread_streams_data
     subroutine fread_streams_data(f, data, Nq, Ei, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_streams_data")
@@ -3031,8 +3033,8 @@ module scda
     end subroutine fread_streams_data
   end interface scda_fread_streams_data
 
-  !> Reads count elements of an array on each rank, from the element first (from 0) on:
-  !> call scda_fread_array_range(f, data, first, count, E, ierr, indirect)
+  !> Reads count elements of an array on each rank, from the element first (from 0) on: call scda_fread_array_range(f, [data,] first,
+  !> count [, E, ierr, indirect])
   interface scda_fread_array_range
     subroutine fread_array_range(f, data, first, count, E, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_array_range")
@@ -3046,8 +3048,8 @@ module scda
     end subroutine fread_array_range
   end interface scda_fread_array_range
 
-  !> Reads count elements of a varray on each rank, from the element first (from 0) on:
-  !> call scda_fread_varray_range(f, data, first, count, Ei, ierr, indirect)
+  !> Reads count elements of a varray on each rank, from the element first (from 0) on: call scda_fread_varray_range(f, [data,] first,
+  !> count, Ei [, ierr, indirect])
   interface scda_fread_varray_range
     subroutine fread_varray_range(f, data, first, count, Ei, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_varray_range")

@@ -204,7 +204,7 @@ contains
 
   ! ---- Time steps --------------------------------------------------------------------------------------------------------
 
-  !> Begins a time step of a group: call scda_forest_write_time(f, comm, group, time, units, ierr)
+  !> Begins a time step of a group: call scda_forest_write_time(f, comm, group, time [, units, ierr])
   subroutine scda_forest_write_time(f, comm, group, time, units, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm
@@ -217,7 +217,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_forest_write_time
 
-  !> Reads the time of a step: call scda_forest_read_time(f, group, time, step, ierr)
+  !> Reads the time of a step: call scda_forest_read_time(f, group, time [, step, ierr])
   subroutine scda_forest_read_time(f, group, time, step, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: group
@@ -228,7 +228,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_forest_read_time
 
-  !> The number of time steps of a group: call scda_forest_steps(f, group, steps, ierr)
+  !> The number of time steps of a group: call scda_forest_steps(f, group, steps [, ierr])
   subroutine scda_forest_steps(f, group, steps, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: group
@@ -241,7 +241,7 @@ contains
 
   ! ---- Patches -----------------------------------------------------------------------------------------------------------
 
-  !> Writes a mesh: call scda_patches_write_mesh(f, comm, mesh, group, ierr)
+  !> Writes a mesh: call scda_patches_write_mesh(f, comm, mesh [, group, ierr])
   subroutine scda_patches_write_mesh(f, comm, mesh, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm
@@ -278,7 +278,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_patches_write_mesh
 
-  !> Writes fields of the mesh that was written last: call scda_patches_write_fields(f, mesh, fields, group, ierr)
+  !> Writes fields of the mesh that was written last: call scda_patches_write_fields(f, mesh, fields [, group, ierr])
   subroutine scda_patches_write_fields(f, mesh, fields, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_patches_t), intent(inout), target :: mesh
@@ -290,8 +290,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_patches_write_fields
 
-  !> Reads a mesh, of which each process gets a share: call scda_patches_read_mesh(f, comm, mesh, step, group, ierr). For other
-  !> shares, set mesh%number before the fields are read.
+  !> Reads a mesh, of which each process gets a share: call scda_patches_read_mesh(f, comm, mesh [, step, group, ierr]). For other shares,
+  !> set mesh%number before the fields are read.
   subroutine scda_patches_read_mesh(f, comm, mesh, step, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm
@@ -326,7 +326,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_patches_read_mesh
 
-  !> Reads fields into the memory of the patches of this process: call scda_patches_read_fields(f, mesh, fields, step, group, ierr)
+  !> Reads fields into the memory of the patches of this process: call scda_patches_read_fields(f, mesh, fields [, step, group, ierr])
   subroutine scda_patches_read_fields(f, mesh, fields, step, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_patches_t), intent(inout), target :: mesh
@@ -396,7 +396,7 @@ contains
 
   ! ---- Particles ---------------------------------------------------------------------------------------------------------
 
-  !> Writes how many particles each cell has: call scda_particles_write(f, comm, p, group, ierr)
+  !> Writes how many particles each cell has: call scda_particles_write(f, comm, p [, group, ierr])
   subroutine scda_particles_write(f, comm, p, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm
@@ -428,7 +428,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_particles_write
 
-  !> Writes fields of the particles that were written last: call scda_particles_write_fields(f, p, fields, group, ierr)
+  !> Writes fields of the particles that were written last: call scda_particles_write_fields(f, p, fields [, group, ierr])
   subroutine scda_particles_write_fields(f, p, fields, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_particles_t), intent(inout), target :: p
@@ -440,8 +440,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_particles_write_fields
 
-  !> Reads how many particles each cell has: call scda_particles_read(f, comm, p, step, cells, number, group, ierr). Each process
-  !> gets cells with about as many particles; or so many cells in the order of the processes; or those of these numbers.
+  !> Reads how many particles each cell has: call scda_particles_read(f, comm, p [, step, cells, number, group, ierr]). Each process gets
+  !> cells with about as many particles; or so many cells in the order of the processes; or those of these numbers.
   subroutine scda_particles_read(f, comm, p, step, cells, number, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm
@@ -476,7 +476,7 @@ contains
     call finish(f, ierr)
   end subroutine scda_particles_read
 
-  !> Reads fields of the particles of this process: call scda_particles_read_fields(f, p, fields, step, group, ierr)
+  !> Reads fields of the particles of this process: call scda_particles_read_fields(f, p, fields [, step, group, ierr])
   subroutine scda_particles_read_fields(f, p, fields, step, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_particles_t), intent(inout), target :: p

@@ -1,4 +1,4 @@
-//! The Fortran module and the C++ header have all that the C header has.
+//! The Fortran module and the C++ header have all that the C header has, and explain it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,16 +69,6 @@ fn functions() -> BTreeSet<String> {
     read("abi/scda.symbols").lines().map(str::to_owned).collect()
 }
 
-/// The members of a struct, in their order.
-fn members(text: &str, from: &str, to: &str) -> Vec<String> {
-    let text = &text[text.find(from).unwrap()..];
-    let code = text[..text.find(to).unwrap()].lines().map(str::trim);
-    let declarations = code.filter(|line| line.ends_with(';') && !line.starts_with('*')); // a comment
-    declarations
-        .map(|line| line.trim_end_matches(';').rsplit([' ', '*']).next().unwrap().to_owned())
-        .collect()
-}
-
 #[test]
 fn the_module_has_the_communicator_of_the_header() {
     let module = module();
@@ -142,24 +132,68 @@ fn the_cpp_header_has_every_function() {
     }
 }
 
+/// What the comments of the Fortran module say that it offers.
 #[test]
-fn the_documentation_names_every_function_and_constant() {
-    let fortran = read("docs/fortran.md");
-    let cpp = read("docs/cxx.md");
-    for function in functions().iter().filter(|name| {
-        !["scda_fopen_f", "scda_refuse", "scda_check_lengths", "scda_note"].contains(&name.as_str())
-    }) {
-        let function = &*function.replace("_init_size", "_init");
-        if !["scda_dataset_init", "scda_box_init"].contains(&function) {
-            assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
+fn the_module_explains_every_procedure() {
+    for path in ["include/scda.F90", "include/scda_meshes.F90"] {
+        let text = read(path);
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        let calls: String = lines.iter().filter(|line| line.starts_with("!>")).copied().collect();
+        // The comment stands just above the procedure, or has its form, with what is optional in brackets.
+        let begins = |line: &str, name: &str| {
+            let end = line.find('(').unwrap_or(line.len());
+            ["subroutine", "function"].contains(&line.split(' ').next().unwrap())
+                && line[..end].split(' ').nth(1) == Some(name)
+        };
+        let mut named = 0;
+        for name in lines.iter().filter_map(|line| line.strip_prefix("public :: ")) {
+            for name in name.split(',').map(str::trim).filter(|name| name.starts_with("scda_")) {
+                let stands = |line: usize| lines[line].starts_with("!>") && begins(lines[line + 1], name);
+                assert!(
+                    calls.contains(&format!("{name}(")) || (0..lines.len() - 1).any(stands),
+                    "{path}: {name}"
+                );
+                named += 1;
+            }
         }
-        if function != "scda_fopen" {
-            assert!(has_word(&cpp, function), "docs/cxx.md: {function}");
+        assert!(named >= 12, "{path}: {named} procedures");
+    }
+}
+
+/// Of each member of these classes, one form has a comment.
+#[test]
+fn the_cpp_headers_explain_every_member() {
+    let mut members = 0;
+    for (path, classes) in [
+        ("include/scda.hpp", &["file", "writer", "reader", "request", "dataset", "partition"][..]),
+        ("include/scda_meshes.hpp", &["patches", "particles"][..]),
+    ] {
+        let text = read(path);
+        for class in classes {
+            let begin = text.find(&format!("\nclass {class} ")).unwrap_or_else(|| panic!("{path}: {class}"));
+            let (body, _) = text[begin..].split_once("\n};").unwrap();
+            let (mut is_public, mut explained) = (false, false);
+            let (mut all, mut with_comment) = (BTreeSet::new(), BTreeSet::new());
+            for line in body.lines() {
+                is_public = line == "public:" || (is_public && !["private:", "protected:"].contains(&line));
+                let is_declaration = line.starts_with("  ") && !line.starts_with("   ") && line.contains(" (");
+                if is_public && is_declaration && !line.trim_start().starts_with(['/', '*', ':']) {
+                    let before = line.split(" (").next().unwrap();
+                    let name = before.rsplit([' ', '*', '&']).next().unwrap();
+                    if !line.contains("= default") && !line.contains("= delete") && name != *class {
+                        all.insert(name);
+                        if explained || line.contains("/**<") {
+                            with_comment.insert(name);
+                        }
+                    }
+                }
+                // Of the form below, also if that begins with its template.
+                explained = line.trim_end().ends_with("*/") || (explained && line.trim().starts_with("template"));
+            }
+            let without: Vec<_> = all.difference(&with_comment).collect();
+            assert!(without.is_empty(), "{path}: {class}: {without:?}");
+            members += all.len();
         }
     }
-    let components = members(&read("include/scda.h"), "struct scda_params {", "\n};");
-    for component in components.iter().filter(|name| !["size", "reserved"].contains(&name.as_str())) {
-        assert!(has_word(&fortran, component), "docs/fortran.md: {component}");
-        assert!(has_word(&cpp, component), "docs/cxx.md: {component}");
-    }
+    assert!(members > 90, "{members} members");
 }
