@@ -1,5 +1,5 @@
 /* Writing and reading a block with ghost cells and interleaved variables as it lies, beside the same data without: docs/performance.md,
- * "Datasets beside HDF5 and PnetCDF".
+ * "Beside its peers".
  *
  *   mpirun -n 2 ghosts FOLDER [REPETITIONS [CELLS]]
  *

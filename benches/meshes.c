@@ -1,5 +1,5 @@
 /* What a mesh and one field cost beside plain arrays of the same bytes, written and read in turns in one run; docs/performance.md,
- * "Saving a forest".
+ * "Beside its peers".
  *
  *   mpirun -n 2 meshes FOLDER [REPETITIONS [THOUSANDS]]
  *

@@ -1,4 +1,4 @@
-/* What saving a forest takes: scda_p4est_save beside p4est_save, in turns in one run; docs/performance.md, "Saving a forest".
+/* What saving a forest takes: scda_p4est_save beside p4est_save, in turns in one run; docs/performance.md, "Beside its peers".
  *
  *   mpirun -n 2 saving FOLDER [REPETITIONS [QUADRANTS...]]
  *

@@ -165,7 +165,7 @@ fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (C
 fn counts_of_ten_thousand_ranks() {
     let machine = (10_000, 64);
     let nodes = 157;
-    // The table in docs/performance.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node;
+    // The table in benches/records/nodes-simulated.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node;
     // requests, writers, stripes of several ranks and of several nodes.
     for (piece, stripe, expected_alone, expected_collective, expected_own) in [
         (KIB, MIB, [10_000, 10, 10], [10, 9], [167, 166, 10, 10]),
