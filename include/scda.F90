@@ -180,8 +180,23 @@ module scda_implementation
   end interface scda_fopen_append
 
   !> Writes a dataset, a named array: call scda_write(f, name, data [, shape, start, count, Nq, chunk, encode, codec, level, shuffle,
-  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends]). data is of a type integer,
-  !> real, complex or logical and of a rank from 0 to 7.
+  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type, extends]).
+  !>   data         integer(int8, int16, int32, int64), real(real32, real64), complex(real32, real64), logical or logical(c_bool), of a
+  !>                rank from 0 to 7
+  !>   shape        of the whole array; absent: that of data
+  !>   start, count the box of this process: first indices, from 1, and numbers of indices. Absent: all of the array; the shape of data
+  !>   Nq           how the last dimension is distributed; instead of shape, start and count
+  !>   chunk        the shape of the compressed chunks
+  !>   encode       SCDA_ENCODE_ALWAYS (default with chunk; without, the library chooses the shape), SCDA_ENCODE_NONE (default
+  !>                otherwise), SCDA_ENCODE_TEXT, SCDA_ENCODE_AUTO
+  !>   codec, level, shuffle, max_relative_error, max_absolute_error
+  !>                as in scda_dataset_t in scda.h; shuffle is a logical, by default .true.
+  !>   fill         the item where no process writes, by default zero
+  !>   attributes   members of a JSON object, such as those of scda_json, joined by ", ", with or without braces
+  !>   units        an attribute of this name
+  !>   dimension_names  a name for each dimension, blank for none
+  !>   type         SCDA_TYPE_UINT8, ...: the type in the file, if it is not that in memory
+  !>   extends      a logical: these are indices of the last dimension that are added to the last dataset of this name
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -196,7 +211,7 @@ module scda_implementation
   end interface scda_write
 
   !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
-  !> scda_read(f, data [, start, count, ierr, type]).
+  !> scda_read(f, data [, start, count, ierr, type]). type: what the numbers in memory stand for, if Fortran has no such type.
   interface scda_read
     module procedure read_integer8, named_integer8
     module procedure read_integer16, named_integer16

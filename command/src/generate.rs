@@ -53,12 +53,15 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut page)?;
     }
     writeln!(page, ".SH NOTES")?;
-    for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+    let notes = command.get_after_long_help().or(command.get_after_help());
+    let mut in_text = false;
+    for line in notes.map(ToString::to_string).unwrap_or_default().lines() {
         let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
         match line.starts_with(' ') {
             true => write!(page, ".nf\n{escaped}\n.fi\n")?,
-            false => write!(page, ".PP\n{escaped}\n")?,
+            false => write!(page, "{}{escaped}\n", if in_text { "" } else { ".PP\n" })?,
         }
+        in_text = !line.starts_with(' ');
     }
     Ok(page)
 }

@@ -9,16 +9,46 @@ use serde_json::Value;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Make a file from a description in JSON
-///
-/// scda ls --json --data writes such a description; docs/tools.md lists all that it can contain. The data are in the
-/// description, in files beside it, or generated.
-#[derive(clap::Args)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   scda make state.json state.scda
   echo '{\"sections\": [{\"type\": \"A\", \"N\": 100000000, \"E\": 8, \"generate\": \"counter\"}]}' | scda make - large.scda
-  scda ls --json --data a.scda | scda make - b.scda; scda diff a.scda b.scda")]
+  scda ls --json --data a.scda | scda make - b.scda; scda diff a.scda b.scda";
+
+const DESCRIPTION: &str = "\
+The description is an object with user, sealed (true or false), and a list of sections, in the
+order of the file. What else scda ls --json writes is ignored; other names are errors. Each has
+  type                   I, B, A, V; D, a dataset; G, attributes of a group
+  user, user_hex, user_base64
+                         the user string, by default empty; of D the name, of G the path (/ for
+                         the file)
+  data_text, data_hex, data_base64, data_file
+                         the data, in one piece; in a file beside the description; not of G. Of D:
+                         the lowest byte of each number first; each item of variable length behind
+                         its length, in 4 bytes
+  generate               instead: zeros; counter, the numbers from 0 in 8 bytes each; or random,
+                         those of SplitMix64 from seed
+  encoded                of B, A, V and contiguous D: true if compressed, by --level and --encoder
+  N, E, sizes            of A and V; of A and B; of V: counts, if they do not follow from the data;
+                         the bytes of each element
+  generate_size_min, generate_size_max, generate_size_seed
+                         of V, instead: random sizes
+  elements_text, elements_hex, elements_base64
+                         of A and V, instead of data: a list of the elements
+  data_type, shape, fill_value, dimension_names, attributes
+                         of D, the last one also of G: as in the metadata (docs/datasets.md)
+  values                 of D, instead of data: the items in C order, each as a fill value, in one
+                         list or nested ones
+  layout                 of D: contiguous, the default without chunk; chunks; or text
+  chunk, codec, level, shuffle
+                         of chunks: their shape; zstd (default), lz4, pcodec or zlib; the level;
+                         true (default) or false";
+
+/// Make a file from a description in JSON
+///
+/// scda ls --json --data writes such a description. The data are in it, in files beside it, or generated.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct Args {
     /// The description; - is standard input
     #[arg(value_name = "MANIFEST")]

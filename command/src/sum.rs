@@ -20,8 +20,13 @@ use std::path::PathBuf;
 /// the program that wrote the file. Each is a SHA-256; every number in it is 8 bytes, the least significant first. The
 /// digest of a section is that of: the letter of its kind; the length of the user string, and the user string; N and E, 0 if
 /// there is none; for V all sizes; the data. A dataset (D) and the attributes of a group (G) have one digest, whatever the chunks and
-/// their compression; docs/tools.md says of what. The digest of the file is that of: the length of its user string, and the user
+/// their compression. The digest of the file is that of: the length of its user string, and the user
 /// string; the number of sections; the digests of all sections.
+///
+/// The digest of a dataset is that of: D; the name; the type; the number of dimensions, and the shape; the bytes of the fill value; the names of
+/// dimensions, and the attributes, as JSON without white space, empty if there are no names; all items, the least significant byte of each
+/// number first. That of the attributes of a group: G; the user string of the block; the attributes. The length of each text and of the fill
+/// value stands before it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

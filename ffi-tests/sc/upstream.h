@@ -1,4 +1,4 @@
-/* What the program of docs/libsc.md sees of libsc and of libscda. */
+/* What upstream.c sees of libsc and of libscda. */
 #ifndef UPSTREAM_H
 #define UPSTREAM_H
 

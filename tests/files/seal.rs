@@ -189,7 +189,7 @@ fn the_page_on_the_format_shows_the_bytes() {
     );
     compare_with_the_page(
         "An example with anchors",
-        &with_anchors[anchors..index.offset() as usize],
+        &with_anchors[anchors..index.index as usize],
         &[format!("begin at byte {runs},")],
     );
 }

@@ -176,7 +176,8 @@ fn the_cpp_headers_explain_every_member() {
             let (mut all, mut with_comment) = (BTreeSet::new(), BTreeSet::new());
             for line in body.lines() {
                 is_public = line == "public:" || (is_public && !["private:", "protected:"].contains(&line));
-                let is_declaration = line.starts_with("  ") && !line.starts_with("   ") && line.contains(" (");
+                let is_declaration =
+                    line.starts_with("  ") && !line.starts_with("   ") && line.contains(" (");
                 if is_public && is_declaration && !line.trim_start().starts_with(['/', '*', ':']) {
                     let before = line.split(" (").next().unwrap();
                     let name = before.rsplit([' ', '*', '&']).next().unwrap();
@@ -188,7 +189,8 @@ fn the_cpp_headers_explain_every_member() {
                     }
                 }
                 // Of the form below, also if that begins with its template.
-                explained = line.trim_end().ends_with("*/") || (explained && line.trim().starts_with("template"));
+                explained =
+                    line.trim_end().ends_with("*/") || (explained && line.trim().starts_with("template"));
             }
             let without: Vec<_> = all.difference(&with_comment).collect();
             assert!(without.is_empty(), "{path}: {class}: {without:?}");
