@@ -63,7 +63,7 @@ def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_python_page(folder: Path) -> None:
-    assert run_python("docs/python.md") == 9
+    assert run_python("docs/python.md") == 6
 
 
 @pytest.mark.skipif(not has_mpi(), reason="mpi4py is not installed")
