@@ -10,7 +10,8 @@
 !   program with scda_last_error_message().
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
 !   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
-! - What is shorter than the arguments say is refused on all ranks, before anything is read from it or written to it.
+! - What is shorter than the arguments say, and an E that is no multiple of the size of an element, is refused on all ranks
+!   (SCDA_ERR_ARG), before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
 ! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with. Indices of datasets
 !   count from 1, and their dimensions have the order of Fortran.

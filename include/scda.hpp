@@ -702,6 +702,7 @@ public:
   /** A name for each dimension; an empty one is none. */
   dataset &dimension_names (std::vector<std::string> names) { return names_ = std::move (names), *this; }
 
+  /** What was chosen, or what a dataset that was found has; and so below. */
   const std::string &name () const noexcept { return name_; }
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
   /** The shape of a chunk; zeros of a contiguous dataset that was read. */

@@ -1,4 +1,7 @@
 //! Opening the file behind a Writer or Reader, in steps, with an agreement after each.
+//!
+//! The ranks agree on the arguments first. Rank 0 creates or opens the file; the others open it and compare the inode. What can be checked is
+//! checked before `MPI_File_open`, in which a failing rank leaves the others waiting.
 
 use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, Params};
 use super::target::Target;

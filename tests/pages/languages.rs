@@ -184,7 +184,10 @@ fn the_cpp_headers_explain_every_member() {
                 if is_public && is_declaration && !line.trim_start().starts_with(['/', '*', ':']) {
                     let before = line.split(" (").next().unwrap();
                     let name = before.rsplit([' ', '*', '&']).next().unwrap();
-                    if !line.contains("= default") && !line.contains("= delete") && name != *class {
+                    if !line.contains("= default")
+                        && !line.contains("= delete")
+                        && name.trim_start_matches('~') != *class
+                    {
                         all.insert(name);
                         if explained || line.contains("/**<") {
                             with_comment.insert(name);

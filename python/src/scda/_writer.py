@@ -400,6 +400,11 @@ class Writer(Handle):
                 a shorter user string (docs/datasets.md).
             data: an array, or what numpy makes one of. It is not copied, also if it is a part of another one, such as the
                 interior of a block with ghost cells, unless its numbers have another byte order or type. None: none of this rank.
+                Items are bools, integers, floating-point and complex numbers up to 16 bytes; raw bytes (``V3``); structured types
+                with members of all these and arrays of them, without the gaps between members; ``datetime64`` and
+                ``timedelta64`` of any unit; texts and bytes of fixed length (``U8``, ``S8``), or of any length: with dtype
+                ``str`` or ``bytes``, of numpy's ``StringDType``, or as objects (of several processes by :meth:`field`). Other
+                types, such as ``longdouble``, and masked arrays are a TypeError.
             start: where the data begin in the array, an index for each dimension; None: at its beginning.
             shape: of the whole array. The same on all ranks, as all arguments from here on are, but for boxes.
             boxes: in place of data and start, a list of (start, data).

@@ -1,4 +1,19 @@
-"""``import scda.xarray`` gives datasets and trees of xarray what writes them: ``ds.scda.to_scda("x.scda")``."""
+"""``import scda.xarray`` gives datasets and trees of xarray what writes them: ``ds.scda.to_scda("x.scda")``.
+
+The engine, ``xarray.open_dataset("f.scda", engine="scda")``, needs no import. What it makes of a file:
+
+Variables are the datasets that are in no group, or with ``group="flow"`` those directly in this group;
+``xarray.open_datatree`` opens all groups.
+
+Dimensions have the names in the file; dimension k of ``rho`` without one is ``rho_dim_k``, as is one with the name of another
+dimension of ``rho``. A dimension with two sizes is a ValueError.
+
+Coordinates of a dimension are the datasets of one dimension that have its name, in this group or one around it; the dimension
+itself may be without a name, if its size fits. CF conventions apply; a floating-point fill value other than 0 is a missing value.
+
+Records are the first dimension of a variable if a name has several: ``time`` if ``time`` has as many numbers; otherwise
+``record``, or, if several numbers of records remain, ``rho_record``. ``record=k`` opens only record k of each such name.
+"""
 
 from __future__ import annotations
 

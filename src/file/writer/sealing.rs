@@ -1,4 +1,7 @@
 //! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
+//!
+//! CRCs are linear, so one `reduce_xor` gives those of all sections. The order is: flush; anchors; agreement and `reduce_xor`; names and
+//! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.
 
 use super::names::Names;
 use crate::codec::{compressed_type, second_type};
