@@ -282,10 +282,23 @@ impl Row {
 /// # Errors
 /// `Memory`.
 pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
-    let common = common_start(rows);
-    // The next bytes, as a number, tell most user strings apart without an access to the rows.
-    let key = |row: &Row| {
-        let rest = row.user.get(common..).filter(|_| row.section.is_some()).unwrap_or_default();
+    let order = order_of_users(rows.len(), |number| rows[number].section.map(|_| &rows[number].user))?;
+    rows.iter_mut().zip(order).for_each(|(row, number)| row.sorted = number as u64);
+    Ok(())
+}
+
+/// The numbers of so many user strings in the order of the strings: first those without one, and equal ones as they are numbered.
+///
+/// # Errors
+/// `Memory`.
+pub(super) fn order_of_users<'a>(
+    count: usize,
+    user: impl Fn(usize) -> Option<&'a UserString>,
+) -> Result<Vec<usize>> {
+    let common = common_start((0..count).filter_map(&user));
+    // The next bytes, as a number, tell most user strings apart without an access to them.
+    let key = |number| {
+        let rest = user(number).and_then(|user| user.get(common..)).unwrap_or_default();
         let mut key = [0; 8];
         let bytes = rest.len().min(key.len());
         key[..bytes].copy_from_slice(&rest[..bytes]);
@@ -293,23 +306,21 @@ pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
     };
     let mut order: Vec<(u64, usize)> = Vec::new();
     order
-        .try_reserve_exact(rows.len())
-        .map_err(|_| Error::memory(rows.len().saturating_mul(size_of::<(u64, usize)>())))?;
-    order.extend(rows.iter().enumerate().map(|(number, row)| (key(row), number)));
-    // Rows with the same user string keep the order of the file.
+        .try_reserve_exact(count)
+        .map_err(|_| Error::memory(count.saturating_mul(size_of::<(u64, usize)>())))?;
+    order.extend((0..count).map(|number| (key(number), number)));
     order.sort_unstable_by(|&(first, a), &(second, b)| {
-        first.cmp(&second).then_with(|| rows[a].compare_names(&rows[b]).then(a.cmp(&b)))
+        first.cmp(&second).then_with(|| user(a).cmp(&user(b)).then(a.cmp(&b)))
     });
-    rows.iter_mut().zip(order).for_each(|(row, (_, number))| row.sorted = number as u64);
-    Ok(())
+    // In the same memory.
+    Ok(order.into_iter().map(|(_, number)| number).collect())
 }
 
-/// How many bytes the user strings of all sections have in common at their beginning.
-fn common_start(rows: &[Row]) -> usize {
-    let mut users = rows.iter().filter(|row| row.section.is_some()).map(|row| &*row.user);
+/// How many bytes all user strings have in common at their beginning.
+fn common_start<'a>(mut users: impl Iterator<Item = &'a UserString>) -> usize {
     let Some(first) = users.next() else { return 0 };
     users.fold(first.len(), |common, user| {
-        first[..common].iter().zip(user).take_while(|(a, b)| a == b).count()
+        first[..common].iter().zip(&**user).take_while(|(a, b)| a == b).count()
     })
 }
 

@@ -3,8 +3,8 @@
 
 use super::header::{SectionType, UserString, parse_line, put_line};
 use super::index::{
-    CRC_TAIL_BYTES, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, crc_tail, parse_crc_tail, parse_entries,
-    put_entries, table_header,
+    CRC_TAIL_BYTES, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, crc_tail, order_of_users, parse_crc_tail,
+    parse_entries, put_entries, table_header,
 };
 use super::padding::LineBreak;
 use super::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
@@ -179,12 +179,12 @@ pub fn span(seal: u64, mut sections: impl FnMut(u64) -> Result<u64>) -> Result<O
 }
 
 /// All bytes of the table of the seal with this number: the seals before it, the one before the first section that has a name
-/// here the first; and the names, in any order.
+/// here the first; and the names, in the order of the file.
 ///
 /// # Errors
 /// `Memory`.
-pub fn table(seal: u64, seals: &[SealRow], names: &mut [Name], style: LineBreak) -> Result<Vec<u8>> {
-    names.sort_unstable_by(Name::compare);
+pub fn table(seal: u64, seals: &[SealRow], names: &[Name], style: LineBreak) -> Result<Vec<u8>> {
+    let order = order_of_users(names.len(), |number| Some(&names[number].user))?;
     let count = seals.len() + names.len();
     let mut bytes = Vec::new();
     reserve(&mut bytes, TABLE_HEADER_BYTES + count * NAME_BYTES + END_BYTES)?;
@@ -193,7 +193,7 @@ pub fn table(seal: u64, seals: &[SealRow], names: &mut [Name], style: LineBreak)
     let rows = bytes[TABLE_HEADER_BYTES..].chunks_mut(NAME_BYTES);
     let mut rows = rows.into_iter();
     seals.iter().zip(&mut rows).for_each(|(seal, row)| seal.put(row, style));
-    names.iter().zip(rows).for_each(|(name, row)| name.put(row, style));
+    order.into_iter().zip(rows).for_each(|(number, row)| names[number].put(row, style));
     let mut end = [0; 2 * COUNT_BYTES];
     put_entries(&mut end, b"KS", &[seal, seals.len() as u64], style);
     bytes.extend_from_slice(&end);
@@ -215,9 +215,9 @@ mod tests {
     fn a_table_comes_back_and_any_damage_shows() {
         let seals: Vec<SealRow> =
             (0..16).map(|k| SealRow { offset: 1024 * k, sections: k / 8, crc: u64::MAX - k }).collect();
-        let mut names = vec![name(b"u", 1), name(b"mesh", 2), name(b"u", 0)];
+        let names = [name(b"u", 0), name(b"u", 1), name(b"mesh", 2)];
         for style in [LineBreak::Unix, LineBreak::Mime] {
-            let bytes = table(32, &seals, &mut names, style).unwrap();
+            let bytes = table(32, &seals, &names, style).unwrap();
             let (start, index) = (3200, 3200 + bytes.len() as u64);
             assert!(index.is_multiple_of(32));
             let found = Table::parse(start, index, bytes.last_chunk().unwrap()).unwrap();

@@ -262,23 +262,23 @@ fn the_section_of_a_row_is_where_its_pair_has_the_data() {
 #[test]
 fn each_row_of_names_and_each_tail_that_is_accepted_comes_back() {
     let user = UserString::new(b"mesh").unwrap();
-    let mut names = [Name { section: SectionType::Varray, user, number: 12 }];
+    let names = [Name { section: SectionType::Varray, user, number: 12 }];
     let seals = [SealRow { offset: 4096, sections: 31, crc: u64::MAX }];
-    let text = table(1, &seals, &mut names, LineBreak::Unix).unwrap();
+    let text = table(1, &seals, &names, LineBreak::Unix).unwrap();
     let [seal, name] = [128, 224].map(|at| *text[at..].first_chunk::<96>().unwrap());
     assert_eq!(SealRow::parse(&seal, 0).unwrap(), seals[0]);
     assert_eq!(Name::parse(&name, 0).unwrap(), names[0]);
-    let again = |seals: &[SealRow], names: &mut [Name]| {
+    let again = |seals: &[SealRow], names: &[Name]| {
         let text = table(1, seals, names, LineBreak::Unix).unwrap();
         *text[128..].first_chunk::<96>().unwrap()
     };
     with_each_byte(&seal, |bytes| {
         if let Ok(found) = SealRow::parse(bytes, 5) {
-            assert_eq!(SealRow::parse(&again(&[found], &mut []), 0).unwrap(), found);
+            assert_eq!(SealRow::parse(&again(&[found], &[]), 0).unwrap(), found);
         }
     });
     with_each_byte(&name, |bytes| match Name::parse(bytes, 5) {
-        Ok(found) => assert_eq!(Name::parse(&again(&[], &mut [found]), 0).unwrap(), found),
+        Ok(found) => assert_eq!(Name::parse(&again(&[], &[found]), 0).unwrap(), found),
         Err(error) => assert!([Some(5), Some(69)].contains(&error.offset()), "{error}"),
     });
     let mut accepted = 0;
@@ -293,8 +293,8 @@ fn each_row_of_names_and_each_tail_that_is_accepted_comes_back() {
 
 #[test]
 fn an_error_in_the_end_of_a_table_is_where_it_is() {
-    let mut names = [Name { section: SectionType::Block, user: UserString::EMPTY, number: 0 }];
-    let text = table(16, &[SealRow::default(); 16], &mut names, LineBreak::Unix).unwrap();
+    let names = [Name { section: SectionType::Block, user: UserString::EMPTY, number: 0 }];
+    let text = table(16, &[SealRow::default(); 16], &names, LineBreak::Unix).unwrap();
     let mut end = *text.last_chunk().unwrap();
     assert_eq!(End::parse(&end, 1000, 18).unwrap().seals, 16);
     end[64] = b'x';

@@ -61,10 +61,8 @@ impl Names {
         })?;
         let Some(span) = span else { return Ok(Vec::new()) };
         let seals = &self.seals[self.seals.len() - to_usize(span)..];
-        let (mut names, first) = (Vec::new(), to_usize(seals[0].sections - self.first));
-        reserve(&mut names, self.names.len() - first)?;
-        names.extend_from_slice(&self.names[first..]);
-        table(count + 1, seals, &mut names, style)
+        let first = to_usize(seals[0].sections - self.first);
+        table(count + 1, seals, &self.names[first..], style)
     }
 
     /// Notes a seal that was written.
