@@ -6,9 +6,9 @@ import json
 import operator
 import os
 import re
-from contextlib import contextmanager
+from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Mapping, Optional, Protocol, TypeVar, Union
 
 import numpy as np
 
@@ -32,6 +32,9 @@ _Self = TypeVar("_Self", bound="Handle")
 
 class _Abandonable(Protocol):
     def abandon(self, why: str) -> None: ...
+
+
+_Core = TypeVar("_Core", bound=_Abandonable)
 
 
 class Handle:
@@ -141,17 +144,21 @@ def local_count(count: Any) -> int:
     return number
 
 
-@contextmanager
-def together(ranks: Optional[Ranks], core: _Abandonable) -> Iterator[None]:
-    """What fails here on one rank alone, before it reaches the core, is an error of all: the others would wait."""
-    try:
-        yield
-    except Error:  # the core's: all ranks have it
-        raise
-    except BaseException as error:
-        if ranks is not None:
-            core.abandon(reason(error))
-        raise
+class Together(Generic[_Core]):
+    """What fails in its ``with`` statement on one rank alone, before it reaches the core, is an error of all: the others would wait."""
+
+    __slots__ = ("_core", "_is_alone")
+
+    def __init__(self, ranks: Optional[Ranks], core: _Core) -> None:
+        self._is_alone, self._core = ranks is None, core
+
+    def __enter__(self) -> _Core:
+        return self._core
+
+    def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
+        # All ranks have an error of the core.
+        if error is not None and not self._is_alone and not isinstance(error, Error):
+            self._core.abandon(reason(error))
 
 
 def reason(error: BaseException) -> str:
@@ -190,6 +197,13 @@ Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]], str]
 
 def type_name(dtype: np.dtype[Any]) -> str:
     """The name that the core has for a native type; of a structured one JSON, with the gaps that it has in memory."""
+    if dtype.names is None and dtype.subdtype is None:
+        return _plain_type_name(dtype)
+    return json.dumps(_described(dtype))
+
+
+@lru_cache
+def _plain_type_name(dtype: np.dtype[Any]) -> str:
     described = _described(dtype)
     return described if isinstance(described, str) else json.dumps(described)
 
@@ -234,6 +248,12 @@ def dtype_named(name: str) -> np.dtype[Any]:
         return np.dtype(object)
     if name[0] == "{":
         return _dtype_of(json.loads(name))
+    return _plain_dtype(name)
+
+
+@lru_cache
+def _plain_dtype(name: str) -> np.dtype[Any]:
+    # Not of structs, whose members a program may give other names.
     return _dtype_of(name)
 
 

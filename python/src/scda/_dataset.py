@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._common import VARIABLE_TYPES, bytes_of, dtype_of, memory_of, offsets_of, type_name
 from ._description import TYPE_NAMES, Description, are_converted, integers, native, without_name
-from ._selection import PIECE_BYTES, Box, Selection, calls, select
+from ._selection import PIECE_BYTES, Box, Selection, calls, only_piece, select
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # The characters of units, and of the name of a dimension, that are shown.
 _MOST_SHOWN = 40
+# So much memory is worth no look at the size of the file before it is read.
+_FEW_BYTES = 1 << 16
 
 
 class Attributes(Mapping[str, Any]):
@@ -292,6 +294,10 @@ class Dataset:
             return own
 
     def _read(self, core: _core.Reader, selection: Selection, dtype: Optional[np.dtype[Any]] = None) -> Any:
+        if self._file._ranks is None and (piece := only_piece(selection, self._description)) is not None:
+            items = _memory(self._file, self._description, tuple(piece.box[1]), dtype)
+            self._read_part(core, [piece.box], items)
+            return selection.result(piece.of(items).copy() if piece.wanted else items)
         wanted = [(self._description, selection)]
         (found,) = read_selections(self._file, core, wanted, lambda parts: self._read_part(core, *parts[0]), dtype)
         return found
@@ -386,10 +392,11 @@ def read_selections(
 
 
 def _memory(file: File, found: Description, shape: tuple[int, ...], dtype: Optional[np.dtype[Any]] = None) -> NDArray[Any]:
-    if found.layout == "contiguous":
-        # An index may be selected several times.
-        file._check_there(min(math.prod(shape), math.prod(found.shape)) * found.dtype.itemsize)
-    return file._allocate(shape, found.dtype if dtype is None else dtype)
+    item = found.dtype
+    # An index may be selected several times.
+    if found.layout == "contiguous" and (size := min(math.prod(shape), math.prod(found.shape)) * item.itemsize) > _FEW_BYTES:
+        file._check_there(size)
+    return file._allocate(shape, item if dtype is None else dtype)
 
 
 def put_texts(items: NDArray[Any], found: Sequence[Union[str, bytes]]) -> None:

@@ -7,13 +7,12 @@ import json
 import math
 import os
 import warnings
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, bytes_of, local_count, prepare, reason, record_number, text_of, together
+from ._common import Handle, Path, Together, bytes_of, local_count, prepare, reason, record_number, text_of
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
 from ._errors import (
@@ -197,6 +196,7 @@ class File(Handle, Tree):
         except BaseException:
             self._release()
             raise
+        self._is_limited = bool(max_memory)
         self._decodes = bool(decode)
         # In the index, the two sections of a compressed one are one.
         self._may_use_seal = by_seal and self._decodes
@@ -556,18 +556,17 @@ class File(Handle, Tree):
 
     def _allocate(self, shape: Union[int, tuple[int, ...]], dtype: DTypeLike) -> NDArray[Any]:
         """Memory for what the file says."""
-        self._core.check_memory(min(math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize, (1 << 64) - 1))
+        if self._is_limited:
+            self._core.check_memory(min(math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize, (1 << 64) - 1))
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError) as error:  # numpy says the latter of more than 2^63 bytes
             message = f"{self._path}: data: found no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
             raise OutOfMemoryError(message, None, self._path) from error
 
-    @contextmanager
-    def _reading(self) -> Iterator[_core.Reader]:
+    def _reading(self) -> Together[_core.Reader]:
         self._check_open()
-        with together(self._ranks, self._core):
-            yield self._core
+        return Together(self._ranks, self._core)
 
     def close(self) -> None:
         """Closes the file. Collective. Closing again does nothing."""

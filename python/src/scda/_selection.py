@@ -18,6 +18,8 @@ _MOST_BOXES = 1 << 12
 # What lies between two indices is skipped if it is no less.
 _FAR_BYTES = 1 << 16
 
+_ALL, _TURNED = slice(None), slice(None, None, -1)
+
 Box = tuple[list[int], list[int]]
 # Indices that ascend, each once.
 Indices = Union[range, "NDArray[np.int64]"]
@@ -38,7 +40,10 @@ class Selection(NamedTuple):
 
     @property
     def has_steps(self) -> bool:
-        return any(_step(indices) > 1 for indices in self.indices)
+        for indices in self.indices:
+            if type(indices) is not range or indices.step > 1:
+                return True
+        return False
 
     @property
     def outer_shape(self) -> tuple[int, ...]:
@@ -63,14 +68,18 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
     keys = list(key) if isinstance(key, tuple) else [key]
     if len(keys) == 1 and isinstance(keys[0], np.ndarray) and keys[0].dtype == np.bool_ and keys[0].ndim > 1:
         return _masked(keys[0], shape)
-    dimensions = sum(k is not None and k is not Ellipsis for k in keys)
-    dots = [place for place, k in enumerate(keys) if k is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("index: found several '...', expected one")
+    dimensions, place, has_dots = 0, len(keys), False
+    for number, k in enumerate(keys):
+        if k is Ellipsis:
+            if has_dots:
+                raise IndexError("index: found several '...', expected one")
+            place, has_dots = number, True
+        elif k is not None:
+            dimensions += 1
     if dimensions > len(shape):
         raise IndexError(f"index: found {dimensions} dimensions, expected at most {len(shape)}")
-    place = dots[0] if dots else len(keys)
-    keys[place : place + 1] = [slice(None)] * (len(shape) - dimensions)
+    if has_dots or dimensions < len(shape):
+        keys[place : place + 1] = [slice(None)] * (len(shape) - dimensions)
     indices: list[Indices] = []
     final: list[Any] = []
     for k in keys:
@@ -80,6 +89,12 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
             final.append(None)
             continue
         size = shape[len(indices)]
+        if isinstance(k, slice):
+            found = range(size)[k]
+            turned = found.step < 0
+            indices.append(found[::-1] if turned else found)
+            final.append(_TURNED if turned else _ALL)
+            continue
         if isinstance(k, list) or (isinstance(k, np.ndarray) and k.ndim > 0):
             if not is_outer and any(isinstance(other, np.ndarray) for other in final):
                 raise IndexError("index: found lists of indices in several dimensions, expected one; d.oindex takes several")
@@ -87,20 +102,14 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
             indices.append(wanted)
             final.append(places)
             continue
-        if isinstance(k, slice):
-            found = range(size)[k]
-            turned = found.step < 0
-            indices.append(found[::-1] if turned else found)
-            final.append(slice(None, None, -1 if turned else 1))
-            continue
-        number = _number(k)
+        number = k if type(k) is int else _number(k)
         if not -size <= number < size:
             raise IndexError(f"index {number}: found {size} indices in dimension {len(indices)}")
         number %= size
         indices.append(range(number, number + 1))
         final.append(0)
     # As numpy: an array of no dimensions, unless the index has nothing but integers.
-    return Selection(indices, (*final, ...) if dots else tuple(final), is_outer)
+    return Selection(indices, (*final, ...) if has_dots else tuple(final), is_outer)
 
 
 def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
@@ -167,20 +176,51 @@ class Piece(NamedTuple):
         return box
 
 
+def only_piece(selection: Selection, found: Description) -> Optional[Piece]:
+    """All of a selection as one piece, if it has no steps or what lies between its indices is read with them."""
+    start, count = [], []
+    wanted: list[Union[slice, NDArray[np.int64]]] = []
+    has_steps = False
+    for indices in selection.indices:
+        first = int(indices[0]) if len(indices) else 0
+        start.append(first)
+        count.append(int(indices[-1]) + 1 - first if len(indices) else 0)
+        if isinstance(indices, range):
+            wanted.append(_ALL if indices.step == 1 else slice(None, None, indices.step))
+            has_steps = has_steps or indices.step > 1
+        else:
+            wanted.append(indices - first)
+            has_steps = True
+    piece = Piece((start, count), tuple(wanted) if has_steps else (), ())
+    if has_steps:
+        item_bytes = found.dtype.itemsize
+        if piece.items * item_bytes > PIECE_BYTES or any(_single(selection, found.shape, found.chunks, item_bytes)):
+            return None
+    return piece
+
+
+def _single(
+    selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
+) -> list[bool]:
+    """In which dimensions each index is read for itself."""
+    single = []
+    inner = item_bytes
+    for d in reversed(range(len(shape))):
+        step = _step(selection.indices[d])
+        far = step >= chunks[d] if chunks is not None else step * inner >= _FAR_BYTES
+        single.append(step > 1 and far)
+        inner *= max(shape[d], 1)
+    single.reverse()
+    return single
+
+
 def batches(
     selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
 ) -> Iterator[list[Piece]]:
     """The pieces of a selection with steps, as many at once as bounded memory takes: boxes of chunks that follow one
     another, or of rows; single indices where the step leaves out chunks, or much of a file."""
     unit = list(chunks) if chunks is not None else [1] * len(shape)
-    single = []
-    inner = item_bytes
-    for d in reversed(range(len(shape))):
-        step = _step(selection.indices[d])
-        far = step >= unit[d] if chunks is not None else step * inner >= _FAR_BYTES
-        single.append(step > 1 and far)
-        inner *= max(shape[d], 1)
-    single.reverse()
+    single = _single(selection, shape, chunks, item_bytes)
     # As much of the last dimensions as there is room for.
     length = [1 if alone else n for alone, n in zip(single, unit)]
     room = PIECE_BYTES // item_bytes

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, record_number, together, type_name
+from ._common import VARIABLE_TYPES, Handle, Memory, Path, Together, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, record_number, type_name
 from ._description import (
     CODECS,
     Description,
@@ -817,7 +817,7 @@ class Writer(Handle):
     def _writing(self) -> Iterator[None]:
         self._check_open()
         try:
-            with together(self._ranks, self._core):
+            with Together(self._ranks, self._core):
                 yield
         except BaseException as error:
             # Any error on several ranks has closed the file. What interrupts the program may have stopped the core. What one
