@@ -27,6 +27,7 @@ from ._group import Group
 from ._selection import select
 from ._source import is_address
 from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
+from ._xarray_writing import Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,6 +95,17 @@ class Backend(BackendEntrypoint):
             path = os.path.abspath(os.path.expanduser(path))
         without = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         store = _Store(partial(_open, storage_options=storage_options), path, group or "/", record, without)
+        if store.others is not None:
+            store.close()
+            raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {store.others}")
+        return self._decoded(store, path, **decoders)
+
+    def with_variables(self, path: Any, group: str) -> tuple[Any, dict[str, Stored]]:
+        """A group as a dataset, and the variables that it has itself, without those of groups around it."""
+        store = _Store(_open, os.path.abspath(path), group, None, [])
+        return self._decoded(store, path), store.own
+
+    def _decoded(self, store: _Store, path: str, **decoders: Any) -> Any:
         try:
             dataset = StoreBackendEntrypoint().open_dataset(store, **decoders)
         except BaseException:
@@ -163,6 +175,10 @@ class _Store(AbstractDataStore):
     def __init__(
         self, opener: Callable[..., File], path: str, group: str, record: Optional[int], without: list[str]
     ) -> None:
+        # The groups with datasets, if there is none below this one.
+        self.others: Optional[list[str]] = None
+        # The variables of the group itself.
+        self.own: dict[str, Stored] = {}
         # It keeps the path, to open the file again in another process.
         self._manager = CachingFileManager(opener, path, mode="r")
         try:
@@ -180,9 +196,9 @@ class _Store(AbstractDataStore):
         found = Group(file, group.strip("/") or "/")
         attrs = dict(found.attrs)
         if not any(each.startswith(found._prefix) for each in file._paths()) and found.name != "/":
-            groups = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
-            raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
+            self.others = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
         made = with_coordinates(file, found.name, record, without)
+        self.own = {v.name: Stored(v.has_records, v.dataset.fill_value) for prefix, v in made if prefix == found._prefix}
         found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
         if isinstance(attrs.get(DIMENSIONS), dict):
             del attrs[DIMENSIONS]

@@ -12,7 +12,6 @@ from xarray import conventions
 from ._attributes import JSON_NAMES, TYPES, described, json_names
 
 if TYPE_CHECKING:
-    from ._variables import Variable
     from ._writer import Writer
 
 # What `encoding` says of how chunks are compressed, by the names of `Writer.dataset`.
@@ -42,12 +41,20 @@ def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, An
         w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
 
 
+class Stored(NamedTuple):
+    """How the file has a variable."""
+
+    # Whether its first dimension counts records.
+    has_records: bool
+    fill_value: Any
+
+
 class Present(NamedTuple):
     """What a group of a file has."""
 
     ds: Any
     # Its own variables, without the coordinates of groups around it.
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, Stored]
 
 
 def write_along(
@@ -73,7 +80,7 @@ def write_along(
     if present is not None:
         _expect_alike(present, dim, new, along)
         for name, (_, options) in along.items():
-            options["fill_value"] = present.variables[name].dataset.fill_value
+            options["fill_value"] = present.variables[name].fill_value
     path = group.strip("/")
     if attrs and (old is None or _attributes(old.attrs) != _attributes(attrs)):
         w.group(path or "/", _attributes(attrs))

@@ -24,9 +24,6 @@ from typing import Any, Optional
 import xarray
 
 from . import _xarray_writing
-from ._file import open as open_scda
-from ._group import Group
-from ._variables import with_coordinates
 from ._writer import append, create
 
 __all__ = ["ArrayAccessor", "DatasetAccessor", "TreeAccessor"]
@@ -137,10 +134,10 @@ class TreeAccessor:
 
 def _present(path: Any, group: str) -> Optional[_xarray_writing.Present]:
     """What the group has; None: nothing."""
-    with open_scda(path) as file:
-        found = Group(file, group.strip("/") or "/")
-        own = {name for name in found._datasets() if "/" not in name}
-        if not own:
-            return None
-        variables = {variable.name: variable for prefix, variable in with_coordinates(file, found.name) if prefix == found._prefix}
-    return _xarray_writing.Present(xarray.open_dataset(path, engine="scda", group=group), variables)
+    from ._xarray import Backend  # which imports this module
+
+    ds, variables = Backend().with_variables(path, group)
+    if variables:
+        return _xarray_writing.Present(ds, variables)
+    ds.close()
+    return None
