@@ -13,8 +13,6 @@ mod documentation {
     mod format {}
     #[doc = include_str!("../docs/rust.md")]
     mod rust {}
-    #[doc = include_str!("../docs/streams.md")]
-    mod streams {}
 }
 
 mod codec;

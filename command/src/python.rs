@@ -55,6 +55,21 @@ pub struct RefsArgs {
 /// FILE has a forest, an adaptive mesh of quadtrees or octrees, a mesh of points and cells, or datasets on a uniform grid. ParaView,
 /// VisIt, PyVista and VTK read OUT. If FILE has more than 64 MiB, fields that are not compressed stay there, and OUT says where they are. Runs the Python package scda, by python3 or the
 /// interpreter that SCDA_PYTHON names.
+///
+/// Forests and cells become an UnstructuredGrid, patches of one domain an OverlappingAMR, particles a PolyData of vertices, with each member of
+/// structs as an array. Of a mesh and particles, the mesh is written; --group names the particles. Cells of one tree of a forest share points,
+/// unless there are values at corners; the filter Clean to Grid merges those of neighbouring trees. Time steps are those of the file. A field
+/// that a step lacks is NaN; one of integers is then omitted.
+///
+/// Uniform grids, if the file has no mesh or --group names the group: datasets of one to three dimensions become an ImageData with a value at
+/// each point, the last dimension as x. Datasets with the names of the dimensions hold the coordinates, equally spaced. Without --field, all
+/// datasets with the shape and dimensions of the first one with the most dimensions are written. Time is records with the times of time,
+/// or a dimension: one called time, one that may grow (scda_max_shape), or one whose dataset says so as CF has it. The last or first
+/// dimension counts components of vectors and tensors if it is called component, axis, direction or the like; or if it alone has no dataset
+/// of its name, and has 2, 3, 4, 6 or 9 indices.
+///
+/// Packed numbers are unpacked: times scale_factor, plus add_offset. _FillValue, missing_value, and a floating-point fill value other than 0
+/// become NaN. Complex numbers become vectors of two components, raw bytes vectors of bytes, slashes in names _.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -24,6 +24,14 @@ use std::process::{Command, Stdio};
 /// their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
 /// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess: where
 /// several people use the machine, keep it to yourself. It needs no network.
+///
+/// On the page, ? lists the keys, and link copies an address of the view. With up to four files, the datasets of one name, shape and record stand
+/// side by side with one scale, and each later one minus the first; so do fields on meshes, pixel by pixel.
+///
+/// Of a large dataset it reads items evenly spaced; a mesh is read whole, up to 33,554,432 cells. Of large compressed chunks it decompresses
+/// 1 GiB for the first picture, then up to 16 GiB. Of a mesh in space the surface is drawn, or a cut. A ragged field shows how many values
+/// each cell has. Numbers are unpacked, and missing ones grey, as CF has them. datetime64 and units such as "hours since 2000-01-01" with a
+/// calendar of CF are dates; months and years only in 360_day.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

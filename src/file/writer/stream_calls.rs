@@ -12,6 +12,34 @@ impl Writer {
     ///
     /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.
     ///
+    /// ```
+    /// use scda::{Params, Reader, Solo, Writer, run_on_threads};
+    /// use std::io::Read;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("log.scda");
+    /// run_on_threads(3, |comm| {
+    ///     let rank = scda::Communicator::rank(&comm);
+    ///     let mut file = Writer::create(comm, &path, b"an example", &Params::default())?;
+    ///     file.begin_streams(b"log", 4)?; // collective; chunks of 4 bytes, for the example
+    ///     for step in 0..rank {
+    ///         file.write_stream(format!("step {step}\n").as_bytes())?; // this rank alone
+    ///     }
+    ///     file.end_streams()?; // collective
+    ///     file.close()
+    /// })
+    /// .into_iter()
+    /// .collect::<scda::Result<Vec<()>>>()?;
+    ///
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let streams = file.find_streams(b"log", 0)?.expect("the set of streams");
+    /// let stream = file.stream(&streams, 2)?;
+    /// let mut text = String::new();
+    /// file.stream_reader(stream).read_to_string(&mut text)?;
+    /// assert_eq!((streams.tasks(), &*text), (3, "step 0\nstep 1\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Argument`, `Usage`, `Memory`, and the errors of the file system.
     pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
