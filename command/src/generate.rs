@@ -59,7 +59,7 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
         let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
         match line.starts_with(' ') {
             true => write!(page, ".nf\n{escaped}\n.fi\n")?,
-            false => write!(page, "{}{escaped}\n", if in_text { "" } else { ".PP\n" })?,
+            false => writeln!(page, "{}{escaped}", if in_text { "" } else { ".PP\n" })?,
         }
         in_text = !line.starts_with(' ');
     }
