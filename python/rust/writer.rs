@@ -33,6 +33,43 @@ pub struct Writer {
 #[pyclass(frozen, module = "scda._core")]
 pub struct CommitRequest(scda::CommitRequest);
 
+/// How a file is written: members of `scda._given.Settings`.
+#[derive(FromPyObject)]
+struct Settings {
+    style: String,
+    encoder: String,
+    level: u32,
+    threads: usize,
+    atomic: bool,
+    sync: bool,
+    seal: bool,
+    keep: u64,
+    background_bytes: u64,
+    /// None: the file is created.
+    behind: Option<u64>,
+}
+
+impl Settings {
+    fn params(&self) -> PyResult<Params> {
+        let mut params = Params::default();
+        params.line_break = match &*self.style {
+            "unix" => LineBreak::Unix,
+            "mime" => LineBreak::Mime,
+            style => return Err(invalid(format!("style: found {style:?}"))),
+        };
+        params.encoder = match &*self.encoder {
+            "fast" => Encoder::Fast,
+            "zlib" => Encoder::Zlib,
+            encoder => return Err(invalid(format!("encoder: found {encoder:?}"))),
+        };
+        (params.level, params.threads, params.keep) = (self.level, self.threads, self.keep);
+        (params.atomic, params.sync, params.seal) = (self.atomic, self.sync, self.seal);
+        (params.background_bytes, params.behind) = (self.background_bytes, self.behind.unwrap_or(0));
+        params.mark_incomplete = true;
+        Ok(params)
+    }
+}
+
 /// Less than this is compressed in no time.
 const LONG_BYTES: usize = 1 << 22;
 /// How long Ctrl-C waits while data are compressed.
@@ -147,48 +184,25 @@ fn encode_of(name: &str) -> PyResult<Encode> {
 
 #[pymethods]
 impl Writer {
-    /// Creates a file with a user string; without one, appends to a file.
+    /// Creates a file with a user string, or appends to one.
     #[new]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        user: Option<Vec<u8>>,
+        user: Vec<u8>,
         ranks: Option<&Bound<'_, PyAny>>,
-        style: &str,
-        encoder: &str,
-        level: u32,
-        threads: usize,
-        atomic: bool,
-        sync: bool,
-        seal: bool,
-        keep: u64,
-        behind: u64,
-        background_bytes: u64,
+        settings: Settings,
     ) -> PyResult<Self> {
-        let mut params = Params::default();
-        params.line_break = match style {
-            "unix" => LineBreak::Unix,
-            "mime" => LineBreak::Mime,
-            _ => return Err(invalid(format!("style: found {style:?}, expected \"unix\" or \"mime\""))),
-        };
-        params.encoder = match encoder {
-            "fast" => Encoder::Fast,
-            "zlib" => Encoder::Zlib,
-            _ => return Err(invalid(format!("encoder: found {encoder:?}, expected \"fast\" or \"zlib\""))),
-        };
-        (params.level, params.threads, params.atomic, params.sync) = (level, threads, atomic, sync);
-        (params.mark_incomplete, params.seal, params.background_bytes) = (true, seal, background_bytes);
-        (params.keep, params.behind) = (keep, behind);
+        let params = settings.params()?;
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let is_alone = ranks.is_none();
-        let opened = py.detach(|| match (ranks, user) {
-            (Some(ranks), Some(user)) => scda::Writer::create(ranks, &path, &user, &params),
-            (None, Some(user)) => scda::Writer::create(Solo, &path, &user, &params),
-            (Some(ranks), None) => scda::Writer::append(ranks, &path, &params),
-            (None, None) => scda::Writer::append(Solo, &path, &params),
+        let opened = py.detach(|| match (ranks, settings.behind) {
+            (Some(ranks), None) => scda::Writer::create(ranks, &path, &user, &params),
+            (None, None) => scda::Writer::create(Solo, &path, &user, &params),
+            (Some(ranks), Some(_)) => scda::Writer::append(ranks, &path, &params),
+            (None, Some(_)) => scda::Writer::append(Solo, &path, &params),
         });
         let tolerated = opened.and_then(|mut open| {
             if is_alone {
@@ -199,7 +213,8 @@ impl Writer {
         let path = path.to_string_lossy().into_owned();
         let open = tolerated.map_err(|error| cause.raise(py, &path, &error))?;
         let (bytes_cut_off, process) = (open.bytes_cut_off(), std::process::id());
-        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process, atomic, bytes_cut_off })
+        let (open, atomic) = (Mutex::new(Some(open)), settings.atomic);
+        Ok(Self { path, open, cause, interrupt, process, atomic, bytes_cut_off })
     }
 
     /// Whether no error has closed the file.

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from ._common import Memory
 from ._description import Description
+from ._given import Settings
 
 # Of each dimension the first index, and the number of indices.
 _Box = tuple[list[int], list[int]]
@@ -115,22 +116,7 @@ class Reader:
     def abandon(self, why: str) -> None: ...
 
 class Writer:
-    def __new__(
-        cls,
-        path: str,
-        user: Optional[bytes],
-        ranks: Optional[Any],
-        style: str,
-        encoder: str,
-        level: int,
-        threads: int,
-        atomic: bool,
-        sync: bool,
-        seal: bool,
-        keep: int,
-        behind: int,
-        background_bytes: int,
-    ) -> Writer: ...
+    def __new__(cls, path: str, user: bytes, ranks: Optional[Any], settings: Settings) -> Writer: ...
     @property
     def is_open(self) -> bool: ...
     @property

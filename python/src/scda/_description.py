@@ -223,38 +223,3 @@ def texts_of(data: Any, dtype: Any) -> Optional[tuple[str, NDArray[Any]]]:
     if odd:
         raise TypeError(f"data: found {odd[0]} among the items, expected str or bytes in all of them")
     return name, array
-
-
-def layout_of(
-    encode: Union[bool, str, None],
-    chunks: Union[int, Sequence[int], None],
-    codec: Optional[str],
-    level: Optional[int],
-    shuffle: Optional[bool],
-    text: bool,
-    max_errors: tuple[Optional[float], Optional[float]],
-) -> tuple[str, Optional[tuple[int, ...]]]:
-    """The layout and the shape of the chunks."""
-    if not isinstance(text, (bool, np.bool_)):
-        raise TypeError(f"text: found {text!r}, expected True or False")
-    if shuffle is not None and not isinstance(shuffle, (bool, np.bool_)):
-        raise TypeError(f"shuffle: found {shuffle!r}, expected True or False")
-    if codec is not None and codec not in CODECS:
-        raise ValueError(f"codec: found {codec!r}, expected one of {', '.join(map(repr, CODECS))}")
-    if codec is not None and text:
-        raise ValueError(f"codec: found {codec!r} with text=True, which is compressed by zlib")
-    of_chunks: dict[str, Any] = {"chunks": chunks, "codec": codec, "level": level, "shuffle": shuffle, "text": text or None}
-    of_chunks.update(zip(("max_relative_error", "max_absolute_error"), max_errors))
-    given = [name for name, value in of_chunks.items() if value is not None]
-    shape = None if chunks is None else integers("chunks", chunks)
-    if encode is None:
-        encode = bool(given)
-    if encode is False and given:
-        raise ValueError(f"{given[0]}: found one with encode=False, which makes no chunks")
-    if isinstance(encode, str) and encode == "auto":
-        if text:
-            raise ValueError('text: found True with encode="auto", expected encode=True')
-        return "auto", shape
-    if not isinstance(encode, (bool, np.bool_)):
-        raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
-    return ("text" if text else "chunked") if encode else "contiguous", shape

@@ -13,37 +13,34 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Memory, Path, Together, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, record_number, type_name
-from ._description import (
-    CODECS,
-    Description,
-    attributes_text,
-    fill_bytes,
-    integers,
-    items_of,
-    layout_of,
-    names_of,
-    native,
-    texts_of,
-    with_name,
-)
+from ._common import VARIABLE_TYPES, Handle, Memory, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
+from ._description import Description, attributes_text, integers, items_of, native, texts_of, with_name
 from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
+from ._given import (
+    Box,
+    Options,
+    Settings,
+    array_bytes,
+    box_of,
+    elements_of,
+    encoding_of,
+    joined,
+    meet,
+    ragged,
+    type_of,
+    user_string,
+)
 from ._later import Written
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-_ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
-_MOST_LEVEL = 9
-_MOST_KEPT = 1000
 _MOST_CHUNK_BYTES = 1 << 30
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
 
-# The first indices and the shape of a part of an array.
-_Box = tuple[list[int], list[int]]
 # So many boxes are compared with one another before anything is written.
 _MOST_COMPARED = 256
 
@@ -104,21 +101,8 @@ def create(
     ...     w.array("field", np.arange(10.0).reshape(5, 2))
     ...     w.array("images", np.zeros((5, 64, 64)), encode="auto")
     """
-    return Writer(
-        path,
-        user,
-        style=style,
-        encoder=encoder,
-        level=level,
-        threads=threads,
-        atomic=atomic,
-        sync=sync,
-        seal=seal,
-        keep=keep,
-        background_bytes=background_bytes,
-        comm=comm,
-        driver=driver,
-    )
+    settings = Settings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver)
+    return Writer(path, user, settings)
 
 
 def append(
@@ -165,23 +149,8 @@ def append(
     ...     f.sections.find("time", -1).read().split()
     [b'1']
     """
-    return Writer(
-        path,
-        b"",
-        append=True,
-        behind=behind,
-        style=style,
-        encoder=encoder,
-        level=level,
-        threads=threads,
-        atomic=atomic,
-        sync=sync,
-        seal=seal,
-        keep=keep,
-        background_bytes=background_bytes,
-        comm=comm,
-        driver=driver,
-    )
+    settings = Settings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, behind)
+    return Writer(path, b"", settings)
 
 
 class CommitRequest:
@@ -229,44 +198,25 @@ class Writer(Handle):
     It belongs to the process that has opened it: in one that was forked off, it writes nothing.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        user: Union[str, bytes],
-        *,
-        append: bool = False,
-        behind: int = 0,
-        style: str,
-        encoder: str,
-        level: Optional[int],
-        threads: Optional[int],
-        atomic: bool,
-        sync: bool,
-        seal: bool,
-        keep: int,
-        background_bytes: int,
-        comm: Any,
-        driver: str,
-    ) -> None:
+    def __init__(self, path: Path, user: Union[str, bytes], settings: Settings) -> None:
         self._process = os.getpid()
         self._failed = False
         self._is_complete = False
         self._is_closing = False
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync, seal=seal)
-        self._atomic = bool(atomic)
+        self._path, self._ranks, threads = prepare(
+            path, settings.comm, settings.driver, settings.threads, atomic=settings.atomic, sync=settings.sync, seal=settings.seal
+        )
+        self._atomic = bool(settings.atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
-        self._may_seal = bool(seal) or append
+        self._may_seal = bool(settings.seal) or settings.appends
         # Of each dataset of which this process has written a part last: its shape, and the boxes.
-        self._parts: dict[str, tuple[tuple[int, ...], list[_Box]]] = {}
+        self._parts: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
         failure: Optional[Exception] = None
         try:
-            text = None if append else _user(user)
-            if append:
+            text = user_string(user)
+            if settings.appends:
                 self._check_unused()
-            _check_names(style, encoder)
-            depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
-            kept, place = integer("keep", keep, 0, _MOST_KEPT), integer("behind", behind, 0, (1 << 63) - 1)
-            background = integer("background_bytes", background_bytes, 0, (1 << 62) - 1)
+            taken = settings.checked(threads)
         except Exception as error:
             failure = error
         try:
@@ -275,15 +225,12 @@ class Writer(Handle):
             elif failure is not None:
                 raise failure
             self._replace_older()
-            switches = (self._atomic, bool(sync), bool(seal))
-            self._core = _core.Writer(
-                self._path, text, self._ranks, style, encoder, depth, number, *switches, kept, place, background
-            )
+            self._core = _core.Writer(self._path, text, self._ranks, taken)
         except BaseException:
             self._release()
             raise
         self._closed = False
-        if self.bytes_cut_off and not place and self._rank == 0:
+        if self.bytes_cut_off and not settings.behind and self._rank == 0:
             try:
                 warnings.warn(_cut_off(self._path, self.bytes_cut_off), CutOffWarning, stacklevel=3)
             except BaseException as error:  # as the program wants it
@@ -301,22 +248,22 @@ class Writer(Handle):
         with self._writing():
             mine = None
             if self._rank == root:
-                mine = _bytes(data)
+                mine = array_bytes(data)
                 if len(mine) != 32:
                     raise ValueError(f"inline data: found {len(mine)} bytes, expected 32")
-            self._core.inline(_user(user), root, mine)
+            self._core.inline(user_string(user), root, mine)
 
     def block(self, user: Union[str, bytes], data: Any, *, encode: Union[bool, str] = False, root: int = 0) -> None:
         """Writes a block: any bytes, or a numpy array, of the rank root. The data of other ranks are ignored."""
         with self._writing():
-            name = _encode(encode)
-            mine = _bytes(data) if self._rank == root else None
+            name = encoding_of(encode)
+            mine = array_bytes(data) if self._rank == root else None
             size = 0 if mine is None else len(mine)
             if self._ranks is not None:
                 # A root that is none is an error that the core notices.
                 sizes = self._core.proc_counts(size)
                 size = sizes[root] if 0 <= root < len(sizes) else 0
-            self._core.block(_user(user), root, size, mine, name)
+            self._core.block(user_string(user), root, size, mine, name)
 
     def array(
         self,
@@ -338,10 +285,10 @@ class Writer(Handle):
             encode: whether it is compressed, element by element.
         """
         with self._writing():
-            name = _encode(encode)
-            array, found = _elements_of(data, size)
+            name = encoding_of(encode)
+            array, found = elements_of(data, size)
             number = len(array) // found if found else (len(data) if hasattr(data, "shape") else 0)
-            self._core.array(_user(user), self._counts(number, counts), found, array, name)
+            self._core.array(user_string(user), self._counts(number, counts), found, array, name)
 
     def varray(
         self,
@@ -362,9 +309,9 @@ class Writer(Handle):
             encode: whether it is compressed, element by element.
         """
         with self._writing():
-            name = _encode(encode)
-            sizes, values = _ragged(*data) if isinstance(data, tuple) else _joined(data)
-            self._core.varray(_user(user), self._counts(len(sizes), counts), sizes, values, name)
+            name = encoding_of(encode)
+            sizes, values = ragged(*data) if isinstance(data, tuple) else joined(data)
+            self._core.varray(user_string(user), self._counts(len(sizes), counts), sizes, values, name)
 
     def dataset(
         self,
@@ -428,36 +375,18 @@ class Writer(Handle):
                 Type and fill value must be those of the dataset, whose attributes and dims stay.
         """
         with self._writing():
+            options = Options(
+                attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
+            )
             texts = texts_of(data, dtype)
             if texts is not None:
                 if start is not None or boxes is not None or self._ranks is not None:
                     raise ValueError("data: found texts of any length in a part of a dataset, expected all of it, or field()")
                 if shape is not None and integers("shape", shape) != texts[1].shape:
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
-                errors = (max_relative_error, max_absolute_error)
-                layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs, extends)
+                self._texts(name, texts, options)
                 return
-            given = self._given(
-                name,
-                data,
-                start=start,
-                shape=shape,
-                boxes=boxes,
-                dtype=dtype,
-                attrs=attrs,
-                dims=dims,
-                fill_value=fill_value,
-                encode=encode,
-                chunks=chunks,
-                codec=codec,
-                level=level,
-                shuffle=shuffle,
-                max_relative_error=max_relative_error,
-                max_absolute_error=max_absolute_error,
-                text=text,
-                extends=extends,
-            )
+            given = self._given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
             self._core.datasets([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
@@ -500,45 +429,32 @@ class Writer(Handle):
         shape: Union[int, Sequence[int], None] = None,
         boxes: Optional[Sequence[tuple[Any, Any]]] = None,
         dtype: Optional[DTypeLike] = None,
-        attrs: Optional[Mapping[str, Any]] = None,
-        dims: Optional[Sequence[Optional[str]]] = None,
-        fill_value: Any = None,
-        encode: Union[bool, str, None] = None,
-        chunks: Union[int, Sequence[int], None] = None,
-        codec: Optional[str] = None,
-        level: Optional[int] = None,
-        shuffle: Optional[bool] = None,
-        max_relative_error: Optional[float] = None,
-        max_absolute_error: Optional[float] = None,
-        text: bool = False,
-        extends: bool = False,
-        **unknown: Any,
-    ) -> tuple[Description, list[tuple[list[int], list[int]]], list[Memory]]:
+        **options: Any,
+    ) -> tuple[Description, list[Box], list[Memory]]:
         """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
-        for other in unknown:
-            raise TypeError(f"{other}: found an argument that dataset() does not have")
+        for other in options:
+            if other not in Options._fields:
+                raise TypeError(f"{other}: found an argument that dataset() does not have")
+        wanted = Options(**options)
         if boxes is not None and (data is not None or start is not None):
             raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
         given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
         parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
-        item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
+        item = native(np.dtype(dtype)) if dtype is not None else type_of([part.dtype for _, part in parts])
         if shape is None:
             if boxes is not None or start is not None or self._ranks is not None or not parts:
                 raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
             whole = parts[0][1].shape
         else:
             whole = integers("shape", shape)
-        placed = [_box(first, part, whole) for first, part in parts]
+        placed = [box_of(first, part, whole) for first, part in parts]
         if self._ranks is None:
             self._check_apart(name, placed)
-        errors = (max_relative_error, max_absolute_error)
-        if not extends:
+        if not wanted.extends:
             self._note_parts(name, whole, placed)
-        layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs, extends)
-        return described, placed, [memory_of(part) for _, part in parts]
+        return wanted.describe(name, item, whole), placed, [memory_of(part) for _, part in parts]
 
-    def _check_apart(self, name: str, boxes: list[_Box]) -> None:
+    def _check_apart(self, name: str, boxes: list[Box]) -> None:
         """The core's error for an index that two boxes have, before anything is written. Of many boxes the core finds it."""
         if not 1 < len(boxes) <= _MOST_COMPARED:
             return
@@ -551,12 +467,12 @@ class Writer(Handle):
                 what = f'dataset "{name}": found index {first[other].tolist()} in two regions, expected each in one at most'
                 raise ArgumentError(f"{self._path}: {what}", None, str(self._path))
 
-    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[_Box]) -> None:
+    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
         """An error for a part of an array beside another one that was written before: it would be a record of its own."""
         before = self._parts.pop(name, None)
         if self._ranks is not None or not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(shape):
             return
-        if before is not None and before[0] == shape and not any(_meet(a, b) for a in boxes for b in before[1]):
+        if before is not None and before[0] == shape and not any(meet(a, b) for a in boxes for b in before[1]):
             raise ValueError(
                 f"dataset {name!r}: found another part of an array of the shape {shape}, which would be a record of its own; "
                 "expected all parts in one call: boxes=[(start, data), ...]"
@@ -593,15 +509,16 @@ class Writer(Handle):
                 max_relative_error, max_absolute_error, text, extends: as for :meth:`dataset`.
         """
         with self._writing():
+            options = Options(
+                attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
+            )
             texts = texts_of(data, dtype)
             if texts is not None:
                 if texts[1].ndim == 0:
                     raise ValueError("data: found no dimension, expected one for the items of each rank")
                 if counts is not None:
                     self._counts(len(texts[1]), counts)
-                errors = (max_relative_error, max_absolute_error)
-                layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs, extends)
+                self._texts(name, texts, options)
                 return
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
@@ -609,34 +526,17 @@ class Writer(Handle):
                 raise ValueError("data: found no dimension, expected one for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
-            errors = (max_relative_error, max_absolute_error)
-            layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-            described = _describe(name, item, whole, *layout, codec, level, shuffle, errors, fill_value, dims, attrs, extends)
-            self._core.field(described, rows, memory_of(array))
+            self._core.field(options.describe(name, item, whole), rows, memory_of(array))
 
-    def _texts(
-        self,
-        name: str,
-        texts: tuple[str, NDArray[Any]],
-        layout: tuple[str, Optional[tuple[int, ...]]],
-        codec: Optional[str],
-        level: Optional[int],
-        errors: tuple[Optional[float], Optional[float]],
-        fill_value: Any,
-        dims: Optional[Sequence[Optional[str]]],
-        attrs: Optional[Mapping[str, Any]],
-        extends: bool,
-    ) -> None:
+    def _texts(self, name: str, texts: tuple[str, NDArray[Any]], options: Options) -> None:
         """Writes this rank's part of a dataset of texts or bytes of any length."""
-        kind, array = texts
-        described = _describe(
-            name, np.dtype("u1"), array.shape, *layout, codec, level, None, errors, None, dims, attrs, extends
-        )
+        (kind, array), fill_value = texts, options.fill_value
+        described = options._replace(fill_value=None).describe(name, np.dtype("u1"), array.shape)
         if not isinstance(fill_value, (VARIABLE_TYPES[kind], type(None))):
             raise TypeError(f"fill_value: found {fill_value!r}, expected {VARIABLE_TYPES[kind].__name__}")
         fill = fill_value.encode() if isinstance(fill_value, str) else fill_value or b""
         rows = array.shape[0] if array.ndim else 1
-        self._core.texts(described._replace(type=kind, fill=fill), rows, array.reshape(-1).tolist())
+        self._core.texts(described._replace(type=kind, fill=fill, shuffle=True), rows, array.reshape(-1).tolist())
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If
@@ -711,7 +611,7 @@ class Writer(Handle):
         {'step': 3}
         """
         with self._writing():
-            self._core.begin_streams(_user(name), integer("chunk_bytes", chunk_bytes, 0, _MOST_CHUNK_BYTES))
+            self._core.begin_streams(user_string(name), integer("chunk_bytes", chunk_bytes, 0, _MOST_CHUNK_BYTES))
         stream = StreamWriter(self, name)
         try:
             yield stream
@@ -729,7 +629,7 @@ class Writer(Handle):
 
     def _write_stream(self, data: Any) -> int:
         self._check_open()
-        memory = _bytes(data)
+        memory = array_bytes(data)
         self._core.write_stream(memory)
         return len(memory)
 
@@ -894,167 +794,3 @@ class Writer(Handle):
 
 def _cut_off(path: str, number: int) -> str:
     return f"{path}: cut off {number} bytes behind the last seal, which were not committed"
-
-
-def _check_names(style: str, encoder: str) -> None:
-    if style not in ("unix", "mime"):
-        raise ValueError(f'style: found {style!r}, expected "unix" or "mime"')
-    if encoder not in ("fast", "zlib"):
-        raise ValueError(f'encoder: found {encoder!r}, expected "fast" or "zlib"')
-
-
-def _user(user: Union[str, bytes]) -> bytes:
-    if isinstance(user, str):
-        return user.encode()
-    if isinstance(user, (bytes, bytearray, memoryview)):
-        return bytes(user)
-    raise TypeError(f"user string: found {type(user).__name__}, expected str or bytes")
-
-
-def _encode(encode: Union[bool, str]) -> str:
-    if isinstance(encode, (bool, np.bool_, str)) and encode in _ENCODE:
-        return _ENCODE[encode]
-    raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
-
-
-def _array(data: Any) -> NDArray[Any]:
-    """Bytes or a numpy array as a contiguous array, without a copy if it is contiguous."""
-    if isinstance(data, str):
-        raise TypeError("data: found a str, expected bytes or a numpy array; encode() makes bytes of it")
-    if not hasattr(data, "__array_interface__"):
-        try:
-            data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
-        except TypeError:
-            raise TypeError(
-                f"data: found {a_or_an(type(data).__name__)}, expected bytes or a numpy array; "
-                'np.array(data, "<f8"), for example, says which bytes the numbers have'
-            ) from None
-    array = np.asarray(data)
-    dtype_of(array.dtype)
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def _bytes(data: Any) -> NDArray[np.uint8]:
-    return bytes_of(_array(data))
-
-
-def _elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]:
-    """The bytes of elements, and the size of each."""
-    array = _array(data)
-    if size is None:
-        if not hasattr(data, "shape") or array.ndim == 0:
-            raise ValueError("size: found none, expected the bytes of an element where data is not an array of them")
-        size = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
-    elif size < 0 or (array.nbytes % size if size else array.nbytes):
-        raise ValueError(f"data: found {array.nbytes} bytes, expected a multiple of the size {size}")
-    return bytes_of(array), int(size)
-
-
-def _joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The sizes of elements, and their bytes one after the other."""
-    if isinstance(elements, (str, bytes, bytearray, memoryview)) or (
-        isinstance(elements, np.ndarray) and elements.dtype != object
-    ):
-        raise TypeError(
-            f"data: found {type(elements).__name__}, expected a list of elements or a tuple (offsets, values)"
-        )
-    parts = [_bytes(element) for element in elements]
-    sizes = np.array([len(part) for part in parts], np.uint64)
-    return sizes, np.concatenate(parts) if parts else np.empty(0, np.uint8)
-
-
-def _ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The sizes of elements, and their bytes, out of (offsets, values)."""
-    if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
-        raise TypeError(
-            "data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements"
-        )
-    offsets, values = np.asarray(data[0]).astype(np.int64), _array(data[1])
-    if values.ndim != 1:
-        raise ValueError(f"values: found {values.ndim} dimensions, expected one")
-    lengths = np.diff(offsets)
-    if offsets[0] != 0 or (lengths < 0).any() or offsets[-1] != len(values):
-        raise ValueError(
-            f"offsets: found {offsets[0]} to {offsets[-1]}, expected numbers that never fall, from 0 to {len(values)}, "
-            "the number of values; elements are given as a list"
-        )
-    sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
-    return sizes, bytes_of(values)
-
-
-def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """The type of all boxes."""
-    if not types:
-        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
-    if any(other != types[0] for other in types):
-        raise ValueError(
-            f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
-        )
-    return types[0]
-
-
-def _meet(a: _Box, b: _Box) -> bool:
-    return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
-
-
-def _box(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """Where a part of an array of this shape lies."""
-    first = (0,) * len(shape) if start is None else integers("start", start)
-    if not len(first) == part.ndim == len(shape):
-        raise ValueError(
-            f"data: found {part.ndim} dimensions and a start of {len(first)}, expected the {len(shape)} of the shape"
-        )
-    if any(a + n > size for a, n, size in zip(first, part.shape, shape)):
-        raise ValueError(f"data: found the shape {part.shape} at {first}, expected a part of {shape}")
-    return list(first), list(part.shape)
-
-
-
-
-def _errors(errors: tuple[Optional[float], Optional[float]]) -> tuple[float, float]:
-    for name, error in zip(("max_relative_error", "max_absolute_error"), errors):
-        if error is not None and not isinstance(error, (int, float, np.integer, np.floating)):
-            raise TypeError(f"{name}: found {error!r}, expected a number")
-    relative, absolute = (0.0 if error is None else float(error) for error in errors)
-    return relative, absolute
-
-
-def _describe(
-    name: str,
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    layout: str,
-    chunks: Optional[tuple[int, ...]],
-    codec: Optional[str],
-    level: Optional[int],
-    shuffle: Optional[bool],
-    errors: tuple[Optional[float], Optional[float]],
-    fill_value: Any,
-    dims: Optional[Sequence[Optional[str]]],
-    attrs: Optional[Mapping[str, Any]],
-    extends: bool,
-) -> Description:
-    if not isinstance(name, str):
-        raise TypeError(f"name: found {type(name).__name__}, expected a str")
-    if not isinstance(extends, (bool, np.bool_)):
-        raise TypeError(f"extends: found {extends!r}, expected True or False")
-    for what, given in (("attrs", attrs), ("dims", dims)):
-        if extends and given:
-            raise ValueError(f"{what}: found {given!r} with extends=True, expected none: those of the dataset stay")
-    stored = _core.stored_name(name)
-    return Description(
-        name=stored,
-        type=type_name(packed(dtype_of(dtype))),
-        shape=list(shape),
-        layout=layout,
-        chunks=None if chunks is None else list(chunks),
-        codec=codec or CODECS[0],
-        level=None if level is None else integer("level", level, 0, _MOST_LEVEL),
-        shuffle=shuffle is None or bool(shuffle),
-        max_errors=_errors(errors),
-        fill=fill_bytes(fill_value, dtype),
-        dims=names_of(dims, len(shape)),
-        attributes=attributes_text(with_name(attrs, name, stored)),
-        unsupported=None,
-        extends=bool(extends),
-    )

@@ -1,0 +1,247 @@
+"""What a program passes to a writer, as the core takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._common import a_or_an, bytes_of, dtype_of, integer, packed, type_name
+from ._description import CODECS, Description, attributes_text, fill_bytes, integers, names_of, with_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
+_MOST_LEVEL = 9
+_MOST_KEPT = 1000
+# The first indices and the shape of a part of an array.
+Box = tuple[list[int], list[int]]
+
+
+class Settings(NamedTuple):
+    """How a file is written: arguments of :func:`create` and :func:`append`."""
+
+    style: str
+    encoder: str
+    level: Optional[int]
+    threads: Optional[int]
+    atomic: bool
+    sync: bool
+    seal: bool
+    keep: int
+    background_bytes: int
+    comm: Any
+    driver: str
+    # None: the file is created.
+    behind: Optional[int] = None
+
+    @property
+    def appends(self) -> bool:
+        """Whether sections are added to a file that exists."""
+        return self.behind is not None
+
+    def checked(self, threads: int) -> Settings:
+        """As the core takes them, with so many threads."""
+        if self.style not in ("unix", "mime"):
+            raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
+        if self.encoder not in ("fast", "zlib"):
+            raise ValueError(f'encoder: found {self.encoder!r}, expected "fast" or "zlib"')
+        return self._replace(
+            level=_core.DEFAULT_LEVEL if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
+            threads=threads,
+            keep=integer("keep", self.keep, 0, _MOST_KEPT),
+            behind=None if self.behind is None else integer("behind", self.behind, 0, (1 << 63) - 1),
+            background_bytes=integer("background_bytes", self.background_bytes, 0, (1 << 62) - 1),
+        )
+
+
+class Options(NamedTuple):
+    """How a dataset is written: arguments of :meth:`Writer.dataset`."""
+
+    attrs: Optional[Mapping[str, Any]] = None
+    dims: Optional[Sequence[Optional[str]]] = None
+    fill_value: Any = None
+    encode: Union[bool, str, None] = None
+    chunks: Union[int, Sequence[int], None] = None
+    codec: Optional[str] = None
+    level: Optional[int] = None
+    shuffle: Optional[bool] = None
+    max_relative_error: Optional[float] = None
+    max_absolute_error: Optional[float] = None
+    text: bool = False
+    extends: bool = False
+
+    def describe(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Description:
+        """A dataset with this name, type and shape, as the core is told of it."""
+        layout, chunks = self._layout()
+        if not isinstance(name, str):
+            raise TypeError(f"name: found {type(name).__name__}, expected a str")
+        if not isinstance(self.extends, (bool, np.bool_)):
+            raise TypeError(f"extends: found {self.extends!r}, expected True or False")
+        for what, given in (("attrs", self.attrs), ("dims", self.dims)):
+            if self.extends and given:
+                raise ValueError(f"{what}: found {given!r} with extends=True, expected none: those of the dataset stay")
+        stored = _core.stored_name(name)
+        return Description(
+            name=stored,
+            type=type_name(packed(dtype_of(dtype))),
+            shape=list(shape),
+            layout=layout,
+            chunks=None if chunks is None else list(chunks),
+            codec=self.codec or CODECS[0],
+            level=None if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
+            shuffle=self.shuffle is None or bool(self.shuffle),
+            max_errors=(
+                _error("max_relative_error", self.max_relative_error),
+                _error("max_absolute_error", self.max_absolute_error),
+            ),
+            fill=fill_bytes(self.fill_value, dtype),
+            dims=names_of(self.dims, len(shape)),
+            attributes=attributes_text(with_name(self.attrs, name, stored)),
+            unsupported=None,
+            extends=bool(self.extends),
+        )
+
+    def _layout(self) -> tuple[str, Optional[tuple[int, ...]]]:
+        """The layout and the shape of the chunks."""
+        if not isinstance(self.text, (bool, np.bool_)):
+            raise TypeError(f"text: found {self.text!r}, expected True or False")
+        if self.shuffle is not None and not isinstance(self.shuffle, (bool, np.bool_)):
+            raise TypeError(f"shuffle: found {self.shuffle!r}, expected True or False")
+        if self.codec is not None and self.codec not in CODECS:
+            raise ValueError(f"codec: found {self.codec!r}, expected one of {', '.join(map(repr, CODECS))}")
+        if self.codec is not None and self.text:
+            raise ValueError(f"codec: found {self.codec!r} with text=True, which is compressed by zlib")
+        # What only chunks have.
+        of_chunks = ("chunks", "codec", "level", "shuffle", "max_relative_error", "max_absolute_error")
+        given = [name for name in of_chunks if getattr(self, name) is not None] + ["text"] * bool(self.text)
+        shape = None if self.chunks is None else integers("chunks", self.chunks)
+        encode = bool(given) if self.encode is None else self.encode
+        if encode is False and given:
+            raise ValueError(f"{given[0]}: found one with encode=False, which makes no chunks")
+        if isinstance(encode, str) and encode == "auto":
+            if self.text:
+                raise ValueError('text: found True with encode="auto", expected encode=True')
+            return "auto", shape
+        if not isinstance(encode, (bool, np.bool_)):
+            raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
+        return ("text" if self.text else "chunked") if encode else "contiguous", shape
+
+
+def _error(name: str, error: Optional[float]) -> float:
+    """The largest error that rounding may make."""
+    if error is not None and not isinstance(error, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: found {error!r}, expected a number")
+    return 0.0 if error is None else float(error)
+
+
+def user_string(user: Union[str, bytes]) -> bytes:
+    """The bytes of a user string."""
+    if isinstance(user, str):
+        return user.encode()
+    if isinstance(user, (bytes, bytearray, memoryview)):
+        return bytes(user)
+    raise TypeError(f"user string: found {type(user).__name__}, expected str or bytes")
+
+
+def encoding_of(encode: Union[bool, str]) -> str:
+    """Whether a section is compressed."""
+    if isinstance(encode, (bool, np.bool_, str)) and encode in _ENCODE:
+        return _ENCODE[encode]
+    raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
+
+
+def _array(data: Any) -> NDArray[Any]:
+    """Bytes or a numpy array as a contiguous array, without a copy if it is contiguous."""
+    if isinstance(data, str):
+        raise TypeError("data: found a str, expected bytes or a numpy array; encode() makes bytes of it")
+    if not hasattr(data, "__array_interface__"):
+        try:
+            data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
+        except TypeError:
+            raise TypeError(
+                f"data: found {a_or_an(type(data).__name__)}, expected bytes or a numpy array; "
+                'np.array(data, "<f8"), for example, says which bytes the numbers have'
+            ) from None
+    array = np.asarray(data)
+    dtype_of(array.dtype)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def array_bytes(data: Any) -> NDArray[np.uint8]:
+    """The bytes of data that are bytes or a numpy array."""
+    return bytes_of(_array(data))
+
+
+def elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]:
+    """The bytes of elements, and the size of each."""
+    array = _array(data)
+    if size is None:
+        if not hasattr(data, "shape") or array.ndim == 0:
+            raise ValueError("size: found none, expected the bytes of an element where data is not an array of them")
+        size = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    elif size < 0 or (array.nbytes % size if size else array.nbytes):
+        raise ValueError(f"data: found {array.nbytes} bytes, expected a multiple of the size {size}")
+    return bytes_of(array), int(size)
+
+
+def joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The sizes of elements, and their bytes one after the other."""
+    if isinstance(elements, (str, bytes, bytearray, memoryview)) or (
+        isinstance(elements, np.ndarray) and elements.dtype != object
+    ):
+        raise TypeError(
+            f"data: found {type(elements).__name__}, expected a list of elements or a tuple (offsets, values)"
+        )
+    parts = [array_bytes(element) for element in elements]
+    sizes = np.array([len(part) for part in parts], np.uint64)
+    return sizes, np.concatenate(parts) if parts else np.empty(0, np.uint8)
+
+
+def ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The sizes of elements, and their bytes, out of (offsets, values)."""
+    if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
+        raise TypeError(
+            "data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements"
+        )
+    offsets, values = np.asarray(data[0]).astype(np.int64), _array(data[1])
+    if values.ndim != 1:
+        raise ValueError(f"values: found {values.ndim} dimensions, expected one")
+    lengths = np.diff(offsets)
+    if offsets[0] != 0 or (lengths < 0).any() or offsets[-1] != len(values):
+        raise ValueError(
+            f"offsets: found {offsets[0]} to {offsets[-1]}, expected numbers that never fall, from 0 to {len(values)}, "
+            "the number of values; elements are given as a list"
+        )
+    sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
+    return sizes, bytes_of(values)
+
+
+def type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """The type of all boxes."""
+    if not types:
+        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
+    if any(other != types[0] for other in types):
+        raise ValueError(
+            f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
+        )
+    return types[0]
+
+
+def meet(a: Box, b: Box) -> bool:
+    """Whether two boxes have an index in common."""
+    return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
+
+
+def box_of(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> Box:
+    """Where a part of an array of this shape lies."""
+    first = (0,) * len(shape) if start is None else integers("start", start)
+    if not len(first) == part.ndim == len(shape):
+        raise ValueError(
+            f"data: found {part.ndim} dimensions and a start of {len(first)}, expected the {len(shape)} of the shape"
+        )
+    if any(a + n > size for a, n, size in zip(first, part.shape, shape)):
+        raise ValueError(f"data: found the shape {part.shape} at {first}, expected a part of {shape}")
+    return list(first), list(part.shape)
