@@ -59,6 +59,27 @@ pub struct Reader {
     cause: Cause,
 }
 
+/// How a file is read: members of `scda._given.ReadSettings`.
+#[derive(FromPyObject)]
+struct ReadSettings {
+    threads: usize,
+    decode: bool,
+    verify: bool,
+    to_seal: bool,
+    cache_bytes: u64,
+    max_memory: u64,
+    keep: u64,
+}
+
+impl ReadSettings {
+    fn params(&self) -> Params {
+        let mut params = Params::default();
+        (params.threads, params.verify, params.to_seal) = (self.threads, self.verify, self.to_seal);
+        (params.cache_bytes, params.max_memory, params.keep) = (self.cache_bytes, self.max_memory, self.keep);
+        params
+    }
+}
+
 /// How far the file is read.
 #[derive(Clone, Copy)]
 struct Extent {
@@ -82,12 +103,23 @@ struct Open {
 }
 
 impl Open {
-    /// The header of the next section, whose data are read next.
-    fn next(&mut self) -> scda::Result<Option<Section>> {
+    /// The reader, which goes elsewhere.
+    fn elsewhere(&mut self) -> &mut scda::Reader {
         (self.current, self.dataset) = (None, None);
-        let section = self.reader.next_section(self.decode)?;
+        &mut self.reader
+    }
+
+    /// A section whose header was read: its data are read next.
+    fn at(&mut self, section: Option<Section>) -> Option<Section> {
         self.current = section.map(|section| section.offset);
-        Ok(section)
+        section
+    }
+
+    /// The header of the next section.
+    fn next(&mut self) -> scda::Result<Option<Section>> {
+        let decode = self.decode;
+        let section = self.elsewhere().next_section(decode)?;
+        Ok(self.at(section))
     }
 
     /// The header of the section at an offset.
@@ -160,7 +192,9 @@ impl Reader {
             let result = operation(open.as_mut()?);
             if result.is_err() {
                 match open {
-                    Some(open) if self.is_alone => (open.current, open.dataset) = (None, None),
+                    Some(open) if self.is_alone => {
+                        open.elsewhere();
+                    }
                     // The core has closed it, on all ranks.
                     _ => *open = None,
                 }
@@ -208,23 +242,14 @@ impl Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         source: Option<&Bound<'_, PyAny>>,
         ranks: Option<&Bound<'_, PyAny>>,
-        threads: usize,
-        decode: bool,
-        verify: bool,
-        to_seal: bool,
-        cache_bytes: u64,
-        max_memory: u64,
-        keep: u64,
+        settings: ReadSettings,
     ) -> PyResult<Self> {
-        let mut params = Params::default();
-        (params.cache_bytes, params.max_memory, params.keep) = (cache_bytes, max_memory, keep);
-        (params.threads, params.verify, params.to_seal) = (threads, verify, to_seal);
+        let params = settings.params();
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let is_alone = ranks.is_none();
@@ -241,7 +266,7 @@ impl Reader {
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let path = scda::internals::kept_path(&path, reader.age());
         let (user, extent) = (reader.user().to_vec(), Mutex::new(Extent::of(&reader)));
-        let open = Mutex::new(Some(Open { reader, decode, current: None, dataset: None }));
+        let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None, dataset: None }));
         Ok(Self { path, user, extent, is_alone, open, cause })
     }
 
@@ -267,10 +292,8 @@ impl Reader {
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let (more, extent) = self.read(py, |open| {
-            (open.current, open.dataset) = (None, None);
-            open.reader.refresh().map(|more| (more, Extent::of(&open.reader)))
-        })?;
+        let (more, extent) =
+            self.read(py, |open| Ok((open.elsewhere().refresh()?, Extent::of(&open.reader))))?;
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
         Ok(more)
     }
@@ -297,17 +320,36 @@ impl Reader {
         self.read(py, |open| open.reader.sections())
     }
 
-    /// The header of the section of this number.
+    /// Reads all headers from here on: with `verify`, all bytes are compared with their checksums.
+    fn walk(&self, py: Python<'_>) -> PyResult<()> {
+        self.read(py, |open| {
+            while open.next()?.is_some() {
+                open.reader.skip()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The header of the section of this number, decoded; None if there are fewer.
     fn section<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Header<'py>>> {
         let section = self.read(py, |open| {
-            open.reader.seek_section(number)?;
-            open.next()
+            let section = open.elsewhere().section(number)?;
+            Ok(open.at(section))
         })?;
         Ok(section.map(|section| header_of(py, &section)))
     }
 
     fn find(&self, py: Python<'_>, user: &[u8], record: i64) -> PyResult<Option<u64>> {
         self.read(py, |open| open.reader.find(user, record))
+    }
+
+    /// The numbers of the first and the last section with this user string.
+    fn find_ends(&self, py: Python<'_>, user: &[u8]) -> PyResult<Option<(u64, u64)>> {
+        self.read(py, |open| {
+            let first = open.reader.find(user, 0)?;
+            let last = first.map(|_| open.reader.find(user, -1)).transpose()?.flatten();
+            Ok(first.zip(last))
+        })
     }
 
     fn find_all(&self, py: Python<'_>, user: &[u8]) -> PyResult<Vec<u64>> {
@@ -484,8 +526,7 @@ impl Reader {
     /// The dataset of this name, and this number among several.
     fn find_dataset(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
         let found = self.read(py, |open| {
-            (open.current, open.dataset) = (None, None);
-            let found = open.reader.find_dataset(name, record)?;
+            let found = open.elsewhere().find_dataset(name, record)?;
             Ok(found.map(|dataset| with_added(&open.reader, dataset)))
         })?;
         Ok(found.map(Description::of))
@@ -505,24 +546,17 @@ impl Reader {
         for (dataset, record, regions, out) in &mut given {
             requests.push(Request { dataset, record: *record, regions, data: out.as_slice_mut()?.into() });
         }
-        self.read(py, |open| {
-            (open.current, open.dataset) = (None, None);
-            open.reader.read_datasets(requests)
-        })
+        self.read(py, |open| open.elsewhere().read_datasets(requests))
     }
 
-    /// The attributes of the group that begins at an offset.
-    fn group(&self, py: Python<'_>, offset: u64) -> PyResult<Option<String>> {
-        let found = self.read(py, |open| open.whole(offset)?.group())?;
-        Ok(found.map(|group| group.attributes))
+    /// The attributes of the group with this path.
+    fn find_group(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        self.read(py, |open| open.elsewhere().find_group(path))
     }
 
     /// The set of streams with this name, and this number among several.
     fn streams(&self, py: Python<'_>, name: &[u8], record: i64) -> PyResult<Option<Streams>> {
-        let found = self.read(py, |open| {
-            (open.current, open.dataset) = (None, None);
-            open.reader.find_streams(name, record)
-        })?;
+        let found = self.read(py, |open| open.elsewhere().find_streams(name, record))?;
         Ok(found.map(Streams))
     }
 

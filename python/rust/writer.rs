@@ -33,9 +33,9 @@ pub struct Writer {
 #[pyclass(frozen, module = "scda._core")]
 pub struct CommitRequest(scda::CommitRequest);
 
-/// How a file is written: members of `scda._given.Settings`.
+/// How a file is written: members of `scda._given.WriteSettings`.
 #[derive(FromPyObject)]
-struct Settings {
+struct WriteSettings {
     style: String,
     encoder: String,
     level: u32,
@@ -49,7 +49,7 @@ struct Settings {
     behind: Option<u64>,
 }
 
-impl Settings {
+impl WriteSettings {
     fn params(&self) -> PyResult<Params> {
         let mut params = Params::default();
         params.line_break = match &*self.style {
@@ -191,7 +191,7 @@ impl Writer {
         path: PathBuf,
         user: Vec<u8>,
         ranks: Option<&Bound<'_, PyAny>>,
-        settings: Settings,
+        settings: WriteSettings,
     ) -> PyResult<Self> {
         let params = settings.params()?;
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());

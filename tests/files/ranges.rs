@@ -313,6 +313,7 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
                     Ok(found) => found.unwrap(),
                 };
                 assert_eq!(found, section, "{cut}");
+                assert_eq!(file.section(1).unwrap(), Some(section), "{cut}");
                 // What is there is there, whatever failed before.
                 let mut read = 0;
                 for index in (0..units).rev() {

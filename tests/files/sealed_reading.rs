@@ -253,9 +253,11 @@ fn look_up(reader: &mut Reader, walked: &Walked) {
         }
     }
     for (number, (offset, user)) in walked.iter().enumerate().rev() {
+        let found = reader.section(number as u64).unwrap();
         reader.seek_section(number as u64).unwrap();
         let section = reader.next_section(true).unwrap().unwrap();
         assert_eq!((section.offset, &*section.user), (*offset, &user[..]));
+        assert_eq!(found, Some(section));
         // What is looked up meanwhile leads away from nothing.
         if number % 3 == 0 {
             assert!(reader.find(user, -1).unwrap() >= Some(number as u64));
@@ -305,6 +307,7 @@ fn sections_are_found_as_by_walking() {
                 reader.close().unwrap();
                 let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
                 let number = walked.len() as u64;
+                assert_eq!(reader.section(number).unwrap(), None);
                 assert_eq!(reader.seek_section(number).unwrap_err().kind(), ErrorKind::Argument);
             });
         }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._common import Memory
 from ._description import Description
-from ._given import Settings
+from ._given import ReadSettings, WriteSettings
 
 # Of each dimension the first index, and the number of indices.
 _Box = tuple[list[int], list[int]]
@@ -75,9 +75,11 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
         ("Box", []) => "_Box".to_owned(),
         ("Items", _) => "Memory".to_owned(),
         ("Description", _) if is_result => "dict[str, Any]".to_owned(),
-        ("Description" | "Settings" | "Streams" | "Stream" | "Reader" | "Writer" | "CommitRequest", []) => {
-            name.to_owned()
-        }
+        (
+            "Description" | "ReadSettings" | "WriteSettings" | "Streams" | "Stream" | "Reader" | "Writer"
+            | "CommitRequest",
+            [],
+        ) => name.to_owned(),
         _ => {
             let alias = sources.split_once(&format!("type {name}<'py> = "));
             let (_, meaning) =

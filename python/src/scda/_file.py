@@ -16,18 +16,15 @@ from ._common import Handle, Path, Together, bytes_of, local_count, prepare, rea
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
 from ._errors import (
-    ChecksumError,
-    DecodeError,
     Error,
     FileInUseError,
     FormatError,
     LeftOutWarning,
-    NoSuchFileError,
     OutOfMemoryError,
-    RangeError,
     ShortFileError,
 )
-from ._finding import Finder, Seal, Walk
+from ._finding import Finder, Stored
+from ._given import ReadSettings
 from ._group import Group, Records, Tree
 from ._section import Section
 from ._sections import Sections
@@ -110,19 +107,8 @@ def open(
     ...     print(os.path.basename(f.path), f["n"][()])
     state.1.scda 1
     """
-    return File(
-        path,
-        comm=comm,
-        driver=driver,
-        threads=threads,
-        decode=decode,
-        verify=verify,
-        to_seal=to_seal,
-        cache_bytes=cache_bytes,
-        max_memory=max_memory,
-        keep=keep,
-        storage_options=storage_options,
-    )
+    settings = ReadSettings(comm, driver, threads, decode, verify, to_seal, cache_bytes, max_memory, keep)
+    return File(path, settings, storage_options)
 
 
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
@@ -138,9 +124,10 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     ...     w.block("parameters", b"dt=0.1")
     >>> scda.verify("sealed.scda")
     """
-    with File(path, comm=comm, driver=driver, threads=1, verify=True, to_seal=False, by_seal=False) as file:
+    settings = ReadSettings(comm, driver, threads=1, verify=True, to_seal=False)
+    with File(path, settings) as file, file._reading() as core:
         # From header to header, the seals between them are compared, too.
-        len(file.sections)
+        core.walk()
 
 
 class File(Handle, Tree):
@@ -156,50 +143,33 @@ class File(Handle, Tree):
     Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        comm: Any,
-        driver: str,
-        threads: Optional[int],
-        decode: bool = True,
-        verify: bool,
-        to_seal: bool,
-        cache_bytes: int = 0,
-        max_memory: int = 0,
-        keep: int = 0,
-        by_seal: bool = True,
-        storage_options: Optional[dict[str, Any]] = None,
-    ) -> None:
-        source = source_of(path, storage_options)
+    def __init__(self, path: Path, settings: ReadSettings, storage_options: Optional[dict[str, Any]] = None) -> None:
+        source, comm = source_of(path, storage_options), settings.comm
         if source is not None and comm is not None and comm.size > 1:
             raise ValueError(f"comm: found {comm.size} ranks, which read no file objects and addresses, expected one")
-        flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
-        limits = {"cache_bytes": cache_bytes, "max_memory": max_memory, "keep": keep}
         name = path if source is None else source.name
-        self._path, self._ranks, number = prepare(name, comm, driver, threads, limits, **flags)
+        self._path, self._ranks, threads = prepare(
+            name, comm, settings.driver, settings.threads, settings.limits(), **settings.switches()
+        )
+        taken = settings._replace(threads=threads)
         if source is not None:
             self._path = source.name
         self._source = source
-        if keep:
-            last = _core.Reader(self._path, source, self._ranks, number, *map(bool, flags.values()), *limits.values())
-            self._path, limits["keep"] = last.path, 0
+        if taken.keep:
+            last = _core.Reader(self._path, source, self._ranks, taken)
+            self._path, taken = last.path, taken._replace(keep=0)
             last.close()
         self._mapped = _open_to_map(self._path) if self._is_local else None
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, source, self._ranks, number, *map(bool, flags.values()), *limits.values())
+            self._core = _core.Reader(self._path, source, self._ranks, taken)
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
         except BaseException:
             self._release()
             raise
-        self._is_limited = bool(max_memory)
-        self._decodes = bool(decode)
-        # In the index, the two sections of a compressed one are one.
-        self._may_use_seal = by_seal and self._decodes
+        self._is_limited, self._decodes = bool(settings.max_memory), bool(settings.decode)
         self._closed = False
         self._begin()
         if self.left_out and (self._ranks is None or self._ranks.rank == 0):
@@ -216,7 +186,7 @@ class File(Handle, Tree):
 
     def _begin(self) -> None:
         """Knows no section yet."""
-        self._finder: Finder = Seal(self) if self._may_use_seal and self._core.sealed else Walk(self)
+        self._finder = Finder(self) if self._decodes else Stored(self)
         self._names: Optional[tuple[int, list[str]]] = None
 
     @property
@@ -464,17 +434,9 @@ class File(Handle, Tree):
 
     def _group_attributes(self, path: str) -> Attributes:
         self._check_decodes()
-        user = path if path == "/" else f"{_core.stored_path(path)}/"
-        section = self._finder.record(user.encode(), -1)
-        if section is None:
-            return Attributes({})
-        before = self._finder.get(section.index - 1) if section.index else None
         with self._reading() as core:
-            text = core.group(before.offset) if before is not None else None
-        if text is None:
-            message = f"{self._path}: section {user!r}: found another section before it, expected that of a group"
-            raise FormatError(message, section.offset, self._path)
-        return Attributes(without_name(json.loads(text), path))
+            text = core.find_group(path)
+        return Attributes({} if text is None else without_name(json.loads(text), path))
 
     def _group_path(self, stored: str) -> str:
         """The path of the group with this one in its user string."""

@@ -1,10 +1,10 @@
-"""Finding the sections of a file that is read: by its seal, or from header to header."""
+"""Finding the sections of a file that is read."""
 
 from __future__ import annotations
 
 import fnmatch
 import threading
-from typing import TYPE_CHECKING, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Iterable, Optional, Union
 
 from . import _core
 from ._common import text_of
@@ -23,48 +23,149 @@ _MOST_NAMED = 20
 _OWN_PREFIX = b"scda "
 
 
-class Finder(Protocol):
-    """What finds the sections of a file. Calls are collective."""
-
-    def count(self) -> int:
-        """The number of sections."""
-
-    def get(self, index: int) -> Optional[Section]:
-        """The section with this number; None if there are fewer."""
-
-    def count_for(self, last: int) -> int:
-        """The number of sections; or less, if there is this last one, and finding the others takes long."""
-
-    def known(self) -> list[Section]:
-        """The sections that were found until now, in order."""
-
-    def find(self, user: Union[str, bytes]) -> list[Section]:
-        """The sections with this user string; if there is none, those whose text fits the pattern."""
-
-    def has(self, user: Union[str, bytes]) -> bool:
-        """Whether find returns any."""
-
-    def record(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        """The section that has this place in what find returns."""
-
-    def only(self, user: Union[str, bytes]) -> Section:
-        """The only one that find returns, or a KeyError."""
-
-    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
-        """The first and the last one with exactly this user string."""
-
-
-class Walk:
-    """From header to header. Sections that were found are remembered."""
+class Finder:
+    """Finds the sections of a file: the core does. Those that were found are remembered. Calls are collective."""
 
     def __init__(self, file: File) -> None:
         self._file = file
+        # Of what is walked from header to header, that before damage can be had.
+        self._is_walked = not file.sealed
+        self._count: Optional[int] = None
+        self._found: dict[int, Section] = {}
+        self._names: Optional[_Names] = None
+
+    def count(self) -> int:
+        """The number of sections."""
+        self._file._check_open()
+        if self._count is None:
+            with self._file._reading() as core:
+                self._count = core.sections()
+        return self._count
+
+    def get(self, index: int) -> Optional[Section]:
+        """The section with this number; None if there are fewer."""
+        if index not in self._found:
+            with self._file._reading() as core:
+                header = core.section(index)
+            if header is None:
+                return None
+            # Another thread may have been faster.
+            self._found.setdefault(index, Section._of_header(self._file, index, *header))
+        return self._found[index]
+
+    def count_for(self, last: int) -> int:
+        """The number of sections; or less, if there is this last one, and finding the others takes long."""
+        return last + 1 if last < 0 or self.get(last) is not None else self.count()
+
+    def known(self) -> list[Section]:
+        """The sections that were found until now, in order."""
+        return [self._found[index] for index in sorted(self._found)]
+
+    def find(self, user: Union[str, bytes]) -> list[Section]:
+        """The sections with this user string; if there is none, those whose text fits the pattern."""
+        name = _bytes_of(user)
+        numbers = [] if name is None else self._numbers(name)
+        return [self._section(number) for number in numbers] or self._fitting(user)
+
+    def has(self, user: Union[str, bytes]) -> bool:
+        """Whether find returns any."""
+        try:
+            return self._named(user, 0) is not None or bool(self._fitting(user))
+        except Error as error:
+            return bool(self._before_damage(user, error).fitting(user))
+
+    def record(self, user: Union[str, bytes], number: int) -> Optional[Section]:
+        """The section that has this place in what find returns."""
+        section = self._named(user, number)
+        if section is None and self._named(user, 0) is None:
+            return _at(self._fitting(user), number)
+        return section
+
+    def only(self, user: Union[str, bytes]) -> Section:
+        """The only one that find returns, or a KeyError."""
+        try:
+            first, last = self.ends(user)
+            if first is not None and first is last:
+                return first
+            found = self.find(user)
+        except Error as error:
+            found = self._before_damage(user, error).fitting(user)
+        return _only(user, found, self)
+
+    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
+        """The first and the last one with exactly this user string."""
+        self._file._check_open()
+        name = _bytes_of(user)
+        try:
+            numbers = None if name is None else self._ends(name)
+            return (None, None) if numbers is None else (self._section(numbers[0]), self._section(numbers[1]))
+        except Error as error:
+            found = self._before_damage(user, error).exact(user)
+            return (found[0], found[-1]) if found else (None, None)
+
+    def _section(self, index: int) -> Section:
+        """A section that there is."""
+        section = self.get(index)
+        assert section is not None
+        return section
+
+    def _numbers(self, name: bytes) -> list[int]:
+        """The numbers of all sections with this user string."""
+        with self._file._reading() as core:
+            return core.find_all(name)
+
+    def _ends(self, name: bytes) -> Optional[tuple[int, int]]:
+        """Those of the first and the last one."""
+        with self._file._reading() as core:
+            return core.find_ends(name)
+
+    def _number(self, name: bytes, record: int) -> Optional[int]:
+        """The number of the one that has this place among them."""
+        with self._file._reading() as core:
+            return core.find(name, record)
+
+    def _named(self, user: Union[str, bytes], number: int) -> Optional[Section]:
+        """The section that has this place among those with exactly this user string."""
+        self._file._check_open()
+        name = _bytes_of(user)
+        index = None if name is None else self._number(name, number)
+        return None if index is None else self._section(index)
+
+    def _fitting(self, user: Union[str, bytes]) -> list[Section]:
+        """What only looking at all user strings finds."""
+        if isinstance(user, bytes) or not set(user) & set("*?[\\"):
+            return []
+        if self._names is None:
+            self._names = _Names(self._section(index) for index in range(self.count()))
+        return self._names.fitting(user)
+
+    def _before_damage(self, user: Union[str, bytes], error: Error) -> _Names:
+        """The sections before the damage, if one of them fits. Else the error that tells of it, and for several ranks, which it has
+        closed the file for."""
+        if self._is_walked and self._file._ranks is None:
+            sections: list[Section] = []
+            try:
+                while (section := self.get(len(sections))) is not None:
+                    sections.append(section)
+            except Error:
+                pass
+            names = _Names(sections)
+            if names.fitting(user):
+                return names
+        raise error
+
+
+class Stored(Finder):
+    """Finds sections as the file has them, of a compressed one two: the core numbers these as one."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file)
+        self._is_walked = True
         self._finding = threading.Lock()
-        self._found: list[Section] = []
-        self._names = _Names()
         self._next: Optional[int] = _FILE_HEADER_BYTES
 
     def count(self) -> int:
+        self._file._check_open()
         while self.get(len(self._found)):
             pass
         return len(self._found)
@@ -73,155 +174,39 @@ class Walk:
         while len(self._found) <= index:
             # The core lets other threads run: one of them at a time may look for the next section.
             with self._finding, self._file._reading() as core:
-                if len(self._found) > index:
+                number = len(self._found)
+                if number > index:
                     break
                 if self._next is None:
                     # From the header of the last one to its end, which for a varray takes reading its sizes.
-                    self._next = core.end(self._found[-1].offset)
+                    self._next = core.end(self._found[number - 1].offset)
                 header = core.header(self._next)
                 if header is None:
                     return None
-                section = Section._of_header(self._file, len(self._found), *header)
-                self._names.add(section)
-                self._found.append(section)
+                self._found[number] = Section._of_header(self._file, number, *header)
                 self._next = None
         return self._found[index]
 
-    def count_for(self, last: int) -> int:
-        return last + 1 if last < 0 or self.get(last) is not None else self.count()
-
-    def known(self) -> list[Section]:
-        return self._found
-
-    def find(self, user: Union[str, bytes]) -> list[Section]:
+    def _numbers(self, name: bytes) -> list[int]:
         self.count()
-        return self._names.fitting(user)
+        return [section.index for section in self.known() if section.user == name]
 
-    def has(self, user: Union[str, bytes]) -> bool:
-        self._file._check_open()
-        index = len(self._found)
-        if self._names.fitting(user):
-            return True
-        while (section := self.get(index)) is not None:
-            if _fits(section, user):
-                return True
-            index += 1
-        return False
+    def _ends(self, name: bytes) -> Optional[tuple[int, int]]:
+        numbers = self._numbers(name)
+        return (numbers[0], numbers[-1]) if numbers else None
 
-    def record(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        return _at(self.find(user), number)
-
-    def only(self, user: Union[str, bytes]) -> Section:
-        self._look_for(user)
-        return _only(user, self._names.fitting(user), self)
-
-    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
-        self._look_for(user)
-        found = self._names.exact(user)
-        return (found[0], found[-1]) if found else (None, None)
-
-    def _look_for(self, user: Union[str, bytes]) -> None:
-        """Reads all headers, or those before the damage, if one of them fits."""
-        try:
-            self.count()
-        except Error:
-            # Alone, what is before the damage can be read. Several ranks have closed the file.
-            if self._file._ranks is not None or not self._names.fitting(user):
-                raise
-
-
-class Seal:
-    """By the seal at the end of the file, whose index has the sections by number and by user string."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self._count: Optional[int] = None
-        self._found: dict[int, Section] = {}
-        self._names: Optional[_Names] = None
-
-    def count(self) -> int:
-        self._file._check_open()
-        if self._count is None:
-            with self._file._reading() as core:
-                self._count = core.sections()
-        return self._count
-
-    def get(self, index: int) -> Optional[Section]:
-        return self._section(index) if index < self.count() else None
-
-    def _section(self, index: int) -> Section:
-        if index not in self._found:
-            with self._file._reading() as core:
-                header = core.section(index)
-            assert header is not None
-            # Another thread may have been faster.
-            self._found.setdefault(index, Section._of_header(self._file, index, *header))
-        return self._found[index]
-
-    def count_for(self, last: int) -> int:
-        return self.count()
-
-    def known(self) -> list[Section]:
-        return [self._found[index] for index in sorted(self._found)]
-
-    def find(self, user: Union[str, bytes]) -> list[Section]:
-        name = _bytes_of(user)
-        if name is not None:
-            with self._file._reading() as core:
-                numbers = core.find_all(name)
-            if numbers:
-                return [self._section(number) for number in numbers]
-        return self._fitting(user)
-
-    def has(self, user: Union[str, bytes]) -> bool:
-        return self._named(user, 0) is not None or bool(self._fitting(user))
-
-    def record(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        section = self._named(user, number)
-        if section is None and self._named(user, 0) is None:
-            return _at(self._fitting(user), number)
-        return section
-
-    def only(self, user: Union[str, bytes]) -> Section:
-        first, last = self.ends(user)
-        if first is not None and first is last:
-            return first
-        return _only(user, self.find(user), self)
-
-    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
-        first = self._named(user, 0)
-        return first, first if first is None else self._named(user, -1)
-
-    def _named(self, user: Union[str, bytes], number: int) -> Optional[Section]:
-        """The section that has this place among those with exactly this user string."""
-        self._file._check_open()
-        name = _bytes_of(user)
-        if name is None:
-            return None
-        with self._file._reading() as core:
-            index = core.find(name, number)
-        return None if index is None else self._section(index)
-
-    def _fitting(self, user: Union[str, bytes]) -> list[Section]:
-        """What only looking at all user strings finds."""
-        if isinstance(user, bytes) or not set(user) & set("*?[\\"):
-            return []
-        if self._names is None:
-            names = _Names()
-            for index in range(self.count()):
-                names.add(self._section(index))
-            self._names = names
-        return self._names.fitting(user)
+    def _number(self, name: bytes, record: int) -> Optional[int]:
+        numbers = self._numbers(name)
+        return numbers[record] if -len(numbers) <= record < len(numbers) else None
 
 
 class _Names:
     """Sections by the text of their user strings."""
 
-    def __init__(self) -> None:
+    def __init__(self, sections: Iterable[Section]) -> None:
         self._by_text: dict[str, list[Section]] = {}
-
-    def add(self, section: Section) -> None:
-        self._by_text.setdefault(section.user_text, []).append(section)
+        for section in sections:
+            self._by_text.setdefault(section.user_text, []).append(section)
 
     def exact(self, user: Union[str, bytes]) -> list[Section]:
         stored = _stored(user)
@@ -256,13 +241,6 @@ def _stored(user: Union[str, bytes]) -> Union[str, bytes]:
         return _core.stored_name(user.decode()).encode()
     except UnicodeError:
         return user
-
-
-def _fits(section: Section, user: Union[str, bytes]) -> bool:
-    stored = _stored(user)
-    if isinstance(user, bytes):
-        return section.user == stored
-    return section.user_text == stored or fnmatch.fnmatchcase(section.user_text, user)
 
 
 def _at(sections: list[Section], number: int) -> Optional[Section]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
-
-import numpy as np
+from typing import TYPE_CHECKING, Optional
 
 from ._dataset import Dataset
 from ._mesh import MESH, Mesh
@@ -12,8 +10,6 @@ from ._series import Steps, groups_with
 from ._shapes import ShapedMesh
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ._file import File
 
 # Of squares and cubes, and of any shapes.

@@ -1,4 +1,4 @@
-"""What a program passes to a writer, as the core takes it."""
+"""What a program passes, as the core takes it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,31 @@ if TYPE_CHECKING:
 _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 _MOST_LEVEL = 9
 _MOST_KEPT = 1000
-# The first indices and the shape of a part of an array.
-Box = tuple[list[int], list[int]]
 
 
-class Settings(NamedTuple):
+class ReadSettings(NamedTuple):
+    """How a file is read: arguments of :func:`open`."""
+
+    comm: Any
+    driver: str
+    threads: Optional[int] = None
+    decode: bool = True
+    verify: bool = False
+    to_seal: bool = True
+    cache_bytes: int = 0
+    max_memory: int = 0
+    keep: int = 0
+
+    def switches(self) -> dict[str, bool]:
+        """Those that are true or false."""
+        return {"decode": self.decode, "verify": self.verify, "to_seal": self.to_seal}
+
+    def limits(self) -> dict[str, int]:
+        """Those that are numbers."""
+        return {"cache_bytes": self.cache_bytes, "max_memory": self.max_memory, "keep": self.keep}
+
+
+class WriteSettings(NamedTuple):
     """How a file is written: arguments of :func:`create` and :func:`append`."""
 
     style: str
@@ -42,7 +62,7 @@ class Settings(NamedTuple):
         """Whether sections are added to a file that exists."""
         return self.behind is not None
 
-    def checked(self, threads: int) -> Settings:
+    def checked(self, threads: int) -> WriteSettings:
         """As the core takes them, with so many threads."""
         if self.style not in ("unix", "mime"):
             raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
@@ -217,31 +237,3 @@ def ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         )
     sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
     return sizes, bytes_of(values)
-
-
-def type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """The type of all boxes."""
-    if not types:
-        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
-    if any(other != types[0] for other in types):
-        raise ValueError(
-            f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
-        )
-    return types[0]
-
-
-def meet(a: Box, b: Box) -> bool:
-    """Whether two boxes have an index in common."""
-    return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
-
-
-def box_of(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> Box:
-    """Where a part of an array of this shape lies."""
-    first = (0,) * len(shape) if start is None else integers("start", start)
-    if not len(first) == part.ndim == len(shape):
-        raise ValueError(
-            f"data: found {part.ndim} dimensions and a start of {len(first)}, expected the {len(shape)} of the shape"
-        )
-    if any(a + n > size for a, n, size in zip(first, part.shape, shape)):
-        raise ValueError(f"data: found the shape {part.shape} at {first}, expected a part of {shape}")
-    return list(first), list(part.shape)

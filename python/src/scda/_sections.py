@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import operator
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Union, overload
 
 from ._common import record_number
 from ._errors import Error
@@ -24,8 +24,8 @@ class Sections(Sequence[Section]):
     fits the pattern. ``"state*" in f.sections`` says whether there are any.
 
     Sections are found when they are asked for. In a sealed file, a few small reads find a section by its number or user
-    string; a pattern looks at all. Without a seal, the first look-up by user string reads the headers of all sections, the
-    later ones those that were added since. All look-ups are collective.
+    string; a pattern looks at all. Without a seal, look-ups by user string read the headers of the sections, once. All
+    look-ups are collective.
     """
 
     __slots__ = ("_file",)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import math
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence
-
-import numpy as np
 
 from ._dataset import Dataset
 from ._group import Group, Records

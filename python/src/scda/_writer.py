@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import warnings
@@ -13,24 +12,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Memory, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
-from ._description import Description, attributes_text, integers, items_of, native, texts_of, with_name
-from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
-from ._given import (
-    Box,
-    Options,
-    Settings,
-    array_bytes,
-    box_of,
-    elements_of,
-    encoding_of,
-    joined,
-    meet,
-    ragged,
-    type_of,
-    user_string,
-)
+from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
+from ._description import attributes_text, integers, items_of, native, texts_of, with_name
+from ._errors import CutOffWarning, Error, FileInUseError, UsageError
+from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, ragged, user_string
 from ._later import Written
+from ._parts import Parts
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
@@ -40,9 +27,6 @@ _MOST_CHUNK_BYTES = 1 << 30
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
-
-# So many boxes are compared with one another before anything is written.
-_MOST_COMPARED = 256
 
 
 def create(
@@ -101,7 +85,7 @@ def create(
     ...     w.array("field", np.arange(10.0).reshape(5, 2))
     ...     w.array("images", np.zeros((5, 64, 64)), encode="auto")
     """
-    settings = Settings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver)
+    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver)
     return Writer(path, user, settings)
 
 
@@ -149,7 +133,7 @@ def append(
     ...     f.sections.find("time", -1).read().split()
     [b'1']
     """
-    settings = Settings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, behind)
+    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, behind)
     return Writer(path, b"", settings)
 
 
@@ -198,7 +182,7 @@ class Writer(Handle):
     It belongs to the process that has opened it: in one that was forked off, it writes nothing.
     """
 
-    def __init__(self, path: Path, user: Union[str, bytes], settings: Settings) -> None:
+    def __init__(self, path: Path, user: Union[str, bytes], settings: WriteSettings) -> None:
         self._process = os.getpid()
         self._failed = False
         self._is_complete = False
@@ -209,8 +193,7 @@ class Writer(Handle):
         self._atomic = bool(settings.atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
         self._may_seal = bool(settings.seal) or settings.appends
-        # Of each dataset of which this process has written a part last: its shape, and the boxes.
-        self._parts: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
+        self._parts = Parts(self._path, self._ranks is None)
         failure: Optional[Exception] = None
         try:
             text = user_string(user)
@@ -386,7 +369,7 @@ class Writer(Handle):
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
                 self._texts(name, texts, options)
                 return
-            given = self._given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
+            given = self._parts.given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
             self._core.datasets([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
@@ -413,71 +396,12 @@ class Writer(Handle):
             for name, value in datasets.items():
                 own = value if isinstance(value, Mapping) else {"data": value}
                 try:
-                    given.append(self._given(name, **{**options, **own}))
+                    given.append(self._parts.given(name, **{**options, **own}))
                 except (TypeError, ValueError) as error:
                     if isinstance(error, Error):
                         raise
                     raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
             self._core.datasets(given)
-
-    def _given(
-        self,
-        name: str,
-        data: Any = None,
-        *,
-        start: Union[int, Sequence[int], None] = None,
-        shape: Union[int, Sequence[int], None] = None,
-        boxes: Optional[Sequence[tuple[Any, Any]]] = None,
-        dtype: Optional[DTypeLike] = None,
-        **options: Any,
-    ) -> tuple[Description, list[Box], list[Memory]]:
-        """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
-        for other in options:
-            if other not in Options._fields:
-                raise TypeError(f"{other}: found an argument that dataset() does not have")
-        wanted = Options(**options)
-        if boxes is not None and (data is not None or start is not None):
-            raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
-        given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
-        parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
-        item = native(np.dtype(dtype)) if dtype is not None else type_of([part.dtype for _, part in parts])
-        if shape is None:
-            if boxes is not None or start is not None or self._ranks is not None or not parts:
-                raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
-            whole = parts[0][1].shape
-        else:
-            whole = integers("shape", shape)
-        placed = [box_of(first, part, whole) for first, part in parts]
-        if self._ranks is None:
-            self._check_apart(name, placed)
-        if not wanted.extends:
-            self._note_parts(name, whole, placed)
-        return wanted.describe(name, item, whole), placed, [memory_of(part) for _, part in parts]
-
-    def _check_apart(self, name: str, boxes: list[Box]) -> None:
-        """The core's error for an index that two boxes have, before anything is written. Of many boxes the core finds it."""
-        if not 1 < len(boxes) <= _MOST_COMPARED:
-            return
-        starts, counts = (np.array(numbers, np.int64) for numbers in zip(*boxes))
-        ends = starts + counts
-        for number in range(1, len(boxes)):
-            first = np.maximum(starts[:number], starts[number])
-            both = np.flatnonzero((first < np.minimum(ends[:number], ends[number])).all(axis=1))
-            for other in both[:1]:
-                what = f'dataset "{name}": found index {first[other].tolist()} in two regions, expected each in one at most'
-                raise ArgumentError(f"{self._path}: {what}", None, str(self._path))
-
-    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
-        """An error for a part of an array beside another one that was written before: it would be a record of its own."""
-        before = self._parts.pop(name, None)
-        if self._ranks is not None or not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(shape):
-            return
-        if before is not None and before[0] == shape and not any(meet(a, b) for a in boxes for b in before[1]):
-            raise ValueError(
-                f"dataset {name!r}: found another part of an array of the shape {shape}, which would be a record of its own; "
-                "expected all parts in one call: boxes=[(start, data), ...]"
-            )
-        self._parts[name] = shape, boxes
 
     def field(
         self,

@@ -15,8 +15,6 @@ from ._dataset import Dataset
 from ._variables import Array, levels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ._file import File
 
 # Data in one piece are shown as chunks of about so many bytes.

@@ -1,6 +1,6 @@
 //! Where the sections of a file are, for whoever reads it.
 
-use super::Reader;
+use super::{Reader, Section};
 use crate::error::Result;
 
 impl Reader {
@@ -51,6 +51,16 @@ impl Reader {
     /// section; and those of [`Self::sections`].
     pub fn seek_section(&mut self, number: u64) -> Result<()> {
         self.session.operate(|state| state.lookup().seek_section(number))
+    }
+
+    /// The header of the section of this number, as [`Self::seek_section`] and [`Self::next_section`] read it; a compressed section
+    /// appears as what was compressed. `None` if there are not so many, and the section that is being read stays.
+    ///
+    /// # Errors
+    /// Those of the two, but not `Argument`.
+    pub fn section(&mut self, number: u64) -> Result<Option<Section>> {
+        let found = self.session.operate(|state| state.lookup().section(number))?;
+        Ok(self.session.state().and_then(|state| state.sections.header()).copied().filter(|_| found))
     }
 
     /// The number of a section with this user string: the first one for the record 0, the next for 1, and so on; the

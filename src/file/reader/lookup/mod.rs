@@ -88,6 +88,18 @@ impl Lookup<'_> {
         Ok(())
     }
 
+    /// See [`Reader::section`](super::Reader::section).
+    pub fn section(&mut self, number: u64) -> Result<bool, Failure> {
+        self.sections.team().note_call(Function::SeekSection);
+        self.sections.team().note(Topic::Size, number);
+        let [offset] = self.look_up(|this| Ok([this.find_offset(number)?.unwrap_or(0)]))?;
+        if offset == 0 {
+            return Ok(false);
+        }
+        self.sections.advance(offset);
+        self.next_section(true)
+    }
+
     pub fn find(&mut self, user: &[u8], record: i64) -> Result<Option<u64>, Failure> {
         self.note_find(user, record);
         let [found] = self.look_up(|this| {
@@ -185,19 +197,25 @@ impl Lookup<'_> {
         Ok(self.cache.walk.len())
     }
 
-    /// The offset of a section.
+    /// The offset of a section that there is.
     fn offset_of(&mut self, number: u64) -> Result<u64> {
+        match self.find_offset(number)? {
+            Some(offset) => Ok(offset),
+            None => Err(no_section(number, self.count_sections()?)),
+        }
+    }
+
+    /// The offset of a section; `None` if there are not so many.
+    fn find_offset(&mut self, number: u64) -> Result<Option<u64>> {
         if !self.sections.is_sealed() {
             self.walk_to(number)?;
-            let known = self.cache.walk.offset_of(number);
-            return known.ok_or_else(|| no_section(number, self.cache.walk.len()));
+            return Ok(self.cache.walk.offset_of(number));
         }
-        let sections = self.count_sections()?;
-        if number >= sections {
-            return Err(no_section(number, sections));
+        if number >= self.count_sections()? {
+            return Ok(None);
         }
         let (sealed, row) = self.row_of(number)?;
-        Ok(self.sections.checked_row(&sealed, row)?.offset)
+        Ok(Some(self.sections.checked_row(&sealed, row)?.offset))
     }
 }
 

@@ -7,13 +7,13 @@ use crate::format::{FILE_HEADER_BYTES, crc};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 
-/// The sections of a file without a seal, up to where the headers were walked.
+/// The sections of a file without a seal, up to where the headers were walked. The last one need not be whole.
 #[derive(Default)]
 pub(super) struct Walk {
     /// The offset of each section, and the checksum of its user string.
     sections: Vec<(u64, u64)>,
-    /// The offset of the next section; 0 before the first one.
-    next: u64,
+    /// The offset of the next section; `None` until the end of the last one is known.
+    next: Option<u64>,
 }
 
 impl Walk {
@@ -44,32 +44,38 @@ impl Lookup<'_> {
     }
 
     pub(super) fn find_by_walking(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
-        let is_backward = record < 0;
+        let (hash, is_backward) = (crc::of(user), record < 0);
         let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
-        let hash = crc::of(user);
         if is_backward {
             self.walk_to(u64::MAX)?;
         }
-        for step in 0.. {
-            if !is_backward {
-                self.walk_to(step)?;
-            }
+        // Those before this one were looked at; if backward, those from it on.
+        let mut at = if is_backward { self.cache.walk.sections.len() } else { 0 };
+        loop {
             let all = &self.cache.walk.sections;
-            let number = if is_backward { (all.len() as u64).checked_sub(step + 1) } else { Some(step) };
-            let Some((number, &(offset, found))) =
-                number.and_then(|number| Some((number, all.get(to_usize(number))?)))
-            else {
-                break;
+            let has = |&(_, found): &(u64, u64)| found == hash;
+            let place = match is_backward {
+                true => all[..at].iter().rposition(has),
+                false => all[at..].iter().position(has).map(|place| at + place),
             };
-            if found != hash || !self.is_named(offset, user)? {
+            if let Some(place) = place {
+                at = if is_backward { place } else { place + 1 };
+                if self.is_named(all[place].0, user)? {
+                    if left == 0 {
+                        return Ok(Some(place as u64));
+                    }
+                    left -= 1;
+                }
                 continue;
             }
-            if left == 0 {
-                return Ok(Some(number));
+            at = all.len();
+            if !is_backward {
+                self.walk_to(at as u64)?;
             }
-            left -= 1;
+            if is_backward || self.cache.walk.sections.len() == at {
+                return Ok(None);
+            }
         }
-        Ok(None)
     }
 
     /// Whether the section at this offset has the user string.
@@ -85,19 +91,33 @@ impl Lookup<'_> {
         if self.cache.walk.sections.len() as u64 > number {
             return Ok(());
         }
-        self.sections.advance(self.cache.walk.next.max(FILE_HEADER_BYTES as u64));
         let walked = self.walk_on(number);
         walked.map_err(|failure| self.sections.team().settle(failure))
     }
 
     fn walk_on(&mut self, number: u64) -> Result<(), Failure> {
-        while self.cache.walk.sections.len() as u64 <= number && self.sections.look_at_section(true)? {
-            let Some(&header) = self.sections.header() else { break };
-            self.sections.skip()?;
+        match (self.cache.walk.next, self.cache.walk.sections.last()) {
+            (Some(next), _) => self.sections.advance(next),
+            (None, None) => self.sections.advance(FILE_HEADER_BYTES as u64),
+            (None, Some(&(last, _))) => {
+                self.sections.advance(last);
+                self.sections.look_at_section(true)?;
+                self.sections.skip()?;
+            }
+        }
+        loop {
+            self.cache.walk.next = Some(self.sections.position());
+            if !self.sections.look_at_section(true)? {
+                return Ok(());
+            }
+            let Some(&header) = self.sections.header() else { return Ok(()) };
             reserve(&mut self.cache.walk.sections, 1)?;
             self.cache.walk.sections.push((header.offset, crc::of(&header.user)));
-            self.cache.walk.next = self.sections.position();
+            self.cache.walk.next = None;
+            if self.cache.walk.len() > number {
+                return Ok(());
+            }
+            self.sections.skip()?;
         }
-        Ok(())
     }
 }

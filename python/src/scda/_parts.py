@@ -1,0 +1,117 @@
+"""The parts of datasets that a program passes to a writer: boxes, and the items in them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+
+import numpy as np
+
+from ._common import Memory, memory_of
+from ._description import Description, integers, items_of, native
+from ._errors import ArgumentError
+from ._given import Options
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+# The first indices and the shape of a part of an array.
+Box = tuple[list[int], list[int]]
+# So many boxes are compared with one another before anything is written.
+_MOST_COMPARED = 256
+
+
+class Parts:
+    """What a writer is given of datasets."""
+
+    def __init__(self, path: str, is_alone: bool) -> None:
+        self._path, self._is_alone = path, is_alone
+        # Of each dataset of which this process has written a part last: its shape, and the boxes.
+        self._last: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
+
+    def given(
+        self,
+        name: str,
+        data: Any = None,
+        *,
+        start: Union[int, Sequence[int], None] = None,
+        shape: Union[int, Sequence[int], None] = None,
+        boxes: Optional[Sequence[tuple[Any, Any]]] = None,
+        dtype: Optional[DTypeLike] = None,
+        **options: Any,
+    ) -> tuple[Description, list[Box], list[Memory]]:
+        """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
+        for other in options:
+            if other not in Options._fields:
+                raise TypeError(f"{other}: found an argument that dataset() does not have")
+        wanted = Options(**options)
+        if boxes is not None and (data is not None or start is not None):
+            raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
+        given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
+        parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
+        item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
+        if shape is None:
+            if boxes is not None or start is not None or not self._is_alone or not parts:
+                raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
+            whole = parts[0][1].shape
+        else:
+            whole = integers("shape", shape)
+        placed = [_box_of(first, part, whole) for first, part in parts]
+        if self._is_alone:
+            self._check_apart(name, placed)
+        if not wanted.extends:
+            self._note_parts(name, whole, placed)
+        return wanted.describe(name, item, whole), placed, [memory_of(part) for _, part in parts]
+
+    def _check_apart(self, name: str, boxes: list[Box]) -> None:
+        """The core's error for an index that two boxes have, before anything is written. Of many boxes the core finds it."""
+        if not 1 < len(boxes) <= _MOST_COMPARED:
+            return
+        starts, counts = (np.array(numbers, np.int64) for numbers in zip(*boxes))
+        ends = starts + counts
+        for number in range(1, len(boxes)):
+            first = np.maximum(starts[:number], starts[number])
+            both = np.flatnonzero((first < np.minimum(ends[:number], ends[number])).all(axis=1))
+            for other in both[:1]:
+                what = f'dataset "{name}": found index {first[other].tolist()} in two regions, expected each in one at most'
+                raise ArgumentError(f"{self._path}: {what}", None, self._path)
+
+    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
+        """An error for a part of an array beside another one that was written before: it would be a record of its own."""
+        before = self._last.pop(name, None)
+        if not self._is_alone or not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(shape):
+            return
+        if before is not None and before[0] == shape and not any(_meet(a, b) for a in boxes for b in before[1]):
+            raise ValueError(
+                f"dataset {name!r}: found another part of an array of the shape {shape}, which would be a record of its own; "
+                "expected all parts in one call: boxes=[(start, data), ...]"
+            )
+        self._last[name] = shape, boxes
+
+
+def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """The type of all boxes."""
+    if not types:
+        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
+    if any(other != types[0] for other in types):
+        raise ValueError(
+            f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
+        )
+    return types[0]
+
+
+def _meet(a: Box, b: Box) -> bool:
+    """Whether two boxes have an index in common."""
+    return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
+
+
+def _box_of(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> Box:
+    """Where a part of an array of this shape lies."""
+    first = (0,) * len(shape) if start is None else integers("start", start)
+    if not len(first) == part.ndim == len(shape):
+        raise ValueError(
+            f"data: found {part.ndim} dimensions and a start of {len(first)}, expected the {len(shape)} of the shape"
+        )
+    if any(a + n > size for a, n, size in zip(first, part.shape, shape)):
+        raise ValueError(f"data: found the shape {part.shape} at {first}, expected a part of {shape}")
+    return list(first), list(part.shape)
