@@ -1,6 +1,6 @@
 //! `scda salvage`: what is whole of a damaged file.
 
-use crate::check::{Finding, Part, check_datasets, scan, words};
+use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
 use crate::datasets::{Addition, Pair, Pairs, added_to, announced, begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
@@ -56,8 +56,8 @@ pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &args.resources)?.with_unsealed(true);
     check_replaceable(&args.to, "is the damaged file itself", input.path().metadata().ok())?;
-    let mut scan = scan(&input, "check", false, false)?;
-    check_datasets(&input, &mut scan, false, false)?;
+    let mut scan = scan(&input, "check", Rigour::Lenient)?;
+    check_datasets(&input, &mut scan, Rigour::Lenient)?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     if scan.first_start == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));

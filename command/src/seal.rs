@@ -1,6 +1,6 @@
 //! `scda seal`: a seal for a file that has none.
 
-use crate::check::{Scan, check_datasets, scan, words};
+use crate::check::{Rigour, Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output, Resources, lock};
 use crate::output::{self, complain, visible};
@@ -76,9 +76,9 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
     }
     let input = Input::new(path, resources)?.with_unsealed(true);
     check_mark(&input)?;
-    let mut scan = scan(&input, "check", true, false)?;
+    let mut scan = scan(&input, "check", Rigour::Strict)?;
     if scan.findings.is_empty() && !scan.is_sealed() {
-        check_datasets(&input, &mut scan, true, false)?;
+        check_datasets(&input, &mut scan, Rigour::Strict)?;
     }
     let name = visible(input.name());
     let begun = unfinished(&scan);

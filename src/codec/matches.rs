@@ -53,6 +53,13 @@ struct Effort {
     lazy: bool,
 }
 
+/// The first four bytes at a place, and the last places before it with the same ones. 0: none.
+struct Noted {
+    word: u32,
+    last3: u32,
+    last4: u32,
+}
+
 impl Effort {
     fn of_level(level: u32) -> Self {
         let ([places_in_text, places_in_numbers], good, lazy) = match level {
@@ -227,11 +234,10 @@ impl Matcher {
         &self.tokens
     }
 
-    /// Notes the bytes at a place, and returns them and the last places with the same three, if they are
-    /// wanted, and four; `None` at the end, where there are fewer.
+    /// Notes the bytes at a place; `None` at the end, where there are fewer. `threes`: also the first three of them.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<(u32, u32, u32)> {
+    fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<Noted> {
         let word = word4(data, at)?;
         let place = self.base + at as u32;
         let last3 = match threes {
@@ -240,22 +246,23 @@ impl Matcher {
         };
         let last4 = std::mem::replace(&mut self.last4[slot(word, HASH4_BITS)], place);
         self.before[at % MAX_BYTES] = last4;
-        Some((word, last3, last4))
+        Some(Noted { word, last3, last4 })
     }
 
     /// The best repetition at a place that is longer than `least` and shorter than its literals.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
-        let (word, last3, mut place) = match (self.note(data, at, literals.threes), &data[at..]) {
-            (Some(noted), _) => noted,
-            // The last three bytes are looked up, too.
-            (None, &[a, b, c]) => {
-                let word = u32::from_le_bytes([a, b, c, 0]);
-                (word, self.last3[slot(word << 8, HASH3_BITS)], 0)
-            }
-            (None, _) => return Match::default(),
-        };
+        let Noted { word, last3, last4: mut place } =
+            match (self.note(data, at, literals.threes), &data[at..]) {
+                (Some(noted), _) => noted,
+                // The last three bytes are looked up, too.
+                (None, &[a, b, c]) => {
+                    let word = u32::from_le_bytes([a, b, c, 0]);
+                    Noted { word, last3: self.last3[slot(word << 8, HASH3_BITS)], last4: 0 }
+                }
+                (None, _) => return Match::default(),
+            };
         let base = self.base;
         let most = (data.len() - at).min(MAX_MATCH);
         let mut best = Match { length: least, distance: 0 };

@@ -4,14 +4,13 @@
 use super::context::Context;
 use super::memory::{slice, user_string};
 use crate::error::{Error, Result};
-use crate::file::{Reader, Writer};
+use crate::file::{Reader, ThisRank, Writer};
 use crate::parallel::partition::{KNOWN_WORDS, is_known, known_count};
 use std::ffi::{c_char, c_int};
 
 /// A file that a C function was called on.
 pub trait Arguments {
-    /// The number of ranks, and this one.
-    fn ranks(&mut self) -> (u64, usize);
+    fn ranks(&mut self) -> ThisRank;
     /// Fails on all ranks.
     fn fail(&mut self, error: Error) -> Error;
 
@@ -25,7 +24,7 @@ pub trait Arguments {
     #[inline]
     fn root(&mut self, root: c_int) -> Result<(usize, bool)> {
         let root = self.require(usize::try_from(root).map_err(|_| no_rank(root)))?;
-        Ok((root, self.ranks().1 == root))
+        Ok((root, self.ranks().rank == root))
     }
 
     /// A user string to write.
@@ -44,10 +43,10 @@ pub trait Arguments {
     /// `nq` is NULL, or one entry per rank, or the numbers of a partition that was made, may be read there for the lifetime.
     #[inline]
     unsafe fn counts<'a>(&mut self, nq: *const u64) -> Result<(&'a [u64], u64)> {
-        let (size, rank) = self.ranks();
+        let ThisRank { rank, size } = self.ranks();
         // SAFETY: the caller has at least one number there.
         let known = self.require(unsafe { slice(nq, 1, "Nq") }.map(is_known))?;
-        let words = if known { KNOWN_WORDS as u64 } else { size };
+        let words = if known { KNOWN_WORDS } else { size } as u64;
         // SAFETY: the caller has one entry per rank there, or the numbers of a partition, of which this is the first.
         let counts = self.require(unsafe { slice(nq, words, "Nq") })?;
         let own = if known { known_count(counts) } else { Some(counts[rank]) };
@@ -60,7 +59,7 @@ pub trait Arguments {
     /// `sq` is NULL, or one entry per rank may be read there for the lifetime.
     #[inline]
     unsafe fn sums<'a>(&mut self, sq: *const u64) -> Result<Option<&'a [u64]>> {
-        let (size, _) = self.ranks();
+        let size = self.ranks().size as u64;
         // SAFETY: not NULL, so the caller has one entry per rank there.
         let sums = (!sq.is_null()).then(|| unsafe { slice(sq, size, "Sq") });
         self.require(sums.transpose())
@@ -74,9 +73,8 @@ fn no_rank(found: c_int) -> Error {
 
 impl Arguments for Writer {
     #[inline]
-    fn ranks(&mut self) -> (u64, usize) {
-        let (size, rank) = Self::ranks(self);
-        (size as u64, rank)
+    fn ranks(&mut self) -> ThisRank {
+        Self::ranks(self)
     }
     fn fail(&mut self, error: Error) -> Error {
         Self::fail(self, error)
@@ -85,9 +83,8 @@ impl Arguments for Writer {
 
 impl Arguments for Reader {
     #[inline]
-    fn ranks(&mut self) -> (u64, usize) {
-        let (size, rank) = Self::ranks(self);
-        (size as u64, rank)
+    fn ranks(&mut self) -> ThisRank {
+        Self::ranks(self)
     }
     fn fail(&mut self, error: Error) -> Error {
         Self::fail(self, error)
@@ -95,7 +92,7 @@ impl Arguments for Reader {
 }
 
 impl Arguments for Context {
-    fn ranks(&mut self) -> (u64, usize) {
+    fn ranks(&mut self) -> ThisRank {
         match self {
             Self::Writing(writer) => Arguments::ranks(writer),
             Self::Reading(reader, _) => Arguments::ranks(reader),

@@ -35,7 +35,7 @@ fn complete(f: *mut scda_fcontext_t) {
     let (mut pending, mut rank) = (Pending::Nothing, 0);
     locally(f, None, |context| {
         if let Context::Writing(writer) = context {
-            (pending, rank) = (writer.pending(), writer.ranks().1);
+            (pending, rank) = (writer.pending(), writer.ranks().rank);
         }
         Ok(())
     });

@@ -59,9 +59,9 @@ pub unsafe extern "C" fn scda_fopen_f(
         let comm = unsafe { comm_of_fortran(comm) };
         // SAFETY: C passes the arguments that `scda_fopen` documents.
         let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
-        let (ranks, this) = context.ranks();
-        put(rank, c_int::try_from(this).unwrap_or(c_int::MAX));
-        put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX));
+        let ranks = context.ranks();
+        put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
+        put(size, c_int::try_from(ranks.size).unwrap_or(c_int::MAX));
         hand_out(context)
     };
     guard(err, null_mut(), body)

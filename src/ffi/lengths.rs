@@ -5,7 +5,7 @@ use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::slice;
 use super::versioned::{self, versioned};
 use crate::error::{Error, Result};
-use crate::numbers::to_usize;
+use crate::file::ThisRank;
 use crate::parallel::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -110,7 +110,8 @@ impl scda_lengths {
     #[allow(non_snake_case)]
     unsafe fn check(&mut self, context: &mut Context) -> Result<()> {
         let Self { Nq, Nq_entries, Ei, Ei_entries, Sq_entries, .. } = *self;
-        let (ranks, rank) = context.ranks();
+        let ThisRank { rank, size } = context.ranks();
+        let ranks = size as u64;
         let has_counts = Nq_entries != NO_LENGTH;
         if has_counts {
             (self.first, self.n, self.total) = (0, 0, 0);
@@ -121,7 +122,7 @@ impl scda_lengths {
                 _ => {
                     long_enough("Nq", Nq_entries, "entries", ranks, "one per rank")?;
                     let sum = |counts: &[u64]| counts.iter().fold(0, |sum: u64, n| sum.wrapping_add(*n));
-                    (sum(&counts[..rank]), counts[rank], sum(&counts[..to_usize(ranks)]))
+                    (sum(&counts[..rank]), counts[rank], sum(&counts[..size]))
                 }
             };
         }

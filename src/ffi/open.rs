@@ -280,7 +280,7 @@ pub unsafe extern "C" fn scda_proc_sizes(
     let body = |context: &mut Context| {
         // SAFETY: C passes an `Nq` of one entry per rank.
         let (_, count) = unsafe { context.counts(Nq) }?;
-        let (size, _) = context.ranks();
+        let size = context.ranks().size as u64;
         // SAFETY: C passes an `Sq` with room for one entry per rank.
         let sums = context.require(unsafe { slice_mut(Sq, size, "Sq") })?;
         // SAFETY: C passes an `Ei` of one entry for each element of this rank.
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn scda_proc_counts(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
-        let (size, _) = context.ranks();
+        let size = context.ranks().size as u64;
         // SAFETY: C passes an `Nq` with room for one entry per rank.
         let counts = context.require(unsafe { slice_mut(Nq, size, "Nq") })?;
         counts.copy_from_slice(&context.proc_counts(Np)?);

@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, scda_fcontext_t, with_value};
+use crate::file::ThisRank;
 use crate::parallel::KnownPartition;
 use crate::parallel::partition::is_known;
 use std::ffi::c_int;
@@ -83,8 +84,8 @@ pub unsafe extern "C" fn scda_partition_counts(
         if let (true, Ok(words)) = (is_known(counts), counts.try_into()) {
             return Ok(KnownPartition::from_words(words).into());
         }
-        let (size, rank) = context.ranks();
-        let known = KnownPartition::new(counts, rank, crate::numbers::to_usize(size));
+        let ThisRank { rank, size } = context.ranks();
+        let known = KnownPartition::new(counts, rank, size);
         Ok(context.require(known)?.into())
     };
     with_value(f, err, KnownPartition::none().into(), body)

@@ -8,7 +8,7 @@ use super::memory::{c_string, slice, utf8};
 use super::versioned;
 use super::write::lent;
 use crate::error::{Error, Result};
-use crate::file::{Given, Writer};
+use crate::file::{Given, ThisRank, Writer};
 use crate::format::dataset::{DataType, Dataset};
 use crate::format::layout::product;
 use crate::items::Data;
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
         // SAFETY: C passes an `Nq` of one entry per rank, or that of a partition.
         let (counts, rows) = unsafe { writer.counts(Nq) }?;
-        let (size, rank) = writer.ranks();
+        let ThisRank { rank, size } = writer.ranks();
         let total = Partition::new(counts, rank, size).map(|part| part.total);
         let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
         let dataset = writer.require(dataset)?;

@@ -37,6 +37,7 @@ pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
 pub(crate) use reader::Wanted;
 pub use reader::{AddedRows, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams};
+pub(crate) use session::ThisRank;
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
 pub use statistics::Statistics;

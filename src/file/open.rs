@@ -235,42 +235,59 @@ fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box
     }
 }
 
-/// Whether there is MPI-IO, and whether it is asked for by hints or by a name with a prefix.
-fn mpi_io(team: &Team, path: &Path, params: &Params) -> (bool, bool) {
-    #[cfg(feature = "mpi")]
-    let (has_mpi, has_hints) = (team.as_mpi().is_some(), !params.hints.is_none());
-    #[cfg(not(feature = "mpi"))]
-    let (has_mpi, has_hints) = (team.size() == 0, false);
-    let may = has_mpi && params.driver != Driver::Posix;
-    (has_mpi, may && (has_hints || names::without_romio_prefix(path) != path))
+/// Whether a file can be opened with MPI-IO.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MpiIo {
+    /// There is no MPI.
+    Absent,
+    There,
+    /// Hints, or a name with a prefix, ask for it.
+    AskedFor,
+}
+
+impl MpiIo {
+    fn of(team: &Team, path: &Path, params: &Params) -> Self {
+        #[cfg(feature = "mpi")]
+        let (has_mpi, has_hints) = (team.as_mpi().is_some(), !params.hints.is_none());
+        #[cfg(not(feature = "mpi"))]
+        let (has_mpi, has_hints) = (team.size() == 0, false);
+        let may = params.driver != Driver::Posix;
+        match () {
+            () if !has_mpi => Self::Absent,
+            () if may && (has_hints || names::without_romio_prefix(path) != path) => Self::AskedFor,
+            () => Self::There,
+        }
+    }
 }
 
 /// The name as the file system knows it.
 fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
-    if mpi_io(team, path, params).1 { names::without_romio_prefix(path) } else { path }
+    match MpiIo::of(team, path, params) {
+        MpiIo::AskedFor => names::without_romio_prefix(path),
+        MpiIo::Absent | MpiIo::There => path,
+    }
 }
 
 /// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
 /// find it coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and their writers. With it the
 /// ranks agree for the first time, on what is to be opened.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
-    let (has_mpi, asked_for) = mpi_io(team, path, params);
+    let mpi_io = MpiIo::of(team, path, params);
     let mut words = [FINE, FINE, 2, FINE, FINE];
     let mine = if team.rank() == 0 {
-        let all = wanted(params, has_mpi, asked_for).and_then(|found| Ok((found, wanted_numbers(params)?)));
-        all.map(|((driver, check), [writers, stripe, background])| {
+        wanted(params, mpi_io).map(|Wanted { driver, check, writers, stripe_bytes, background_bytes }| {
             let driver = match driver {
                 Driver::Posix => 0,
                 Driver::MpiIo => 1,
                 Driver::Auto => 2,
             };
             // A stripe is below STRIPE_STEP, and the sum is below 2^44, so one number has room for both.
-            words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe, background];
+            words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe_bytes, background_bytes];
         })
     } else {
         Ok(())
     };
-    if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
+    if params.driver == Driver::Auto && mpi_io == MpiIo::There && !team.is_alone() {
         let file_system = file_system::FileSystem::of(real_path(team, path, params));
         words[2] = 1 + u64::from(file_system.is_ok_and(|kind| kind.is_coherent));
     }
@@ -289,15 +306,27 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     Ok(Driver::MpiIo)
 }
 
-/// The choice of rank 0, by parameters and environment: a driver, `Auto` if the file system decides, and
-/// whether the ranks agree in every call.
-fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bool)> {
+/// The choice of rank 0.
+struct Wanted {
+    /// `Auto` if the file system decides.
+    driver: Driver,
+    /// Whether the ranks agree in every call.
+    check: bool,
+    /// The writers of a node.
+    writers: u64,
+    stripe_bytes: u64,
+    /// Memory for writing in the background.
+    background_bytes: u64,
+}
+
+/// What is wanted by parameters, or else by the environment of rank 0.
+fn wanted(params: &Params, mpi_io: MpiIo) -> Result<Wanted> {
     let driver = match params.driver {
-        Driver::MpiIo if !has_mpi => {
+        Driver::MpiIo if mpi_io == MpiIo::Absent => {
             return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
         }
-        Driver::Auto if !has_mpi => Driver::Posix,
-        Driver::Auto if asked_for => Driver::MpiIo,
+        Driver::Auto if mpi_io == MpiIo::Absent => Driver::Posix,
+        Driver::Auto if mpi_io == MpiIo::AskedFor => Driver::MpiIo,
         Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
             Ok("mpi") => Driver::MpiIo,
             Ok("posix") => Driver::Posix,
@@ -310,22 +339,19 @@ fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bo
         },
         driver => driver,
     };
-    match std::env::var(CHECK_VARIABLE).as_deref() {
-        Ok("1") => Ok((driver, true)),
+    let check = match std::env::var(CHECK_VARIABLE).as_deref() {
+        Ok("1") => true,
         Ok(other) if other != "0" => {
-            Err(Error::argument(format!("{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\"")))
+            return Err(Error::argument(format!(
+                "{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\""
+            )));
         }
-        _ => Ok((driver, params.check)),
-    }
-}
-
-/// The writers of a node, the bytes of a stripe, and the memory for writing in the background, by parameters or else by the
-/// environment of rank 0.
-fn wanted_numbers(params: &Params) -> Result<[u64; 3]> {
-    let wanted = |variable: &str, value: u64, range: RangeInclusive<u64>| match std::env::var(variable) {
+        _ => params.check,
+    };
+    let number = |variable: &str, value: u64, range: RangeInclusive<u64>| match std::env::var(variable) {
         Ok(text) if value == 0 && text != "0" => {
-            let number = text.parse().ok().filter(|number| range.contains(number));
-            number.ok_or_else(|| {
+            let found = text.parse().ok().filter(|found| range.contains(found));
+            found.ok_or_else(|| {
                 let (least, most) = range.into_inner();
                 let numbers = if least == 1 {
                     "a number from 0".into()
@@ -337,11 +363,13 @@ fn wanted_numbers(params: &Params) -> Result<[u64; 3]> {
         }
         _ => Ok(value),
     };
-    Ok([
-        wanted(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,
-        wanted(STRIPE_VARIABLE, params.stripe_bytes, 1..=MAX_STRIPE_BYTES)?,
-        wanted(BACKGROUND_VARIABLE, params.background_bytes, LEAST_BYTES..=FINE - 1)?,
-    ])
+    Ok(Wanted {
+        driver,
+        check,
+        writers: number(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,
+        stripe_bytes: number(STRIPE_VARIABLE, params.stripe_bytes, 1..=MAX_STRIPE_BYTES)?,
+        background_bytes: number(BACKGROUND_VARIABLE, params.background_bytes, LEAST_BYTES..=FINE - 1)?,
+    })
 }
 
 /// The file that rank 0 has opened, and on the other ranks the same one, which they open now: on nodes of

@@ -171,10 +171,17 @@ impl<S: State> Session<S> {
         })
     }
 
-    /// The number of ranks, and this one.
-    pub fn ranks(&mut self) -> (usize, usize) {
-        self.state.as_mut().map_or((1, 0), |state| (state.team().size(), state.team().rank()))
+    pub fn ranks(&mut self) -> ThisRank {
+        let of = |team: &Team| ThisRank { rank: team.rank(), size: team.size() };
+        self.state.as_mut().map_or(ThisRank { rank: 0, size: 1 }, |state| of(state.team()))
     }
+}
+
+/// Which rank this one is, and of how many.
+#[derive(Clone, Copy)]
+pub(crate) struct ThisRank {
+    pub rank: usize,
+    pub size: usize,
 }
 
 fn closed() -> Error {

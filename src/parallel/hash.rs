@@ -16,9 +16,18 @@ pub fn mix_all(hash: u64, values: &[u64]) -> u64 {
     values.iter().fold(hash, |hash, &value| mix(hash, value))
 }
 
-/// As [`mix_all`], for many numbers; with the sum of the values modulo 2^64, and the bits that any of them has.
+/// A sum of many numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WrappingSum {
+    /// Modulo 2^64.
+    pub sum: u64,
+    /// The bits that any of the numbers has.
+    pub bits: u64,
+}
+
+/// As [`mix_all`], for many numbers; with their sum.
 #[inline(never)]
-pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, (u64, u64)) {
+pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, WrappingSum) {
     // Every fourth value is hashed by itself, so that no step waits for the three before it.
     const FOURTH: u64 = FACTOR.wrapping_pow(4);
     let (fours, rest) = values.as_chunks::<4>();
@@ -29,8 +38,8 @@ pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, (u64, u64)) {
         (std::array::from_fn(step), sum, four.iter().fold(bits, |bits, value| bits | value))
     });
     let hash = hashes.into_iter().fold(0, mix);
-    rest.iter().fold((hash, (sum, bits)), |(hash, (sum, bits)), &value| {
-        (mix(hash, value), (sum.wrapping_add(value), bits | value))
+    rest.iter().fold((hash, WrappingSum { sum, bits }), |(hash, WrappingSum { sum, bits }), &value| {
+        (mix(hash, value), WrappingSum { sum: sum.wrapping_add(value), bits: bits | value })
     })
 }
 
@@ -72,7 +81,7 @@ mod tests {
             let values = &values[..length];
             let bits = values.iter().fold(0, |bits, value| bits | value);
             let sum = values.iter().fold(0, |sum: u64, &value| sum.wrapping_add(value));
-            assert_eq!(mix_and_sum(7, values), (mix_all(7, values), (sum, bits)));
+            assert_eq!(mix_and_sum(7, values), (mix_all(7, values), WrappingSum { sum, bits }));
         }
     }
 

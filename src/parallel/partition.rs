@@ -1,6 +1,6 @@
 //! The partition of N elements among P ranks (paper, section A.1).
 
-use super::hash::{mix_all, mix_and_sum};
+use super::hash::{WrappingSum, mix_all, mix_and_sum};
 use crate::error::{Error, Result};
 use crate::format::layout;
 use std::ops::Deref;
@@ -26,14 +26,13 @@ impl Partition {
         Self::summed(counts, rank, size, wrapping_sum)
     }
 
-    /// As [`Self::new`]. If there are many counts, `sum` gets all of them, in their order, in two pieces; of each it returns the sum modulo
-    /// 2^64, and the bits that any count has.
+    /// As [`Self::new`]. If there are many counts, `sum` gets all of them, in their order, in two pieces.
     #[inline(always)]
     pub(crate) fn summed(
         counts: &[u64],
         rank: usize,
         size: usize,
-        sum: impl FnMut(&[u64]) -> (u64, u64),
+        sum: impl FnMut(&[u64]) -> WrappingSum,
     ) -> Result<Self> {
         if is_known(counts) {
             return from_known(counts, rank, size);
@@ -205,7 +204,7 @@ pub(crate) const FEW: usize = 16;
 fn sums_of_many(
     below: &[u64],
     others: &[u64],
-    mut sum: impl FnMut(&[u64]) -> (u64, u64),
+    mut sum: impl FnMut(&[u64]) -> WrappingSum,
 ) -> Option<(u64, u64)> {
     // Both sums first: `sum` gets all counts.
     let (below_sum, others_sum) = (sum(below), sum(others));
@@ -213,13 +212,17 @@ fn sums_of_many(
     Some((offset, layout::sum(offset, total(others, others_sum)?)?))
 }
 
-/// The sum of counts modulo 2^64, and the bits that any of them has. Without a check in it, the loop takes several counts at once.
-fn wrapping_sum(counts: &[u64]) -> (u64, u64) {
-    counts.iter().fold((0, 0), |(sum, bits), &count| (count.wrapping_add(sum), bits | count))
+/// The sum of counts. Without a check in it, the loop takes several counts at once.
+fn wrapping_sum(counts: &[u64]) -> WrappingSum {
+    let start = WrappingSum { sum: 0, bits: 0 };
+    counts.iter().fold(start, |WrappingSum { sum, bits }, &count| WrappingSum {
+        sum: count.wrapping_add(sum),
+        bits: bits | count,
+    })
 }
 
-/// The sum of counts, if it fits 63 bits, from what [`wrapping_sum`] returns for them.
-fn total(counts: &[u64], (sum, bits): (u64, u64)) -> Option<u64> {
+/// The sum of counts, if it fits 63 bits.
+fn total(counts: &[u64], WrappingSum { sum, bits }: WrappingSum) -> Option<u64> {
     // Wherever the sum can wrap, it is not used.
     if bits <= layout::MAX_OFFSET / counts.len().max(1) as u64 {
         return Some(sum);

@@ -1,6 +1,6 @@
 //! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
 
-use super::finding::{Fault, Finding, Note, Part, Scan};
+use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
 use super::later::Later;
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, HashSet};
 const MOST_CHUNKS: u64 = 4096;
 
 /// Adds what is wrong with datasets, groups and streams. Zlib streams of chunks are decompressed, and bools are read, if they are not
-/// sealed, or if `all` are.
+/// sealed, or if all is read.
 ///
 /// # Errors
 /// Those that say nothing about the file.
-pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<()> {
+pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     if scan.first_start == 0 {
         return Ok(());
     }
@@ -30,8 +30,8 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
     let damaged = scan.findings.iter().map(|finding| finding.number).collect();
     let mut reader = input.open_damaged(false)?;
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
-    let mut walk = Walk::strict(input, strict);
-    let sealed = if all { 0 } else { scan.sealed.map_or(0, |sealed| sealed.sections) };
+    let mut walk = Walk::strict(input, rigour.is_strict());
+    let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);
     // Damage hides none behind it.
     let whole = |part: &Part| match part {
         Part::Sections(number, range) => Some((*number, range.clone())),

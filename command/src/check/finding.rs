@@ -135,6 +135,23 @@ impl Part {
     }
 }
 
+/// How closely a file is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rigour {
+    /// What can be read is valid.
+    Lenient,
+    /// As [`Params::strict`](scda::Params::strict).
+    Strict,
+    /// Likewise; what is sealed is read, too, and not only compared with its checksums.
+    Thorough,
+}
+
+impl Rigour {
+    pub fn is_strict(self) -> bool {
+        self != Self::Lenient
+    }
+}
+
 /// What a file is like.
 pub struct Scan {
     /// Sections that were seen, and how many of them are whole.

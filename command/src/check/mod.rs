@@ -11,7 +11,7 @@ mod verified;
 mod walk;
 
 pub use datasets::check as check_datasets;
-pub use finding::{Finding, Part, Scan, sections, words};
+pub use finding::{Finding, Part, Rigour, Scan, sections, words};
 pub use verified::Verified;
 
 use crate::facts;
@@ -77,14 +77,13 @@ pub struct Args {
     resources: Resources,
 }
 
-/// Reads a whole file. See [`Params::strict`](scda::Params::strict). What is sealed is compared with its checksums, and
-/// read only if `all` is.
+/// Reads a whole file. What is sealed is compared with its checksums, and read only if [`Rigour::Thorough`] asks for it.
 ///
 /// # Errors
 /// Those that say nothing about the file.
-pub fn scan(input: &Input, progress_word: &str, strict: bool, all: bool) -> Result<Scan> {
+pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> {
     let mut scan = Scan::new(std::fs::metadata(input.path()).map_or(0, |status| status.len()));
-    let mut reader = match input.open_damaged(strict) {
+    let mut reader = match input.open_damaged(rigour.is_strict()) {
         Ok(reader) => reader,
         Err(error) if is_invalid(&error) => {
             scan.findings.push(Finding::of_header(Fault::Invalid(error)));
@@ -103,7 +102,7 @@ pub fn scan(input: &Input, progress_word: &str, strict: bool, all: bool) -> Resu
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, &mut progress, end, size)?;
-    if all && scan.sealed.is_some() && scan.findings.is_empty() {
+    if rigour == Rigour::Thorough && scan.sealed.is_some() && scan.findings.is_empty() {
         let Scan { sealed, is_to_be_sealed, left_out, .. } = scan;
         let mut read = Scan { sealed, is_to_be_sealed, left_out, ..Scan::new(scan.size) };
         (read.first_start, read.first_end) = (start, start);
@@ -151,11 +150,12 @@ fn sealing(scan: &Scan) -> String {
 
 /// Says what a file is like; `code` is known before that is said.
 fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
-    let mut scan = scan(input, "check", true, args.strict)?;
+    let rigour = if args.strict { Rigour::Thorough } else { Rigour::Strict };
+    let mut scan = scan(input, "check", rigour)?;
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }
-    check_datasets(input, &mut scan, true, args.strict)?;
+    check_datasets(input, &mut scan, rigour)?;
     meshes::check(input, &mut scan)?;
     let uncommitted = scan.uncommitted();
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::arguments::Arguments;
 use crate::ffi::context::scda_fcontext_t;
 use crate::ffi::memory::{put, put_user_string};
-use crate::file::{Reader, Sizes};
+use crate::file::{Reader, Sizes, ThisRank};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
@@ -131,10 +131,10 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (ranks, rank) = Arguments::ranks(reader);
+        let ThisRank { rank, size: ranks } = reader.ranks();
         let size = elem_size as u64;
         // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
         let (counts, count) = counts_or(counts, |counts| Ok(counts[rank]));
         // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
         unsafe {
@@ -156,9 +156,9 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (ranks, rank) = Arguments::ranks(reader);
+        let ThisRank { rank, size: ranks } = reader.ranks();
         // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
         let (counts, sizes) = counts_or(counts, |counts| {
             let wanted = !elem_sizes.is_null();
             // SAFETY: not NULL, so C passes an array with room for one size for each element of this rank.
@@ -182,11 +182,11 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (ranks, rank) = Arguments::ranks(reader);
+        let ThisRank { rank, size: ranks } = reader.ranks();
         // SAFETY: C passes an array of one size for each rank.
-        let sums = unsafe { numbers(proc_sizes, ranks, "proc_sizes") };
+        let sums = unsafe { numbers(proc_sizes, ranks as u64, "proc_sizes") };
         // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
         let (counts, sizes) = counts_or(counts, |counts| {
             let count = if array_data.is_null() { 0 } else { counts[rank] };
             let elem_sizes = if count == 0 { null() } else { elem_sizes };

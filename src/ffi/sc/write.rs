@@ -5,7 +5,7 @@ use super::errors::{on_writer, sc_scda_ferror};
 use super::files::written_user_string;
 use crate::ffi::arguments::Arguments;
 use crate::ffi::context::scda_fcontext_t;
-use crate::file::{Encode, Sizes, Writer};
+use crate::file::{Encode, Sizes, ThisRank, Writer};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
@@ -79,9 +79,9 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a user string.
         let user = writer.require(unsafe { written_user_string(userstr, len) })?;
-        let (ranks, rank) = Arguments::ranks(writer);
+        let ThisRank { rank, size: ranks } = writer.ranks();
         // SAFETY: C passes an array of one count for each rank.
-        let counts = writer.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
+        let counts = writer.require(unsafe { numbers(elem_counts, ranks as u64, "elem_counts") })?;
         let (count, size) = (counts[rank], elem_size as u64);
         // SAFETY: C passes an array of this rank's elements, or of arrays of them.
         unsafe {
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a user string.
         let user = writer.require(unsafe { written_user_string(userstr, len) })?;
-        let (ranks, rank) = Arguments::ranks(writer);
+        let ThisRank { rank, size: ranks } = writer.ranks();
         // SAFETY: C passes an array of one count for each rank.
-        let counts = writer.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
+        let counts = writer.require(unsafe { numbers(elem_counts, ranks as u64, "elem_counts") })?;
         // SAFETY: C passes an array of one size for each rank.
-        let sums = writer.require(unsafe { numbers(proc_sizes, ranks, "proc_sizes") })?;
+        let sums = writer.require(unsafe { numbers(proc_sizes, ranks as u64, "proc_sizes") })?;
         // SAFETY: C passes an array of one size for each element of this rank.
         let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());

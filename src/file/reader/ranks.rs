@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::error::{Error, Result};
-use crate::file::session::State;
+use crate::file::session::{State, ThisRank};
 use crate::file::team::Function;
 use crate::memory;
 use crate::parallel::KnownPartition;
@@ -56,8 +56,7 @@ impl Reader {
         self.session.proc_sizes(sizes)
     }
 
-    /// The number of ranks, and this one.
-    pub(crate) fn ranks(&mut self) -> (usize, usize) {
+    pub(crate) fn ranks(&mut self) -> ThisRank {
         self.session.ranks()
     }
 

@@ -24,7 +24,7 @@ pub use kinds::{BoxStream, DataStream, ElementStream};
 use super::open;
 use super::params::Params;
 use super::reader::Surveyor;
-use super::session::Session;
+use super::session::{Session, ThisRank};
 use super::statistics::{self, Statistics};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
@@ -444,8 +444,7 @@ impl Writer {
         }
     }
 
-    /// The number of ranks, and this one.
-    pub(crate) fn ranks(&mut self) -> (usize, usize) {
+    pub(crate) fn ranks(&mut self) -> ThisRank {
         self.session.ranks()
     }
 

@@ -26,6 +26,16 @@ struct Derived {
     is_sound: bool,
 }
 
+/// What came of a communicator that some ranks want. All ranks know the same of it, but for `mine`.
+struct Kept {
+    /// Each rank that wants one has it, and it serves them all.
+    is_there: bool,
+    /// That of this rank, if it wants one.
+    mine: Option<Mpi>,
+    /// What else was asked holds on all ranks.
+    also: bool,
+}
+
 impl Mpi {
     /// As [`Communicator::share_memory`]. If MPI fails on the way there is no memory to share, and all ranks go on without
     /// it.
@@ -67,35 +77,39 @@ impl Mpi {
     /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
     pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
         let ranks = node_ranks();
-        let (is_divided, node) = self.keep(self.split_by_node(), true, ranks.is_some())?;
-        let Some(Some(mut node)) = node else { return Ok(None) };
+        let Kept { mine: Some(mut node), also: is_divided, .. } =
+            self.keep(self.split_by_node(), true, ranks.is_some())?
+        else {
+            return Ok(None);
+        };
         if is_divided {
             let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
-            let (_, Some(Some(part))) = self.keep(part, true, true)? else { return Ok(None) };
+            let Some(part) = self.keep(part, true, true)?.mine else { return Ok(None) };
             node = part;
         }
         let leads = node.rank == 0;
         let leaders = self.split(leads.then_some(0));
         let mut count = [u64::from(leads), 1];
         let counted = self.allreduce_sum(&mut count);
-        let (true, Some(leaders)) = self.keep(leaders, leads, counted.is_ok())? else { return Ok(None) };
+        let Kept { is_there: true, also: true, mine } = self.keep(leaders, leads, counted.is_ok())? else {
+            return Ok(None);
+        };
         let [nodes, ranks] = count;
-        let leaders = leaders.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
+        let leaders = mine.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
         Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
     }
 
-    /// Whether `also` holds on all ranks; and this rank's communicator, if it wants one. `None` unless each rank that
-    /// wants one has it, and it serves them all. Collective.
-    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<(bool, Option<Option<Self>>)> {
+    /// What came of a communicator that some ranks want, and whether `also` holds on all ranks. Collective.
+    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<Kept> {
         let is_sound = made.as_ref().is_none_or(|made| made.is_sound);
         let [all_have_one, all_are_sound, also] = self.all([made.is_some() == wanted, is_sound, also])?;
         if !all_have_one {
             // Not freed: that takes all ranks.
             std::mem::forget(made);
-            return Ok((also, None));
+            return Ok(Kept { is_there: false, mine: None, also });
         }
-        let mine = made.map(|made| made.comm);
-        Ok((also, all_are_sound.then_some(mine)))
+        let mine = made.map(|made| made.comm).filter(|_| all_are_sound);
+        Ok(Kept { is_there: all_are_sound, mine, also })
     }
 
     /// Whether each of these holds on all ranks. An error only if no rank has the result.
