@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""crates.py licences: the licences of all crates that are linked into the library, the command or the Python package: what
-LICENSES-CRATES.txt holds. crates.py licences --check: whether it does; --update: so that it does.
-crates.py sbom: the bill of materials of a release, as JSON of CycloneDX 1.5.
+"""crates.py update: writes what tells of the crates that are linked into the library, the command or the Python package: their licences,
+LICENSES-CRATES.txt, and the bill of materials, sbom.cdx.json, as JSON of CycloneDX 1.5. crates.py check: whether the two fit Cargo.lock.
 
 Reads what cargo says of Cargo.lock; needs no network if the crates are there, as in the vendored archive.
 """
@@ -16,7 +15,6 @@ import uuid
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "LICENSES-CRATES.txt"
 MEMBERS = "scda", "scda-command", "scda-doctor", "scda-python"
 FEATURES = "scda/sc,scda/mpi,scda/bundled-zlib"
 PLATFORMS = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
@@ -186,18 +184,20 @@ def sbom():
     return json.dumps(bill, indent=1) + "\n"
 
 
+# The bill lies there because maturin takes none from outside of its folder; sbom.cdx.json is a link to it.
+MADE = {ROOT / "LICENSES-CRATES.txt": licences, ROOT / "python/sbom.cdx.json": sbom}
+
+
 def main():
     match sys.argv[1:]:
-        case ["licences"]:
-            sys.stdout.write(licences())
-        case ["licences", "--update"]:
-            PAGE.write_text(licences())
-        case ["licences", "--check"]:
-            if not PAGE.exists() or PAGE.read_text() != licences():
-                sys.exit(f"{PAGE.name} does not fit Cargo.lock: run scripts/crates.py licences --update")
-            print(f"{PAGE.name}: the licences of the crates of Cargo.lock")
-        case ["sbom"]:
-            sys.stdout.write(sbom())
+        case ["update"]:
+            for path, make in MADE.items():
+                path.write_text(make())
+        case ["check"]:
+            for path, make in MADE.items():
+                if not path.exists() or path.read_text() != make():
+                    sys.exit(f"{path.relative_to(ROOT)} does not fit Cargo.lock: run scripts/crates.py update")
+            print("LICENSES-CRATES.txt, sbom.cdx.json: the crates of Cargo.lock")
         case _:
             print(__doc__.strip(), file=sys.stderr)
             sys.exit(2)

@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
-scripts/crates.py licences --check
+scripts/crates.py check
 version=0.20.2
 deny=$root/target/tools/bin/cargo-deny
 log=$root/target/tools/log

@@ -22,7 +22,6 @@ log=$work/log
 git archive --prefix="$name/" HEAD | tar -x -C "$work"
 cd -- "$work/$name"
 vendor_crates --locked # those of the Python package and the fuzzers, too
-scripts/crates.py sbom >sbom.cdx.json
 cp sbom.cdx.json "$folder/$name.cdx.json"
 pack "$work" "$name" "$folder/$archive"
 cd -- "$folder"

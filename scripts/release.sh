@@ -43,7 +43,7 @@ scripts/version.py set "$version" "$(date -u +%F)"
 git commit -qam "Release $version"
 git show --stat --format=%s HEAD | grep -v docs/man
 scripts/version.py notes >"$publish/notes.md"
-scripts/crates.py licences --check
+scripts/crates.py check
 scripts/abi.sh
 
 # What has to pass, and what is made then.
@@ -63,7 +63,6 @@ done
 if [ -n "$dry" ]; then
   mkdir "$publish/pages"
   scripts/site.py prepare "$publish/pages"
-  scripts/crates.py sbom >"$publish/sbom.json"
   [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
   echo "dry run: version $version would be released"
   exit 0

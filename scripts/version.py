@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # These tell what was, or are files that a version has written, or have the versions of others.
-NOT_OURS = "CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "benches/records/", "packaging/debian/changelog", "tests/"
+NOT_OURS = "CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "python/sbom", "benches/records/", "packaging/debian/changelog", "tests/"
 ANSWERS = "C API:", "ABI:", "File format:", "Error codes:", "Oldest Rust:"
 
 
@@ -39,6 +39,7 @@ def set_version(new, date):
     change("Cargo.toml", rf'^version = "{quoted}"', f'version = "{new}"', 1)
     change("command/Cargo.toml", rf'"={quoted}"', f'"={new}"', 1)
     subprocess.run(["cargo", "metadata", "--offline", "--format-version=1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([ROOT / "scripts/crates.py", "update"], check=True)
     change("packaging/conda/meta.yaml", rf'set version = "{quoted}"', f'set version = "{new}"', 1)
     change("packaging/easybuild/libscda.eb", rf"^version = '{quoted}'", f"version = '{new}'", 1)
     change("CITATION.cff", rf"^version: {quoted}$(\ndate-released: .*)?", f"version: {new}\ndate-released: {date}", 1)

@@ -76,6 +76,7 @@ with scda.create("rho.scda", "a wheel") as w:
 with scda.open("rho.scda") as f:
     assert f["rho"][1:, 1].tolist() == [3.0, 5.0]
 END
+  run 10 cmp python/sbom.cdx.json "$site/scda-$version.dist-info/sboms/sbom.cdx.json"
   PYTHONPATH=$site run 120 env -C $folder/try "${python[@]}" use.py
   PYTHONPATH=$site run 120 env -C $folder/try "${python[@]}" -m scda_command check --strict rho.scda
   PYTHONPATH=$site run 120 env -C $folder/try "${python[@]}" -m scda_command cat rho.scda rho

@@ -100,9 +100,10 @@ same "libraries needed beyond those expected" "" "$needed"
 runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
 same "the run path of the library" "" "$runpath"
 
-# The licences of what is linked in: the folder of a distribution's package has a name of its own.
-[ -n "$(find "$prefix/share/doc" -name LICENSES-CRATES.txt)" ] || grep -rqs --include copyright "^zstd-sys " "$prefix/share/doc" ||
-  fail "the licences of the crates are not installed"
+# What is linked in, and its licences: the folder of a distribution's package has a name of its own.
+for file in LICENSES-CRATES.txt 'sbom.cdx.json*'; do
+  [ -n "$(find "$prefix/share/doc" -name "$file")" ] || fail "there is no $file below $prefix/share/doc"
+done
 for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/" "$(rustc --print sysroot)/"; do
   for file in $(find "$prefix/bin" "$libdir"/lib*scda* "$libdir/cmake/$name" "$libdir/pkgconfig/$name.pc" "$prefix/libexec" -type f 2>/dev/null); do
     ! grep -qF -- "$folder" "$file" || fail "$file names $folder, a folder of the machine that built it"
