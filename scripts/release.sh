@@ -32,6 +32,10 @@ fi
 rm -rf -- "$clone"
 git clone -q --shared "$root" "$clone"
 cd -- "$clone"
+if [ -z "$dry" ]; then
+  mkdir -p target "$root/target/tools"
+  ln -s "$root/target/tools" target # those of mdBook, of the wheels and the like, which are kept
+fi
 publish=$clone/publish
 mkdir "$publish"
 echo /publish/ >>.git/info/exclude
