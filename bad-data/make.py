@@ -46,11 +46,37 @@ def crc(data: bytes) -> int:
     return value ^ 2**64 - 1
 
 
-def deflated(data: bytes) -> bytes:
-    """A zlib stream of one stored block: the same in every version of zlib."""
+def crc32c(data: bytes) -> int:
+    value = 2**32 - 1
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 2**32 - 1
+
+
+def little(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(4, "little") for number in numbers)
+
+
+def stored(data: bytes) -> bytes:
+    """A deflate stream of one stored block: the same in every version of zlib."""
     length = len(data).to_bytes(2, "little")
-    block = b"\x01" + length + bytes(255 - byte for byte in length) + data
-    return b"\x78\x01" + block + zlib.adler32(data).to_bytes(4, "big")
+    return b"\x01" + length + bytes(255 - byte for byte in length) + data
+
+
+def deflated(data: bytes) -> bytes:
+    """It as a zlib stream."""
+    return b"\x78\x01" + stored(data) + zlib.adler32(data).to_bytes(4, "big")
+
+
+def gzipped(data: bytes) -> bytes:
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + stored(data) + little(zlib.crc32(data), len(data))
+
+
+def framed(data: bytes) -> bytes:
+    """A frame of Blosc in which the bytes are as they are."""
+    return b"\x02\x01\x92\x01" + little(len(data), len(data), 16 + len(data)) + data
 
 
 def coded(stream: bytes, size: int, letter: bytes = b"z") -> bytes:
@@ -409,6 +435,19 @@ def datasets() -> None:
     broken = changed(chunk, len(chunk) - 1, bytes([chunk[-1] ^ 1]))
     what = "another Adler-32 in the second chunk"
     dataset("chunk", text, what, 160 + len(chunk), "decode", varray(b"d", chunk, broken))
+
+    def second_chunk(name: str, codec: dict[str, object], chunk: bytes, broken: bytes, what: str) -> None:
+        text = metadata(chunk_grid=chunks(2), codecs=[{"name": "bytes"}, codec])
+        dataset(name, text, f"{what} in the second chunk", 160 + len(chunk), "decode", varray(b"d", chunk, broken))
+
+    gzip, chunk = {"name": "gzip", "configuration": {"level": 1}}, gzipped(b"12")
+    second_chunk("gzip", gzip, chunk, chunk + b"3", "a byte behind the gzip stream")
+    chunk = b"12" + little(crc32c(b"12"))
+    second_chunk("crc32c", {"name": "crc32c"}, chunk, b"3" + chunk[1:], "another CRC-32C")
+    settings = {"typesize": 1, "cname": "zstd", "clevel": 0, "shuffle": "noshuffle", "blocksize": 0}
+    blosc, chunk = {"name": "blosc", "configuration": settings}, framed(b"12")
+    second_chunk("blosc", blosc, chunk, changed(chunk, 12, b"\x13"), "a frame of Blosc that says a byte more")
+    second_chunk("blosc-version", blosc, chunk, changed(chunk, 0, b"\x09"), "a frame of Blosc of a later version")
 
 
 def main() -> None:

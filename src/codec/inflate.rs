@@ -40,11 +40,16 @@ impl Inflater {
     /// Decompresses a gzip stream (RFC 1952) of one member, and fills `out`. The error is what was found instead.
     pub fn gunzip(&mut self, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
         let n = out.len();
-        match self.inflater.gzip_decompress(stream, out) {
-            Ok(found) if found == n => Ok(()),
-            Ok(found) => Err(format!("found data of {found} bytes, expected {n}")),
-            Err(error) => Err(error.to_string()),
+        let found = self.inflater.gzip_decompress(stream, out).map_err(|error| error.to_string())?;
+        if found != n {
+            return Err(format!("found data of {found} bytes, expected {n}"));
         }
+        // As for zlib streams. Behind the checksum stands the length, in 4 bytes.
+        let (before, checksum) = (&stream[..stream.len().saturating_sub(4)], libdeflater::crc32(out));
+        if !before.ends_with(&checksum.to_le_bytes()) {
+            return Err(format!("found more behind its end, where its checksum {checksum:08x} is expected"));
+        }
+        Ok(())
     }
 
     /// Decompresses a zlib stream, which [`ZEROS`] zeros follow, and fills `out`. The error is what was found instead.

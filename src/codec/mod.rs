@@ -16,6 +16,8 @@ mod lz4;
 mod matches;
 mod pcodec;
 mod probe;
+#[cfg(test)]
+mod proofs;
 mod rounding;
 pub mod shuffle;
 pub mod texts;

@@ -2,11 +2,15 @@
 //! arithmetic that overflows and an index out of bounds are; accepted is what the plain rules of the paper accept; and what is parsed
 //! is written and parsed again as the same.
 
+use super::dataset::later::{later_of, later_user, rows_of, rows_user};
 use super::entry::{CountFormat, parse_count, parse_counts};
 use super::header::{
     SectionType, UserString, file_header, parse_file_header, parse_section_header, put_section_header,
 };
-use super::index::{CRC_TAIL_BYTES, ROW_BYTES, Row, crc_tail, parse_crc_tail, sort_rows};
+use super::index::{
+    CRC_TAIL_BYTES, INDEX, ROW_BYTES, Row, crc_tail, parse_crc_tail, parse_table_header, sort_rows,
+    table_header,
+};
 use super::layout::MAX_OFFSET;
 use super::names::{End, Name, SealRow, table};
 use super::padding::LineBreak;
@@ -324,6 +328,54 @@ fn what_readers_ask_of_headers_and_rows() {
         .map(|text| Row { user: user(text), ..row(KINDS.first().copied(), false, 0, 32) });
     sort_rows(&mut rows).unwrap();
     assert_eq!(rows.map(|row| row.sorted), [0, 1]);
+}
+
+#[test]
+fn each_table_header_and_each_set_of_streams_that_is_accepted_comes_back() {
+    let mut accepted = 0;
+    // The last two bytes of a line may be any. (That of the header has 64 bytes, entries have 32.)
+    let same = |written: &[u8], found: &[u8], is_header: bool| {
+        let is_break = |at: usize| at % 32 >= 30 && !(is_header && at < 32);
+        (0..written.len()).all(|at| is_break(at) || written[at] == found[at])
+    };
+    with_each_byte(&table_header(INDEX, 12, ROW_BYTES, LineBreak::Unix), |header| {
+        if let Some(count) = parse_table_header(header, INDEX, ROW_BYTES) {
+            assert!(same(&table_header(INDEX, count, ROW_BYTES, LineBreak::Unix), header, true));
+            accepted += 1;
+        }
+    });
+    let part = StreamPart { tasks: 12, chunk_bytes: 4096, part: 1 };
+    let text = part.text(128, LineBreak::Unix).unwrap();
+    with_each_byte::<96>(text.first_chunk().unwrap(), |text| match StreamPart::parse(text, 128) {
+        Ok(found) => {
+            let written = found.text(128, LineBreak::Mime).unwrap();
+            assert!(same(&written[..96], text, false));
+            accepted += 1;
+        }
+        Err(error) => assert!(error.offset().is_some_and(|at| (128..224).contains(&at)), "{error}"),
+    });
+    assert!(accepted > 12 * 255, "{accepted}");
+}
+
+#[test]
+fn each_link_to_a_dataset_that_is_accepted_comes_back() {
+    let mut accepted = 0;
+    for (user, parse, format) in [
+        (
+            later_user(1696, "a/b"),
+            later_of as fn(&[u8]) -> Option<(u64, &str)>,
+            later_user as fn(u64, &str) -> String,
+        ),
+        (rows_user(1696, "ab/c"), rows_of, rows_user),
+    ] {
+        with_each_byte::<9>(user.as_bytes().first_chunk().unwrap(), |user| {
+            if let Some((data, name)) = parse(user) {
+                assert_eq!(format(data, name).as_bytes(), user);
+                accepted += 1;
+            }
+        });
+    }
+    assert!(accepted > 255, "{accepted}");
 }
 
 #[test]
