@@ -80,13 +80,13 @@ static int restart (const char *path, t8_forest_t *forest, double *time, std::ve
   const MPI_Comm comm = MPI_COMM_WORLD;
   int err = 0;
   scda_fcontext_t *f = scda_fopen_read (comm, path, nullptr, nullptr, nullptr, &err);
-  if (f != nullptr) { f = scda_forest_read_time (f, nullptr, -1, time, &err); }
+  f = scda_forest_read_time (f, nullptr, -1, time, &err);
   f = scda_t8code_read_forest (f, nullptr, -1, coarse_mesh (comm), t8_scheme_new_default (), comm, forest, &err);
   if (f != nullptr) {
     values->resize (static_cast<size_t> (t8_forest_get_local_num_leaf_elements (*forest)));
     f = scda_t8code_read_field (f, nullptr, -1, *forest, "distance", SCDA_TYPE_FLOAT64, 1, values->data (), &err);
   }
-  if (f != nullptr) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   return err;
 }
 
@@ -124,7 +124,7 @@ int main (int argc, char **argv) {
   else {
     forest = t8_forest_new_uniform (coarse_mesh (MPI_COMM_WORLD), t8_scheme_new_default (), 2, 0, MPI_COMM_WORLD);
     f = scda_fopen_write (MPI_COMM_WORLD, argv[2], "a ball in a mesh of t8code", nullptr, &params, &err);
-    if (f != nullptr) { f = scda_forest_write_about (f, &err); }
+    f = scda_forest_write_about (f, &err);
   }
   for (int k = 0; f != nullptr && k < std::atoi (argv[1]); ++k) {
     time += 1.;
@@ -134,7 +134,7 @@ int main (int argc, char **argv) {
       std::printf ("%g s: %lld elements on %d ranks\n", time, static_cast<long long> (t8_forest_get_global_num_leaf_elements (forest)), size);
     }
   }
-  if (f != nullptr) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   if (err != 0 && rank == 0) { std::fprintf (stderr, "%s\n", scda_last_error_message ()); }
   if (forest != nullptr) { t8_forest_unref (&forest); }
   sc_finalize ();
