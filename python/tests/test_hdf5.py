@@ -620,3 +620,41 @@ def test_a_signal_leaves_no_incomplete_file(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
         assert done.returncode == code and done.stderr == "", done
         assert [entry.name for entry in tmp_path.iterdir()] == ["f.scda"]
+
+
+POINT = np.dtype([("a", "i4"), ("b", "f8"), ("t", "S3")])
+FILLS: dict[str, tuple[Any, Any]] = {
+    "moments": (np.arange(4).astype("M8[s]"), np.datetime64(7, "s")),
+    "no moments": (np.arange(4).astype("M8[ns]"), np.datetime64("NaT", "ns")),
+    "spans": (np.arange(4).astype("m8[ms]"), np.timedelta64(-5, "ms")),
+    "points": (np.zeros(4, POINT), np.array((-1, np.nan, b"no"), POINT)[()]),
+    "nested": (np.zeros(4, [("v", "f4", (2,)), ("p", POINT)]), ((1, 2), (3, 4.0, b"q"))),
+    "arrays": (np.zeros(4, [("v", "i2", (3,))]), ([1, 2, 3],)),
+    "yes": (np.zeros(4, bool), True),
+    "texts": (np.array(["a"] * 4), "é"),
+}
+# Those that one of the formats has not.
+BYTES = {"letters": (np.array([b"ab"] * 4, "S4"), b"none"), "any length": ([b"a"] * 4, b"none")}
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize(("ending", "lost"), [("h5", ["any length"]), ("nc", ["letters", "any length"])])
+def test_fill_values_of_all_types(ending: str, lost: list[str], chunks: Any, tmp_path: Path) -> None:
+    """They come back, or the export says that they do not; the items do in any case."""
+    with scda.create(tmp_path / "f.scda") as w:
+        for name, (data, fill) in {**FILLS, **BYTES}.items():
+            dtype = bytes if isinstance(data, list) else data.dtype
+            if dtype is not bytes and dtype.names:
+                fill = np.array(fill, dtype)[()]
+            w.dataset(name, data, dtype=dtype, fill_value=fill, chunks=None if dtype is bytes else chunks)
+    told = scda.export(tmp_path / "f.scda", tmp_path / f"f.{ending}")
+    assert len(told) == len(lost) and all(f"'{name}': found a fill value" in line for name, line in zip(lost, told)), told
+    with h5py.File(tmp_path / f"f.{ending}") as h:
+        assert h["moments"].fillvalue == 7 and h["points"].fillvalue["a"] == -1 and h["arrays"].fillvalue["v"].tolist() == [1, 2, 3]
+    scda.import_(tmp_path / f"f.{ending}", tmp_path / "g.scda")
+    with scda.open(tmp_path / "f.scda") as a, scda.open(tmp_path / "g.scda") as b:
+        for name in a:
+            assert a[name].dtype == b[name].dtype, name
+            items = [str(each[name][...].tolist()) for each in (a, b)]
+            assert items[0] == items[1], name
+            assert b[name]._description.fill == (b"\0" * len(b[name]._description.fill) if name in lost else a[name]._description.fill), name

@@ -267,7 +267,8 @@ def _dtype_of(described: Any) -> np.dtype[Any]:
         return np.dtype(described)
     name, configuration = described["name"], described["configuration"]
     if name == "structured":
-        fields = [(field, _dtype_of(of)) for field, of in configuration["fields"]]
+        # Of one in memory, each has its offset, too.
+        fields = [(field, _dtype_of(of)) for field, of, *_ in configuration["fields"]]
         # An array is a struct whose members are called 0, 1, ...
         if [field for field, _ in fields] == [str(i) for i in range(len(fields))] and len({of for _, of in fields}) == 1:
             item, shape = fields[0][1].subdtype or (fields[0][1], ())

@@ -41,7 +41,7 @@ from ._hdf5 import (
     write_attributes,
 )
 from ._hdf5_items import Paths, create_dataset, write_bytes, write_items
-from ._hdf5_types import BOOL, default, describe, fits, has_objects, is_text, item_of, make
+from ._hdf5_types import BOOL, default, describe, fits, has_fills, has_objects, is_text, item_of, make
 from ._progress import Progress
 from ._selection import pieces
 from ._variables import DIMENSIONS, MAX_SHAPE, Array, Level, Variable, has_fill_attribute, levels, max_shape
@@ -419,6 +419,8 @@ class _Export:
         if is_text(described) and ("\0" if isinstance(fill, str) else b"\0") in fill:
             self.leave_out(path, "found a fill value with a NUL character, which h5py cannot write")
             fill = ""
+        if not has_fills(described) and any(first._description.fill):
+            self.leave_out(path, f"found a fill value of the type {json.dumps(described)}, which h5py cannot write")
         dataset = create_dataset(
             group,
             variable.name,

@@ -18,12 +18,14 @@ from ._hdf5_types import (
     describe,
     fits,
     from_items,
+    has_fills,
     has_objects,
     is_text,
     item_of,
     layout,
     longest,
     make,
+    text_bytes,
     text_types,
     to_items,
 )
@@ -141,18 +143,13 @@ class Items:
         size = item_of(self.described, iter(found)).itemsize * math.prod(self._dataset.shape)
         return None if size > max(_MOST_TEXT_BYTES, _MOST_TEXT_TIMES * total) else found
 
-    @property
     def fill_value(self) -> Any:
-        """The item that stands where nothing was written, None for zeros."""
-        if not _has_fill(self._dataset) or self.inner or self.is_text_of_chars:
-            return None
-        if self.any_length is bytes:
-            return None
-        if "time" in str(self.described):  # numpy has none
+        """The item that stands where nothing was written, None for zeros, and for one that h5py cannot read."""
+        if not _has_fill(self._dataset) or self.is_text_of_chars or self.inner or not has_fills(self.described):
             return None
         fill = self._dataset.fillvalue
-        if fill is None:
-            return None
+        if fill is None or self.any_length is bytes:
+            return fill and text_bytes(fill, self._paths.of)
         made = self.to_items(np.asarray(fill, self._dataset.dtype))
         return made.tobytes() if self.dtype.kind == "V" and self.dtype.names is None else made[()]
 
@@ -213,7 +210,8 @@ def _selected(dataset: h5py.Dataset, key: tuple[Any, ...]) -> tuple[h5s.SpaceID,
     if not dataset.shape:
         return space, ()
     starts, counts, shape = [], [], []
-    for index, n in zip(key, dataset.shape):
+    # In NetCDF, the letters of a text are one more dimension.
+    for index, n in zip((*key, *[slice(None)] * len(dataset.shape)), dataset.shape):
         start, stop, _ = index.indices(n) if isinstance(index, slice) else (index, index + 1, 1)
         starts.append(start)
         counts.append(stop - start)
@@ -279,7 +277,7 @@ def create_dataset(
     Args:
         shape: None: it has no data space.
         most: the greatest shape; None: this one.
-        fill: an item of scda.
+        fill: an item of scda; zeros where the type has no fill values (:func:`scda._hdf5_types.has_fills`).
         filters: what :meth:`scda._hdf5.Filters.options` says.
     """
     properties = h5p.create(h5p.DATASET_CREATE)
@@ -294,11 +292,10 @@ def create_dataset(
             properties.set_filter(filters["compression"], h5z.FLAG_OPTIONAL, filters["compression_opts"])
     item = np.asarray(fill)
     is_number = item.dtype.kind in "biufcV" and item.dtype.names is None
-    is_array = isinstance(described, dict) and "array" in described
     if is_number or any(item.tobytes()):
         if is_text(described):
             properties.set_fill_value(_text_fill(item, described, kind))
-        elif not (has_objects(described) or "time" in str(described) or is_array):
+        elif has_fills(described):
             made = from_items(item, described, layout(described), lambda _: None)
             properties.set_fill_value(np.asarray(made).astype(kind.dtype))
     if shape is None:

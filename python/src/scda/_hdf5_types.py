@@ -220,6 +220,15 @@ def has_objects(described: Any) -> bool:
     return "list" in described or any(map(has_objects, parts))
 
 
+def has_fills(described: Any) -> bool:
+    """Whether h5py can read and write a fill value of this type: none of arrays, times, lists, and structs with texts of variable
+    length."""
+    if is_text(described):
+        return True
+    is_array = isinstance(described, dict) and "array" in described
+    return not (is_array or has_objects(described) or "time" in str(described))
+
+
 def layout(described: Any) -> np.dtype[Any]:
     """How items without :func:`has_objects` lie in the file."""
     if isinstance(described, str):
@@ -328,11 +337,12 @@ def text_bytes(value: Any, name_of: Callable[[Any], bytes]) -> bytes:
 
 def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[[Any], bytes]) -> Any:
     """Items of HDF5, in :func:`layout` or as h5py has them, as those of scda."""
+    is_array = item.subdtype is not None
     if item.subdtype is not None:
         item = item.subdtype[0]
     if isinstance(described, dict):
         if "array" in described:
-            if item.kind == "S" and described["array"] == "char 1":
+            if item.kind == "S" and described["array"] == "char 1" and not is_array:
                 return np.ascontiguousarray(array).view(item).reshape(array.shape[:-1])
             return to_items(array, described["array"], item, name_of)
         if "struct" in described:

@@ -244,7 +244,8 @@ class Hdf5(Importer):
         expect_filters(dataset)
         if dataset.shape and RECORDS not in dataset.attrs:
             # In NetCDF, a dimension that may grow has one length for all variables, whatever was written of them.
-            items.shape = (*_grown(dataset, self._lengths), *items.inner)
+            grown = _grown(dataset, self._lengths)
+            items.shape = grown[:-1] if items.is_text_of_chars else (*grown, *items.inner)
         if items.any_length is None:
             native(items.dtype)
         elif math.prod(items.shape) > _MOST_OBJECTS:
@@ -268,10 +269,11 @@ class Hdf5(Importer):
             attrs[MAX_SHAPE] = None
         elif dataset.maxshape[first:] != dataset.shape[first:]:
             attrs[MAX_SHAPE] = [*dataset.maxshape, *items.inner][first : first + len(shape)]
+        fill = items.fill_value()
         # Chunks of HDF5 that are one record each have those of the record.
         is_cut = dataset.chunks and len(shape) > 0 and (not has_records or dataset.chunks[0] == 1)
         options: dict[str, Any] = {
-            "fill_value": bool(items.fill_value) if dtype.kind == "b" else items.fill_value,
+            "fill_value": bool(fill) if dtype.kind == "b" else fill,
             "dims": dims if any(dims) else None,
             "shape": shape,
             "chunks": (*dataset.chunks, *items.inner)[first : first + len(shape)] if is_cut else None,

@@ -40,10 +40,10 @@ class Variable(NamedTuple):
         return (1, *(self.dataset.shape if chunks is None else chunks))
 
     def own_dim(self, d: int) -> Optional[str]:
-        """The name that a dimension has in the file; of the one that counts records that of the variable."""
-        if self.has_records:
-            return self.dims[0] if d == 0 else self.dataset.dims[d - 1]
-        return self.dataset.dims[d]
+        """The name that a dimension has in the file; of the one that counts records that of the variable. None: it has none, as
+        that of the letters of texts in NetCDF."""
+        own = (self.dims[0], *self.dataset.dims) if self.has_records else self.dataset.dims
+        return own[d] if d < len(own) else None
 
 
 # What NetCDF has where nothing was written, of single and double precision.
