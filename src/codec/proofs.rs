@@ -2,10 +2,12 @@
 //! panic, as arithmetic that overflows and an index out of bounds are; and what is accepted means what the plain rules say.
 
 use super::blosc::BloscDecoder;
+use super::chunk::can_be_chunk;
 use super::element::{ElementDecoder, ElementEncoder};
 use super::inflate::Inflater;
-use super::{Encoder, base64, blosclz, texts};
+use super::{Encoder, base64, blosclz, can_expand, max_encoded_bytes, texts};
 use crate::format::dataset::DataType;
+use crate::format::dataset::codecs::{Codecs, Step};
 use crate::format::padding::LineBreak;
 use std::io::Read;
 
@@ -139,7 +141,9 @@ fn each_element_that_is_accepted_is_the_one_that_was_encoded() {
     let mut decoder = ElementDecoder::new(false).unwrap();
     for (encoder, level) in [(Encoder::Fast, 6), (Encoder::Zlib, 9), (Encoder::Fast, 0)] {
         let mut text = Vec::new();
-        ElementEncoder::new(encoder, level, LineBreak::Unix).unwrap().encode(&data, &mut text).unwrap();
+        let mut encoder = ElementEncoder::new(encoder, level, LineBreak::Unix).unwrap();
+        encoder.encode(&data, &mut text).unwrap();
+        assert_eq!(encoder.measure(&data).unwrap(), text.len());
         let (mut accepted, mut out) = (0, vec![0; data.len()]);
         with_each_byte(&text, |_, text| {
             let is_data = decoder.decode(text, &mut out).is_ok();
@@ -183,12 +187,36 @@ fn each_chunk_of_texts_that_is_accepted_is_that_of_its_items() {
             texts::put_count(&mut again, items).unwrap();
             places.iter().for_each(|place| texts::put(&mut again, &chunk[place.clone()]).unwrap());
             assert_eq!(again, chunk);
+            for fill in [&b""[..], b"\0", b"\x01\0", b"\x01\0\0"] {
+                let is_all = places.iter().all(|place| chunk[place.clone()] == *fill);
+                assert_eq!(texts::is_all(chunk, items, fill), is_all);
+            }
             accepted += 1;
         }
     };
     with_all(&[0, 1, 3], 10, &mut check);
     with_each_byte(b"\x02\0\0\0\x02\0\0\0ab\x01\0\0\0c", |_, chunk| check(chunk));
     assert!(accepted > 100, "{accepted}");
+}
+
+#[test]
+fn how_many_bytes_can_be_an_element_or_a_chunk() {
+    assert!(can_expand(0, 1031) && can_expand(1, 2063) && !can_expand(1, 2064) && !can_expand(0, 1032));
+    assert_eq!(max_encoded_bytes(1000), 67_536);
+    let zlib = Step::Zlib { level: 1 };
+    for (steps, least, most) in [
+        (vec![], 10_000, 10_000),
+        (vec![Step::Shuffle(2)], 10_000, 10_000),
+        (vec![Step::Crc32c], 10_004, 10_004),
+        (vec![zlib], 9, 85_536),
+        (vec![zlib, Step::Crc32c], 13, 85_540),
+        (vec![Step::Gzip { level: 1 }], 0, 85_536),
+    ] {
+        let codecs = Codecs { big_endian: false, steps };
+        let can = |bytes: u64| can_be_chunk(&codecs, bytes, 10_000);
+        assert!(can(least) && can(most) && !can(most + 1), "{codecs:?}");
+        assert!(least == 0 || !can(least - 1), "{codecs:?}");
+    }
 }
 
 #[test]
