@@ -61,7 +61,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 last_parts.insert(name, part.streams.clone());
             }
             // Damage may have hidden the dataset.
-            if let Some(words) = later.look(&item).filter(|_| before == 0) {
+            if let Some(words) = later.look(&mut walk, &item)?.filter(|_| before == 0) {
                 let finding = Finding::of_section(item.number, Fault::Words(words));
                 let user = Some(item.section.user);
                 scan.findings.push(Finding {

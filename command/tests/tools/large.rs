@@ -4,7 +4,7 @@ use crate::run::{Place, Run};
 use scda::internals::index::{INDEX, ROW_BYTES, Row, sort_rows, table_header, table_padding};
 use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::internals::{CountFormat, MAX_DATA_PADDING, crc, data_padding, put_section_header};
-use scda::{LineBreak, SectionType, UserString};
+use scda::{DataType, Dataset, LineBreak, Params, SectionType, Solo, UserString, Writer};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -224,6 +224,25 @@ fn sums_of_many_sections_need_little_memory() {
     // Nor are differences.
     place.with_input("make - b.scda", br#"{"sections":[]}"#).good();
     bounded(&place, 60, "diff --json a.scda b.scda --threads 1 >/dev/null").bad(1, "");
+}
+
+/// A checker need not keep the names of all datasets to tell whether attributes that were set later are those of one.
+#[test]
+fn very_many_datasets_are_checked_with_little_memory() {
+    let place = Place::on_disk();
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    let mut dataset = Dataset::new("a dataset", DataType::Uint8, [0]);
+    for number in 0..200_000 {
+        dataset.name = format!("{number}");
+        file.dataset(&dataset, &[], &[]).unwrap();
+    }
+    for number in (0..200_000).step_by(1000) {
+        file.set_attributes(&number.to_string(), 0, r#"{"units": "m"}"#).unwrap();
+    }
+    file.close().unwrap();
+    bounded(&place, 36, "check a.scda --threads 1").good();
 }
 
 /// Chunks are two rows thick, and two rows do not fit into what is read at once.
