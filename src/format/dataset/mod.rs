@@ -144,9 +144,17 @@ impl Dataset {
         }
     }
 
+    /// What it is called in messages. Rows that are written have a user string of their own, which tells users nothing.
+    pub(crate) fn title(&self) -> String {
+        match later::rows_of(self.name.as_bytes()) {
+            Some((_, name)) if self.extends => format!("rows of the dataset \"{name}\""),
+            _ => format!("dataset \"{}\"", self.name),
+        }
+    }
+
     /// An error that names the dataset, and which of the regions it is, unless this one lies in the array.
     pub(crate) fn check_region(&self, number: usize, region: &Region) -> Result<()> {
-        region.check(&self.shape, || format!("dataset \"{}\": region {number}", self.name))
+        region.check(&self.shape, || format!("{}: region {number}", self.title()))
     }
 
     /// An error if each item has a length of its own.
@@ -155,8 +163,9 @@ impl Dataset {
             return Ok(());
         }
         Err(Error::argument(format!(
-            "dataset \"{}\": found items of variable length ({}), expected those of one length; others are written and read as texts",
-            self.name, self.data_type
+            "{}: found items of variable length ({}), expected those of one length; others are written and read as texts",
+            self.title(),
+            self.data_type
         )))
     }
 

@@ -93,9 +93,10 @@ pub fn items(count: &[u64]) -> Option<u64> {
 /// An item, in memory or in the file, has no number of the type that it would have on the other side.
 #[cold]
 pub fn does_not_fit(dataset: &Dataset, index: &[u64]) -> Error {
-    let Dataset { name, data_type, .. } = dataset;
     Error::range(format!(
-        "dataset \"{name}\" of {data_type}: item {index:?}: the number does not fit the type that it is converted to"
+        "{} of {}: item {index:?}: the number does not fit the type that it is converted to",
+        dataset.title(),
+        dataset.data_type
     ))
 }
 

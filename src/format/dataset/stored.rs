@@ -70,6 +70,17 @@ impl Stored {
         Ok(rows)
     }
 
+    /// The memory that it takes, nearly.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let Dataset { name, shape, fill_value, attributes, unsupported, .. } = &self.dataset;
+        let texts =
+            name.len() + fill_value.len() + attributes.len() + unsupported.as_ref().map_or(0, String::len);
+        // The shape, that of the chunks, and both again with the number of chunks in the grid.
+        let numbers = 5 * size_of_val(&shape[..]);
+        (size_of::<Self>() + texts + numbers + size_of_val(&self.codecs.steps[..])) as u64
+    }
+
     fn named(
         name: &str,
         known: &mut Known,

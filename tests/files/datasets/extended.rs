@@ -385,6 +385,22 @@ fn what_is_no_row_is_refused() {
     file.close().unwrap();
     assert_eq!(all_of(&path, "a").1, b"abcdef");
 
+    // It is called by the name that users know.
+    let other = folder.path().join("other");
+    for (regions, words) in [
+        ([Region::new([1, 0], [1, 2])].as_slice(), r#"rows of the dataset "a": region 0"#),
+        (
+            &[Region::all(&[1, 2]), Region::all(&[1, 2])],
+            r#"rows of the dataset "a": found index [0, 0] in two"#,
+        ),
+    ] {
+        std::fs::write(&other, &old).unwrap();
+        let mut rows = numbers("a", 1, true);
+        rows.layout = Layout::Chunked { shape: Some(vec![1, 1]), text: false };
+        let error = append(&other).dataset(&rows, regions, &b"cdcd"[..2 * regions.len()]).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+
     // As others write them.
     let mut file = append(&path);
     let text = r#"{"zarr_format":3,"node_type":"array","shape":[1],"data_type":"uint16","chunk_grid":{"name":"regular",
@@ -480,6 +496,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
                     error.offset().unwrap() >= at && error.to_string().contains(words),
                     "{error} {words}"
                 );
+                assert!(!error.to_string().contains("/+"), "{error}");
             }
         }
         // A reader that goes on can read the others.
@@ -703,4 +720,80 @@ fn sections_of_datasets_that_are_read_in_turns_are_gone_through_once() {
     let first = read_all();
     let again = (0..4).map(|_| read_all()).last().unwrap() - first;
     assert!(again < first / 2, "{first} bytes, then {again}");
+}
+
+#[test]
+fn memory_for_rows_is_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    for step in 0..2000 {
+        for name in ["a", "b"] {
+            put(&mut file, &numbers(name, 1, step > 0), b"ab");
+        }
+    }
+    file.close().unwrap();
+    let read = |max_memory| {
+        let mut file = Reader::open(Solo, &path, &with(|params| params.max_memory = max_memory)).unwrap();
+        let mut bytes = Vec::new();
+        for _ in 0..3 {
+            for name in ["a", "b"] {
+                assert_eq!(file.find_dataset(name, -1)?.unwrap().shape, [2000, 2]);
+            }
+            bytes.push(file.statistics().unwrap().read_bytes);
+        }
+        // What is read the first time, and again.
+        Ok::<_, scda::Error>((bytes[0], bytes[2] - bytes[1]))
+    };
+    let (first, again) = read(0).unwrap();
+    assert!(again < first / 10, "{first} bytes, then {again}");
+    // Less is kept.
+    let (first, again) = read(4 << 20).unwrap();
+    assert!(again > first / 4, "{first} bytes, then {again}");
+    let error = read(1 << 20).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Memory);
+    assert!(error.to_string().ends_with("expected at most max_memory, 1048576"), "{error}");
+}
+
+/// What others write as sections counts as it does for readers.
+#[test]
+fn sections_that_are_written_as_they_are_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
+    put(&mut file, &numbers("a", 1, false), b"ab");
+    put(&mut file, &numbers("a", 1, true), b"cd");
+    file.commit().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let data = text.find("A a ").unwrap();
+    let metadata = |convention: &str| {
+        let start = text.find(&format!("B {convention}")).unwrap();
+        let start = start + text[start..].find('{').unwrap();
+        text[start..start + text[start..].find("\n}\n").unwrap() + 3].to_owned()
+    };
+    let write = |file: &mut Writer, convention: &str, text: &str, user: &str, data: &[u8]| {
+        file.block(convention.as_bytes(), 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
+        file.array(user.as_bytes(), &[1], 2, scda::Source::Contiguous(data), Encode::None).unwrap();
+    };
+    // Rows.
+    let rows = metadata("scda added rows 00").replace("\"scda_first_row\": 1", "\"scda_first_row\": 2");
+    write(&mut file, "scda added rows 00", &rows, &format!("/+{data}/a"), b"ef");
+    put(&mut file, &numbers("a", 1, true), b"gh");
+    // Another record.
+    write(&mut file, "scda dataset 00", &metadata("scda dataset 00"), "a", b"ij");
+    put(&mut file, &numbers("a", 1, true), b"kl");
+    // A section that is no dataset.
+    file.array(b"a", &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
+    file.commit().unwrap();
+    file.tolerate_arguments().unwrap();
+    let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"mn").unwrap_err();
+    assert!(error.to_string().contains("found no metadata before it"), "{error}");
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    for (record, expected) in [b"abcdefgh".as_slice(), b"ijkl"].iter().enumerate() {
+        let found = file.find_dataset("a", record as i64).unwrap().unwrap();
+        let mut all = vec![0; found.data_bytes().unwrap() as usize];
+        file.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
+        assert_eq!(all, *expected);
+    }
 }

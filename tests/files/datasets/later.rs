@@ -203,7 +203,11 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
     for (inline, text, words) in [
         (&b"scda attributes 00"[..], "{\"a\": }", "expected value"),
         (b"scda attributes 00", "[1]", "expected an object"),
-        (b"another", "{}", "found another section before it"),
+        (
+            b"another",
+            "{}",
+            "attributes of the dataset \"rho\" at byte 960: found another section before them",
+        ),
     ] {
         create(&path);
         let data = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).find("A rho").unwrap();

@@ -3,6 +3,7 @@
 use super::DatasetReader;
 use super::selection::RowSection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::params::Params;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
 use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
@@ -10,13 +11,16 @@ use crate::format::dataset::stored::Stored;
 use crate::format::dataset::{Dataset, parse};
 use crate::format::header::SectionType;
 use crate::format::layout::sum;
-use crate::memory::reserve_count;
+use crate::memory::{self, reserve_count};
 use std::sync::Arc;
 
 /// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
 /// code, goes through the sections of each once.
-#[derive(Default)]
-pub(super) struct KnownRows(Vec<RowsOf>);
+pub(super) struct KnownRows {
+    datasets: Vec<RowsOf>,
+    /// So many bytes of sections are kept, and at least those of one dataset.
+    most: u64,
+}
 
 /// The sections with rows that were added to a dataset.
 struct RowsOf {
@@ -24,25 +28,32 @@ struct RowsOf {
     data: u64,
     last: u64,
     sections: Arc<[RowSection]>,
+    /// What the sections take.
+    bytes: u64,
 }
 
-/// So many sections are kept, and at least those of one dataset; of so many datasets.
-const MOST_SECTIONS: usize = 1 << 14;
+/// See [`KnownRows::most`], where memory is not limited.
+const MOST_BYTES: u64 = 16 << 20;
 const MOST_DATASETS: usize = 64;
 
 impl KnownRows {
+    pub fn new(params: &Params) -> Self {
+        Self { datasets: Vec::new(), most: params.bounded(MOST_BYTES) }
+    }
+
     /// Takes what is known of a dataset.
     fn take(&mut self, data: u64, last: u64) -> Option<Arc<[RowSection]>> {
-        let number = self.0.iter().position(|known| known.data == data)?;
-        let known = self.0.remove(number);
+        let number = self.datasets.iter().position(|known| known.data == data)?;
+        let known = self.datasets.remove(number);
         (known.last == last).then_some(known.sections)
     }
 
-    fn keep(&mut self, known: RowsOf) {
-        self.0.push(known);
-        let mut sections: usize = self.0.iter().map(|known| known.sections.len()).sum();
-        while self.0.len() > 1 && (self.0.len() > MOST_DATASETS || sections > MOST_SECTIONS) {
-            sections -= self.0.remove(0).sections.len();
+    fn keep(&mut self, data: u64, last: u64, sections: Arc<[RowSection]>) {
+        let bytes = sections.iter().map(RowSection::bytes).sum();
+        self.datasets.push(RowsOf { data, last, sections, bytes });
+        let mut bytes: u64 = self.datasets.iter().map(|known| known.bytes).sum();
+        while self.datasets.len() > 1 && (self.datasets.len() > MOST_DATASETS || bytes > self.most) {
+            bytes -= self.datasets.remove(0).bytes;
         }
     }
 }
@@ -73,7 +84,8 @@ impl DatasetReader<'_> {
         });
         let Some(inline) = header.and_then(|_| self.sections.current_data()) else {
             let words = format!(
-                "section \"{user}\": found another section before it, expected that of attributes of a dataset"
+                "attributes of {}: found another section before them, expected that of attributes of a dataset",
+                named(later::later_of(user.as_bytes()))
             );
             return Err(Error::new(ErrorKind::Format, words).at(offset).into());
         };
@@ -105,6 +117,8 @@ impl DatasetReader<'_> {
                 for pair in pairs {
                     let section = self.read_rows_section(pair, &user, stored, rows)?;
                     rows = section.end();
+                    // Beside what the vector has room for.
+                    memory::check(section.bytes() - size_of::<RowSection>() as u64)?;
                     sections.push(section);
                 }
                 self.sections.return_to(before);
@@ -117,7 +131,7 @@ impl DatasetReader<'_> {
         }
         let bytes = stored.dataset.data_bytes();
         bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(last))?;
-        self.cache.rows.keep(RowsOf { data, last, sections: Arc::clone(&sections) });
+        self.cache.rows.keep(data, last, Arc::clone(&sections));
         Ok(sections)
     }
 
@@ -138,6 +152,8 @@ impl DatasetReader<'_> {
         stored: &Stored,
         first: u64,
     ) -> Result<RowSection, Failure> {
+        // What is kept is counted by who keeps it.
+        let _temporary = memory::temporary();
         let (text, at) = self.read_rows_metadata(pair, user)?;
         let data = self.read_data_header("rows of a dataset")?;
         let start = data.offset;
@@ -173,8 +189,15 @@ impl DatasetReader<'_> {
     }
 }
 
+/// The dataset to which something was added, in words.
+fn named(dataset: Option<(u64, &str)>) -> String {
+    let named = |(data, name)| format!("the dataset \"{name}\" at byte {data}");
+    dataset.map_or_else(|| "a dataset".into(), named)
+}
+
 #[cold]
 fn wrong_rows(user: &str, found: &str, expected: &str, at: u64) -> Failure {
-    let words = format!("rows \"{user}\" of a dataset: found {found}, expected {expected}");
+    let words =
+        format!("rows of {}: found {found}, expected {expected}", named(later::rows_of(user.as_bytes())));
     Error::new(ErrorKind::Format, words).at(at).into()
 }

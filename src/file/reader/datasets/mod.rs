@@ -205,7 +205,7 @@ impl DatasetCache {
         Self {
             dataset: None,
             known_metadata: Known::default(),
-            rows: KnownRows::default(),
+            rows: KnownRows::new(params),
             chunks: ChunkMemory::new(params),
             sharing: Sharing::default(),
         }

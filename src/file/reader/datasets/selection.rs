@@ -45,6 +45,11 @@ impl RowSection {
         AddedRows { offsets: *offsets, first: *first, dataset: stored.dataset.clone() }
     }
 
+    /// The memory that it takes, nearly.
+    pub fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.stored.bytes()
+    }
+
     /// The row behind its last one, which has 63 bits.
     pub fn end(&self) -> u64 {
         self.first + self.stored.dataset.shape.first().copied().unwrap_or(0)

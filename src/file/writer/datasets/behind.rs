@@ -137,6 +137,7 @@ impl DatasetWriter<'_> {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         if self.unplaced.is_empty() {
             self.plain().block(user, root, size, data, encode)
         } else {
@@ -179,6 +180,7 @@ impl DatasetWriter<'_> {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         if self.unplaced.is_empty() {
             self.plain().array(user, counts, size, data, encode)
         } else {
@@ -227,6 +229,7 @@ impl DatasetWriter<'_> {
         data: Result<(&[u64], Source<'_>)>,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         if self.unplaced.is_empty() {
             self.plain().varray(user, counts, proc_sizes, data, encode)
         } else {
@@ -322,6 +325,7 @@ impl DatasetWriter<'_> {
         data: &mut dyn std::io::Read,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         self.place()?;
         self.plain().block_from(user, size, data, encode)
     }
@@ -334,6 +338,7 @@ impl DatasetWriter<'_> {
         data: &mut dyn DataStream,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         self.place()?;
         self.plain().array_from(user, count, size, data, encode)
     }
@@ -345,6 +350,7 @@ impl DatasetWriter<'_> {
         elements: &mut dyn ElementStream,
         encode: Encode,
     ) -> Result<(), Failure> {
+        self.note_section(user);
         self.place()?;
         self.plain().varray_from(user, count, elements, encode)
     }

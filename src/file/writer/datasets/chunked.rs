@@ -290,8 +290,8 @@ impl ChunkPieces {
 
 #[cold]
 pub(super) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
-    let name = &dataset.name;
     Error::argument(format!(
-        "dataset \"{name}\": found index {index:?} in two regions, expected each in one at most"
+        "{}: found index {index:?} in two regions, expected each in one at most",
+        dataset.title()
     ))
 }

@@ -3,7 +3,7 @@
 use super::DatasetWriter;
 use crate::error::{Error, Result};
 use crate::file::team::{Failure, Topic};
-use crate::format::dataset::later::{check_rows, rows_attributes, rows_user};
+use crate::format::dataset::later::{check_rows, later_of, rows_attributes, rows_of, rows_user};
 use crate::format::dataset::{Dataset, check_name};
 use crate::format::layout::sum;
 use std::borrow::Cow;
@@ -34,6 +34,23 @@ impl Extended {
         }
     }
 
+    /// A section of this user string is written as it is: it may be another dataset of this name, or what is added to one.
+    #[inline]
+    fn forget_section(&mut self, user: &[u8]) {
+        if !self.0.is_empty() {
+            self.forget_named(user);
+        }
+    }
+
+    #[cold]
+    fn forget_named(&mut self, user: &[u8]) {
+        if let Some((data, _)) = rows_of(user).or_else(|| later_of(user)) {
+            self.0.retain(|_, known| known.data != data);
+        } else if let Ok(name) = std::str::from_utf8(user) {
+            self.0.remove(name);
+        }
+    }
+
     /// What was to be written is not.
     pub fn forget_all(&mut self) {
         self.0.clear();
@@ -41,6 +58,12 @@ impl Extended {
 }
 
 impl DatasetWriter<'_> {
+    /// The user writes a section of this user string as it is.
+    #[inline]
+    pub(super) fn note_section(&mut self, user: &[u8]) {
+        self.cache.extended.forget_section(user);
+    }
+
     /// The dataset as it is written: rows have the user string that names the dataset to which they are added, and its number of rows in
     /// their attributes.
     pub(super) fn as_written<'d>(&mut self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>, Failure> {

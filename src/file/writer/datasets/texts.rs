@@ -216,7 +216,7 @@ impl DatasetWriter<'_> {
 
 /// The items of a row, if such a dataset can be written.
 fn check(dataset: &Dataset) -> Result<u64> {
-    let refuse = |what: String| Err(Error::argument(format!("dataset \"{}\": {what}", dataset.name)));
+    let refuse = |what: String| Err(Error::argument(format!("{}: {what}", dataset.title())));
     if !dataset.data_type.is_variable() {
         return refuse(format!("found {}, expected items of variable length", dataset.data_type));
     }
@@ -224,14 +224,14 @@ fn check(dataset: &Dataset) -> Result<u64> {
         return refuse("items of variable length cannot be in chunks as text".into());
     }
     let inner = dataset.shape.get(1..).unwrap_or_default();
-    items(inner).filter(|&row| row <= MAX_CHUNK_BYTES).ok_or_else(|| {
-        Error::range(format!("dataset \"{}\": one first index has too many items", dataset.name))
-    })
+    items(inner)
+        .filter(|&row| row <= MAX_CHUNK_BYTES)
+        .ok_or_else(|| Error::range(format!("{}: one first index has too many items", dataset.title())))
 }
 
 /// An error unless these can be the items of this rank.
 fn check_items(dataset: &Dataset, count: u64, row: u64, items: &Texts) -> Result<()> {
-    let refuse = |what: String| Err(Error::argument(format!("dataset \"{}\": {what}", dataset.name)));
+    let refuse = |what: String| Err(Error::argument(format!("{}: {what}", dataset.title())));
     if product(count, row) != Some(items.len() as u64) {
         return refuse(format!(
             "found {} items, expected {row} for each of {count} first indices",
@@ -244,8 +244,8 @@ fn check_items(dataset: &Dataset, count: u64, row: u64, items: &Texts) -> Result
         }
         if item.len() as u64 > MAX_CHUNK_BYTES {
             return Err(Error::range(format!(
-                "dataset \"{}\": item {place} of this rank: found {} bytes, expected at most {MAX_CHUNK_BYTES}",
-                dataset.name,
+                "{}: item {place} of this rank: found {} bytes, expected at most {MAX_CHUNK_BYTES}",
+                dataset.title(),
                 item.len()
             )));
         }
@@ -262,7 +262,7 @@ fn described(dataset: &Dataset, rows: u64, row: u64, bytes: u64, level: u32) -> 
         None if rows == 1 => {}
         None => {
             let words = format!("found {rows} items on all ranks, expected 1 without dimensions");
-            return Err(Error::argument(format!("dataset \"{}\": {words}", dataset.name)));
+            return Err(Error::argument(format!("{}: {words}", dataset.title())));
         }
     }
     let whole: Vec<u64> = written.shape.iter().map(|&n| n.max(1)).collect();
@@ -271,7 +271,7 @@ fn described(dataset: &Dataset, rows: u64, row: u64, bytes: u64, level: u32) -> 
             if shape.len() != whole.len() || shape.get(1..) != whole.get(1..) {
                 let words =
                     format!("chunk shape: found {shape:?}, expected whole indices of the first dimension");
-                return Err(Error::argument(format!("dataset \"{}\": {words}", dataset.name)));
+                return Err(Error::argument(format!("{}: {words}", dataset.title())));
             }
             shape.clone()
         }
