@@ -13,13 +13,15 @@ use scda::internals::json::MAX_METADATA_BYTES;
 use scda::internals::later::first_row;
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 /// The name of chunks without the metadata that say which streams they are of.
 const CHUNKS: &[u8] = b"salvaged chunks";
 /// The name of rows that were added to a dataset, and of their metadata, if they, or rows before them, are not whole.
 const ROWS: &[u8] = b"salvaged rows";
+/// The name of attributes that were set later, of a dataset that is not saved with its metadata.
+const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
 /// Save what is whole of a damaged file
 ///
@@ -29,7 +31,7 @@ const ROWS: &[u8] = b"salvaged rows";
 ///
 /// Chunks of streams whose other sections are damaged are saved as "salvaged chunks": with their own name no reader would find the whole
 /// streams of that name. Rows that were added to a dataset, and their metadata, are saved as "salvaged rows" if they, or rows
-/// before them, are not whole. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
+/// before them, are not whole; attributes that were set later as "salvaged attributes" if their dataset is not whole. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
 /// bytes up to the last one that is not 0, or all if their number is in the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -126,10 +128,16 @@ pub fn run(args: &Args) -> Result<()> {
             quote(CHUNKS)
         ))?;
     }
-    for offset in left.rows {
+    for &offset in &left.rows {
         let name = quote(ROWS);
         out.text(format_args!(
             "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are not whole\n"
+        ))?;
+    }
+    for &offset in &left.attributes {
+        let name = quote(ATTRIBUTES);
+        out.text(format_args!(
+            "{to}: the attributes at byte {offset} are saved as {name}: the dataset that they were set of is not saved\n"
         ))?;
     }
     for finding in &scan.findings {
@@ -147,7 +155,11 @@ pub fn run(args: &Args) -> Result<()> {
             "{to}: what was added to datasets later counts when the file is sealed: scda seal\n"
         ))?;
     }
-    for finding in &kept {
+    let is_renamed = |finding: &&&Finding| {
+        let offset = finding.section.map(|section| section.offset);
+        offset.is_some_and(|offset| left.attributes.contains(&offset) || left.rows.contains(&offset))
+    };
+    for finding in kept.iter().filter(|finding| !is_renamed(finding)) {
         out.text(format_args!("{to}: section {} is saved as it is\n", finding.number))?;
     }
     if wants_seal && !kept.is_empty() {
@@ -177,6 +189,12 @@ struct Left {
     moved: HashMap<u64, Moved>,
     /// Rows that were saved under another name: where their data began.
     rows: Vec<u64>,
+    /// Datasets that were saved with attributes that had been set later, by where their data began.
+    joined: HashSet<u64>,
+    /// Where the last block began with attributes that go on to be those of their dataset.
+    announced: Option<u64>,
+    /// Attributes that were saved under another name: where their block began.
+    attributes: Vec<u64>,
     /// Whether attributes or rows were saved that had been added to datasets.
     has_additions: bool,
 }
@@ -229,6 +247,31 @@ impl Left {
         Ok(true)
     }
 
+    /// Saves attributes that were set later, whose block this is and follows the reader's current section, unless they are in the metadata
+    /// of their dataset, or go on to belong to it: whether they do.
+    fn save_attributes(
+        &mut self,
+        reader: &mut Reader,
+        writer: &mut Writer,
+        mut block: Section,
+        progress: &mut Progress,
+    ) -> Result<bool> {
+        let data = added_to(block.section_type, &block.user).map_or(0, |(data, _)| data);
+        let name = self.moved.get(&data).and_then(Moved::name);
+        let is_saved =
+            name.is_some_and(|name| *block.user == *Addition::Attributes.user(data, name).as_bytes());
+        if !is_saved {
+            self.attributes.push(block.offset);
+            block.user = UserString::new(ATTRIBUTES)?;
+            as_it_is(reader, writer, &block, progress)?;
+        } else if self.joined.contains(&data) {
+            reader.skip()?;
+        } else {
+            self.announced = Some(block.offset);
+        }
+        Ok(self.announced == Some(block.offset))
+    }
+
     /// A section as it is saved at this position.
     fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
         if let Some(rows) = self.described.take() {
@@ -237,7 +280,10 @@ impl Left {
         // What was added to a dataset names it by the place of its data.
         let are_rows_next = std::mem::take(&mut self.are_rows_next);
         if let Some((data, addition)) = added_to(section.section_type, &section.user) {
-            let is_right = addition == Addition::Attributes || are_rows_next;
+            let is_right = match addition {
+                Addition::Attributes => self.announced == Some(section.offset),
+                Addition::Rows => are_rows_next,
+            };
             let moved = self.moved.get(&data).filter(|_| is_right);
             if let Some((moved, name)) = moved.and_then(|moved| Some((moved, moved.name()?))) {
                 section.user = UserString::new(addition.user(moved.position, name).as_bytes())?;
@@ -286,9 +332,17 @@ fn save(
                     continue;
                 }
                 // Attributes that were set later become a part of the metadata of their dataset, if a seal says that they count.
-                if reader.is_sealed() && is_of_attributes(&section) {
-                    reader.skip()?;
-                    continue;
+                if announced(section.section_type, &section.user) == Some(Addition::Attributes) {
+                    let block = last_of(reader, 1, range.end).filter(has_attributes);
+                    let stays = match block {
+                        Some(block) => left.save_attributes(reader, writer, block, progress)?,
+                        None => true,
+                    };
+                    if !stays {
+                        continue;
+                    }
+                    reader.seek(section.offset)?;
+                    reader.next_section(true)?;
                 }
                 let others = others_of(&section);
                 let mut last = None;
@@ -319,6 +373,7 @@ fn save(
                 if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
                     && found.later.is_some()
                 {
+                    left.joined.insert(found.data.offset);
                     let text = with_attributes(&read_metadata(reader, &section)?, &found.dataset.attributes)?;
                     let (user, bytes) = (&section.user, text.len() as u64);
                     writer.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
@@ -335,10 +390,9 @@ fn save(
     }
 }
 
-/// Whether a section announces attributes that were set later, or has them.
-fn is_of_attributes(Section { section_type, user, .. }: &Section) -> bool {
-    let addition = added_to(*section_type, user).map(|(_, addition)| addition);
-    announced(*section_type, user).or(addition) == Some(Addition::Attributes)
+/// Whether a section has attributes of a dataset that were set later, if one that announces them is before it.
+fn has_attributes(Section { section_type, user, .. }: &Section) -> bool {
+    added_to(*section_type, user).is_some_and(|(_, addition)| addition == Addition::Attributes)
 }
 
 /// How many sections belong to one of metadata.

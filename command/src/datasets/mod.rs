@@ -281,6 +281,8 @@ pub struct Walk<'a> {
     pairs: Option<Pairs<'a>>,
     /// Where rows begin that were added to datasets that were passed.
     rows: HashSet<u64>,
+    /// The user strings of blocks with attributes of such datasets.
+    attributes: HashSet<String>,
     /// How many sections were passed.
     pub number: u64,
 }
@@ -288,7 +290,8 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
         let pairs = (!raw).then(|| Pairs::new(input));
-        Self { pairs, later: raw, streams: false, rows: HashSet::new(), number: 0 }
+        let (rows, attributes) = Default::default();
+        Self { pairs, later: raw, streams: false, rows, attributes, number: 0 }
     }
 
     /// The sections of streams are together, too.
@@ -347,15 +350,17 @@ impl<'a> Walk<'a> {
                 (item.streams, item.fault) = (streams.map(Box::new), fault);
             }
         }
-        if let Some(Pair::Dataset(found)) = &item.pair {
+        if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
             self.rows.extend(found.added.iter().map(|rows| rows.offsets[0]));
+            let name = found.later.and(std::str::from_utf8(&found.data.user).ok());
+            self.attributes.extend(name.map(|name| later_user(found.data.offset, name)));
         }
         self.number = item.last();
         Ok(Some(item))
     }
 
-    /// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them. Rows
-    /// of no dataset stay: nobody else has them.
+    /// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them. What
+    /// was added to none stays: nobody else has it.
     fn passes_later(&self, reader: &mut Reader, section: &Section) -> scda::Result<bool> {
         let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
         if announced == Addition::Rows && !self.rows.contains(&section.offset) {
@@ -363,8 +368,15 @@ impl<'a> Walk<'a> {
         }
         reader.skip()?;
         let second = reader.next_section(true)?;
-        let second = second.and_then(|second| added_to(second.section_type, &second.user));
-        if second.is_some_and(|(_, addition)| addition == announced) {
+        let is_passed = second.is_some_and(|second| match added_to(second.section_type, &second.user) {
+            Some((_, Addition::Attributes)) => {
+                let user = std::str::from_utf8(&second.user);
+                announced == Addition::Attributes && user.is_ok_and(|user| self.attributes.contains(user))
+            }
+            Some((_, addition)) => addition == announced,
+            None => false,
+        });
+        if is_passed {
             reader.skip()?;
             return Ok(true);
         }

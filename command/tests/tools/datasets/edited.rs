@@ -159,6 +159,48 @@ fn attributes_are_salvaged() {
     place.scda("check --strict b.scda").good();
 }
 
+/// Sections of the user that look like attributes, and attributes whose dataset is not saved, are there.
+#[test]
+fn nothing_that_looks_like_attributes_is_lost() {
+    let place = Place::new();
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("whole.scda"), b"", &params).unwrap();
+    file.block(b"/9/rho", 0, 3, Some(b"own"), scda::Encode::None).unwrap();
+    for name in ["rho", "p"] {
+        all(&mut file, &Dataset::new(name, DataType::Uint8, [3]), name.repeat(3)[..3].as_bytes());
+    }
+    file.set_attributes("rho", 0, r#"{"units": "m"}"#).unwrap();
+    file.set_attributes("rho", 0, r#"{"units": "K"}"#).unwrap();
+    file.set_attributes("p", 0, r#"{"units": "Pa"}"#).unwrap();
+    file.inline(b"scda attributes 00", 0, Some(b"Below: attributes of a dataset.\n")).unwrap();
+    file.block(b"note", 0, 3, Some(b"own"), scda::Encode::None).unwrap();
+    file.close().unwrap();
+    let whole = place.read("whole.scda");
+    let rho = whole.windows(4).position(|bytes| bytes == b"rho\n").unwrap();
+    let lines = |place: &Place, word: &str| {
+        let shown = place.scda("ls --raw b.scda").good();
+        shown.text().lines().filter(|line| line.contains(word)).count()
+    };
+    for (damaged, saved) in [(None, 0), (Some(rho), 2)] {
+        let mut bytes = whole.clone();
+        damaged.into_iter().for_each(|at: usize| bytes[at] = b'?');
+        place.write("a.scda", &bytes);
+        let said = place.scda("salvage -f a.scda b.scda");
+        assert_eq!(said.text().matches("are saved as \"salvaged attributes\"").count(), saved, "{said:?}");
+        let found =
+            ["/9/rho", "salvaged attributes", "note", "scda attributes 00"].map(|word| lines(&place, word));
+        assert_eq!(found, [1, saved, 1, 1], "{damaged:?}");
+        assert_eq!(place.scda("attr b.scda p").good().text(), "units = \"Pa\"\n");
+    }
+    // Those of no dataset are in a copy, too.
+    for section in ["whole.scda", "a.scda"] {
+        place.scda(&format!("salvage -f --no-seal {section} c.scda"));
+        place.scda("copy -f c.scda b.scda").good();
+        place.shell("cmp c.scda b.scda").good();
+    }
+}
+
 #[test]
 fn attributes_of_no_dataset_are_found() {
     let place = Place::new();
