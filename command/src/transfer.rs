@@ -81,8 +81,10 @@ impl Way<'_> {
             }
         };
         // In the copy, the data are elsewhere: rows that were added to them become a part of them.
-        let stored =
-            self.how.stored(found)?.or_else(|| (!found.added.is_empty()).then(|| found.dataset.clone()));
+        let stored = self.how.stored(found)?;
+        // Rows that are compressed one by one stay so.
+        let encode = if stored.is_none() && found.data.decoded { Encode::Always } else { Encode::None };
+        let stored = stored.or_else(|| (!found.added.is_empty()).then(|| found.dataset.clone()));
         if let Some(mut stored) = stored {
             if let Some(text) = &new_metadata {
                 stored.attributes = parse::dataset(&stored.name, text.as_bytes())?.dataset.attributes;
@@ -95,7 +97,7 @@ impl Way<'_> {
                 }
                 // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
                 let codecs = Codecs::of(&stored, Params::DEFAULT_LEVEL);
-                metadata::of_dataset(&stored, &codecs)
+                let text = metadata::of_dataset(&stored, &codecs)
                     .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
                 let path = output.path().to_owned();
                 item.skip(reader)?;
@@ -107,6 +109,14 @@ impl Way<'_> {
                 let mut items = Source::new(walk.dataset_reader()?, found, &path, share);
                 if stored.data_type.is_variable() {
                     return write_texts(output.writer()?, &stored, &mut items);
+                }
+                if encode == Encode::Always && stored.layout == Layout::Contiguous {
+                    // Only an array with dimensions has rows that were added.
+                    let rows = stored.shape.first().copied().unwrap_or(1);
+                    let bytes = stored.shape.iter().skip(1).product::<u64>() * stored.data_type.item_bytes();
+                    output.metadata(text, 0)?;
+                    let user = &found.data.user;
+                    return Ok(output.writer()?.array_from(user, rows, bytes, &mut items, encode)?);
                 }
                 return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
             };

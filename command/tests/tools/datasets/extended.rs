@@ -186,6 +186,37 @@ fn rows_in_text_are_saved_by_the_new_place() {
     place.scda("check --strict b.scda").good();
 }
 
+/// Rows that are compressed one by one are so in the copy, which has all of them.
+#[test]
+fn a_copy_keeps_the_compression_of_rows() {
+    let place = Place::new();
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path("plain.scda"), b"", &params).unwrap();
+    let mut dataset = Dataset::new("rho", DataType::Uint8, [4, 1000]);
+    dataset.attributes = r#"{"units": "m"}"#.into();
+    file.dataset(&dataset, &[Region::all(&[4, 1000])], &[7; 4000]).unwrap();
+    file.close().unwrap();
+    let bytes = place.read("plain.scda");
+    let start = sections(&bytes, "B scda dataset 00")[0];
+    let start = start + sections(&bytes[start..], "{")[0];
+    let metadata = &bytes[start..start + sections(&bytes[start..], "\n}\n")[0] + 3];
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+    file.block(b"scda dataset 00", 0, metadata.len() as u64, Some(metadata), Encode::None).unwrap();
+    file.array(b"rho", &[4], 1000, Source::Contiguous(&[7; 4000]), Encode::Always).unwrap();
+    dataset.extends = true;
+    file.dataset(&dataset, &[Region::all(&[4, 1000])], &[8; 4000]).unwrap();
+    file.close().unwrap();
+    for (how, is_compressed) in [("", true), ("--style mime", true), ("--decode", false)] {
+        place.scda(&format!("copy -f {how} a.scda b.scda")).good();
+        place.scda("diff a.scda b.scda").good();
+        place.scda("check --strict b.scda").good();
+        let shown = place.scda("ls --raw b.scda").good();
+        assert_eq!(shown.text().contains("A compressed scda 00"), is_compressed, "{how}: {shown:?}");
+        assert_eq!(place.read("b.scda").len() < 4000, is_compressed, "{how}");
+    }
+}
+
 #[test]
 fn rows_of_no_dataset_are_copied() {
     let place = Place::new();
