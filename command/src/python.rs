@@ -57,7 +57,7 @@ pub struct RefsArgs {
 /// interpreter that SCDA_PYTHON names.
 ///
 /// Forests and cells become an UnstructuredGrid, patches of one domain an OverlappingAMR, particles a PolyData of vertices, with each member of
-/// structs as an array. Of a mesh and particles, the mesh is written; --group names the particles. Cells of one tree of a forest share points,
+/// structs as an array. Of several of them, --group names the one that is written; without it, the only mesh is. Cells of one tree of a forest share points,
 /// unless there are values at corners; the filter Clean to Grid merges those of neighbouring trees. Time steps are those of the file. A field
 /// that a step lacks is NaN; one of integers is then omitted.
 ///
@@ -93,7 +93,7 @@ pub struct VtkArgs {
     /// Only this field; can be given several times
     #[arg(long, value_name = "NAME")]
     field: Vec<String>,
-    /// The forest, the mesh, or the group with the datasets of a grid
+    /// The mesh, the particles, or the group with the datasets of a grid [default: the only mesh of FILE]
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
     /// Replace OUT if it exists

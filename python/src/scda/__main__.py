@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--relative", action="store_true", help=text)
     text = "only this field; can be given several times"
     command.add_argument("--field", metavar="NAME", action="append", help=text)
-    text = "the forest, the mesh, or the group with the datasets of a grid"
+    text = "the mesh, the particles, or the group with the datasets of a grid; if not given, the only mesh of FILE"
     command.add_argument("--group", metavar="NAME", help=text)
 
     command = add(export, "export", "Write the datasets to an HDF5 or NetCDF file", ("FILE", "the file to read"))

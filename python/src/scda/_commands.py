@@ -98,7 +98,7 @@ def vtk(
         copy, absolute, relative: whether all data are copied; or stay in the file, to which the new one refers by its absolute
             path, or by its path from the folder of ``out``. None of them: the first for at most 64 MiB, else the second.
         field: only these fields.
-        group: the forest, the mesh, or the group with the datasets of a grid.
+        group: the mesh, the particles, or the group with the datasets of a grid; None: the only mesh of the file.
         force: whether a file that exists is replaced.
 
     Returns:
