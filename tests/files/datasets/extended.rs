@@ -790,10 +790,10 @@ fn sections_that_are_written_as_they_are_count() {
     let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"mn").unwrap_err();
     assert!(error.to_string().contains("found no metadata before it"), "{error}");
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
-    for (record, expected) in [b"abcdefgh".as_slice(), b"ijkl"].iter().enumerate() {
-        let found = file.find_dataset("a", record as i64).unwrap().unwrap();
+    for (record, expected) in (0..).zip([b"abcdefgh".as_slice(), b"ijkl"]) {
+        let found = file.find_dataset("a", record).unwrap().unwrap();
         let mut all = vec![0; found.data_bytes().unwrap() as usize];
         file.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
-        assert_eq!(all, *expected);
+        assert_eq!(all, expected);
     }
 }

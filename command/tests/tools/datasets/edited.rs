@@ -168,7 +168,7 @@ fn nothing_that_looks_like_attributes_is_lost() {
     let mut file = Writer::create(Solo, &place.path("whole.scda"), b"", &params).unwrap();
     file.block(b"/9/rho", 0, 3, Some(b"own"), scda::Encode::None).unwrap();
     for name in ["rho", "p"] {
-        all(&mut file, &Dataset::new(name, DataType::Uint8, [3]), name.repeat(3)[..3].as_bytes());
+        all(&mut file, &Dataset::new(name, DataType::Uint8, [3]), &name.repeat(3).as_bytes()[..3]);
     }
     file.set_attributes("rho", 0, r#"{"units": "m"}"#).unwrap();
     file.set_attributes("rho", 0, r#"{"units": "K"}"#).unwrap();
