@@ -138,6 +138,16 @@ def images(page):
     row = page.js("const d = scda.shown.picture.data; return Array.from(d.values.slice(43 * 180, 44 * 180))")
     assert all(any(abs(value - other) < 0.2 for other in row) for value in profile[5:-5:20])
 
+    # Where there are more items than pixels, the label says so; it stands on the picture, also in a PNG.
+    page.show("wide", "image")
+    label = "return [scda.shown.picture.view.label, scda.shown.picture.data.nx]"
+    words, count = page.js(label)
+    assert words == "wide [m], only some of the items" and count < 4000, (words, count)
+    page.key(*["+"] * 12)
+    page.until("return scda.state.box && !scda.shown.picture.data.isSampled", "a part, nearer")
+    words, count = page.js(label)
+    assert words == "wide [m]" and count < 1000, (words, count)
+
     # Other dimensions, and turned axes.
     page.show("flow/density", "image")
     assert page.value(0) == page.js("const r = await fetch(`api/table?item=${scda.state.i}&record=0&fixed=0,23,0&columns=2&x0=0&x1=1`); return Number((await r.json()).cells[0])")

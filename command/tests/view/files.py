@@ -127,6 +127,7 @@ def sample(folder, scda):
         file.dataset("climate/temperature", "float32", [ny, nx], temperature(lat, lon, record), ["lat", "lon"], units="degC", long_name="air temperature")
     cube = [(z + 1) * math.exp(-((x - 16) ** 2 + (y - 12) ** 2) / 60) for z in range(8) for y in range(24) for x in range(32)]
     file.dataset("flow/density", "float64", [8, 24, 32], cube, ["z", "y", "x"], [4, 12, 16], units="kg m-3")
+    file.dataset("wide", "uint8", [400, 4000], bytes(range(200)) * 8000, units="m")
     file.dataset("flow/x", "float64", [32], [0.5 * k for k in range(32)], ["x"], units="m")
     file.dataset("signal", "float64", [5000], [math.sin(k / 80) * math.exp(-k / 2500) for k in range(5000)], ["sample"], units="V")
     for record in range(20):

@@ -26,7 +26,8 @@ function dataOf({ head, take }, ny, flip) {
   rows.forEach((row, k) => ordered.set(row, k * xs.count));
   const at = (axis) => (k) => axis.from + Math.floor(((2 * k + 1) * (axis.to - axis.from)) / (2 * axis.count));
   const bottom = flip ? ny - ys.to : ys.from;
-  return { values: ordered, nx: xs.count, ny: ys.count, index: { x: at(xs), y: at(ys) }, box: [xs.from - 0.5, xs.to - 0.5, bottom - 0.5, bottom + (ys.to - ys.from) - 0.5] };
+  const isSampled = [ys, xs].some((axis) => axis.count < axis.to - axis.from);
+  return { values: ordered, isSampled, nx: xs.count, ny: ys.count, index: { x: at(xs), y: at(ys) }, box: [xs.from - 0.5, xs.to - 0.5, bottom - 0.5, bottom + (ys.to - ys.from) - 0.5] };
 }
 
 export function image() {
@@ -45,8 +46,10 @@ export function image() {
   const draw = () => {
     const [l, r, b, t] = box();
     const ratio = nx / ny;
+    // In a sample, extremes may be missing.
+    const label = [now.item.label, panels.first.data?.isSampled && "only some of the items"].filter(Boolean).join(", ");
     panels.draw({
-      box: box(), aspect: ratio > 0.2 && ratio < 5 ? ratio : null, label: now.item.label, colours: now.maps[now.state.map], middle: now.state.map === "diverging", log: Boolean(now.state.log), limits: limits(), clock: now.item.clock,
+      box: box(), aspect: ratio > 0.2 && ratio < 5 ? ratio : null, label, colours: now.maps[now.state.map], middle: now.state.map === "diverging", log: Boolean(now.state.log), limits: limits(), clock: now.item.clock,
       xName: xAxis.nameOf(l, r), yName: flip ? yAxis.nameOf(up(t), up(b)) : yAxis.nameOf(b, t),
       xTicks: (n) => xAxis.ticks(l, r, n),
       yTicks: (n) => (flip ? yAxis.ticks(up(t), up(b), n).map(({ at, text }) => ({ at: 1 - at, text })) : yAxis.ticks(b, t, n)),
