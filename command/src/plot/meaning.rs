@@ -19,10 +19,53 @@ pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset>
     }
 }
 
+/// What is drawn of complex numbers.
+#[derive(Clone, Copy)]
+enum Part {
+    AbsoluteValue,
+    Phase,
+    Real,
+    Imaginary,
+}
+
+/// By their names; the first one unless another is asked for.
+const PARTS: [(&str, Part); 4] = [
+    ("absolute", Part::AbsoluteValue),
+    ("phase", Part::Phase),
+    ("real", Part::Real),
+    ("imaginary", Part::Imaginary),
+];
+
+impl Part {
+    fn of(self, real: f64, imaginary: f64) -> f64 {
+        match self {
+            Self::AbsoluteValue => real.hypot(imaginary),
+            Self::Phase => imaginary.atan2(real),
+            Self::Real => real,
+            Self::Imaginary => imaginary,
+        }
+    }
+
+    fn label(self, what: &str) -> String {
+        match self {
+            Self::AbsoluteValue => format!("|{what}|"),
+            Self::Phase => format!("arg({what})"),
+            Self::Real => format!("Re({what})"),
+            Self::Imaginary => format!("Im({what})"),
+        }
+    }
+}
+
+fn is_complex(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Complex64 | DataType::Complex128)
+}
+
 /// How items of a dataset become numbers that are drawn.
 pub struct Meaning {
     data_type: DataType,
     item_bytes: usize,
+    /// If they are complex.
+    part: Part,
     /// Of structs: the bytes of each, and where the numbers of a member are in it.
     places: Option<(usize, Vec<usize>)>,
     /// The name of the member.
@@ -93,6 +136,7 @@ impl Meaning {
         Some(Self {
             data_type,
             item_bytes,
+            part: Part::AbsoluteValue,
             places: None,
             member: None,
             scale,
@@ -114,22 +158,39 @@ impl Meaning {
             .collect()
     }
 
-    /// That of a column, and which number of it is meant, if only one is: a number counts those in a row; of structs, it is the name of a
-    /// member, or that and, behind a dot, a number. Without a name, it is the first one that is no position.
+    /// The names of what can be drawn of complex numbers; of others none.
+    pub fn parts(dataset: &Dataset) -> Vec<&'static str> {
+        PARTS.iter().filter(|_| is_complex(dataset.data_type)).map(|(name, _)| *name).collect()
+    }
+
+    /// That of a column, and which number of it is meant, if only one is: a number counts those in a row; of complex numbers, it is the name
+    /// of a part; of structs, that of a member, or that and, behind a dot, a number. Without a name, it is the first one that is no position.
     pub fn column(dataset: &Dataset, column: Option<&str>) -> Result<(Self, Option<usize>)> {
         let name = visible(&dataset.name);
         let trouble = |words: String| Err(Fail::Trouble(format!("{name}: {words}")));
         let number = |text: &str| text.parse::<usize>().ok();
         let DataType::Struct(all) = dataset.data_type else {
-            let Some(meaning) = Self::new(dataset) else {
+            let Some(mut meaning) = Self::new(dataset) else {
                 return trouble(format!("found items of type {}, expected numbers", dataset.data_type));
             };
-            return match column.map(|text| number(text).ok_or(text)) {
-                Some(Err(text)) => {
-                    trouble(format!("--component: found \"{}\", expected a number", visible(text)))
-                }
-                found => Ok((meaning, found.and_then(std::result::Result::ok))),
+            let Some(text) = column else { return Ok((meaning, None)) };
+            if let Some(at) = number(text) {
+                return Ok((meaning, Some(at)));
+            }
+            let parts = Self::parts(dataset);
+            let found = PARTS.into_iter().find(|(name, _)| *name == text && !parts.is_empty());
+            let Some((_, part)) = found else {
+                let others: String = parts.iter().map(|name| format!(" or {name}")).collect();
+                return trouble(format!(
+                    "--component: found \"{}\", expected a number{others}",
+                    visible(text)
+                ));
             };
+            meaning.part = part;
+            if matches!(part, Part::Phase) {
+                (meaning.scale, meaning.offset, meaning.units) = (1.0, 0.0, Some("rad".to_owned()));
+            }
+            return Ok((meaning, None));
         };
         let members = Self::members(dataset);
         let is_there = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
@@ -172,8 +233,8 @@ impl Meaning {
                 *places = vec![place];
                 Ok(meaning)
             }
-            _ if column.is_some() => Err(Fail::Trouble(format!(
-                "{name}: --component is for structs and fields of meshes: use --box"
+            _ if at.is_some() => Err(Fail::Trouble(format!(
+                "{name}: --component is for structs, complex numbers and fields of meshes: use --box"
             ))),
             _ => Ok(meaning),
         }
@@ -196,6 +257,7 @@ impl Meaning {
         Self {
             data_type,
             item_bytes: to_usize(data_type.item_bytes()),
+            part: Part::AbsoluteValue,
             places: Some((to_usize(all.item_bytes()), places)),
             member: Some(visible(name)),
             scale: 1.0,
@@ -207,7 +269,7 @@ impl Meaning {
         }
     }
 
-    /// Appends the numbers of items in memory: of complex ones the absolute value.
+    /// Appends the numbers of items in memory.
     pub fn append(&self, data: &[u8], numbers: &mut Vec<f64>) {
         let Some((bytes, places)) = &self.places else { return self.append_plain(data, numbers) };
         let mut items = Vec::with_capacity(data.len() / bytes * places.len() * self.item_bytes);
@@ -240,10 +302,10 @@ impl Meaning {
                 numbers.extend(data.as_chunks().0.iter().map(number));
             }
             DataType::Uint8 | DataType::Bool => numbers.extend(data.iter().map(|&item| f64::from(item))),
-            DataType::Complex64 | DataType::Complex128 => {
+            complex if is_complex(complex) => {
                 numbers.extend(data.chunks_exact(self.item_bytes).map(|item| {
-                    let (re, im) = item.split_at(self.item_bytes / 2);
-                    number(self.data_type, re).value().hypot(number(self.data_type, im).value())
+                    let (real, imaginary) = item.split_at(self.item_bytes / 2);
+                    self.part.of(number(complex, real).value(), number(complex, imaginary).value())
                 }));
             }
             other => {
@@ -295,11 +357,7 @@ impl Meaning {
             .clone()
             .or_else(|| self.member.clone())
             .unwrap_or_else(|| visible(name.rsplit('/').next().unwrap_or(name)));
-        if matches!(self.data_type, DataType::Complex64 | DataType::Complex128) {
-            format!("|{what}|")
-        } else {
-            what
-        }
+        if is_complex(self.data_type) { self.part.label(&what) } else { what }
     }
 }
 
@@ -344,5 +402,34 @@ pub fn with_units(name: &str, units: Option<&str>) -> String {
     match units {
         Some(units) if !units.is_empty() && units != "1" => format!("{name} [{units}]"),
         _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_complex_numbers_any_part_is_drawn() {
+        let mut wave = Dataset::new("wave", DataType::Complex64, [2]);
+        wave.attributes = r#"{"units": "V"}"#.to_owned();
+        let data = [3.0, -4.0, 0.0, 2.0].map(f32::to_ne_bytes).concat();
+        for (column, label, expected) in [
+            (None, "|wave| [V]", [5.0, 2.0]),
+            (Some("absolute"), "|wave| [V]", [5.0, 2.0]),
+            (Some("phase"), "arg(wave) [rad]", [f64::atan2(-4.0, 3.0), std::f64::consts::FRAC_PI_2]),
+            (Some("real"), "Re(wave) [V]", [3.0, 0.0]),
+            (Some("imaginary"), "Im(wave) [V]", [-4.0, 2.0]),
+        ] {
+            let meaning = Meaning::of_items(&wave, column).ok().unwrap();
+            let mut numbers = Vec::new();
+            meaning.append(&data, &mut numbers);
+            assert_eq!((meaning.label("wave").as_str(), numbers), (label, expected.to_vec()));
+        }
+        let wrong = Meaning::of_items(&wave, Some("angle")).err().unwrap();
+        let Fail::Trouble(words) = wrong else { panic!("expected words") };
+        assert!(words.ends_with("expected a number or absolute or phase or real or imaginary"), "{words}");
+        let real = Dataset::new("rho", DataType::Float64, [2]);
+        assert!(Meaning::of_items(&real, Some("phase")).is_err());
     }
 }

@@ -64,7 +64,8 @@ pub struct Args {
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
     /// Of a field of a mesh with several numbers in a row: which one, from 0 on [default: the length of vectors, the mean of corners, the
-    /// count of ragged fields]; of structs, the name of a member, or NAME.N
+    /// count of ragged fields]; of structs, the name of a member, or NAME.N; of complex numbers, phase, real or imaginary [default:
+    /// absolute]
     #[arg(long, value_name = "N|NAME")]
     component: Option<String>,
     /// Cut a mesh in space by a plane: x=1.5, y=... or z=...

@@ -127,7 +127,8 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     }
     let mesh = Place::is_field(&mut open.reader, &name)?;
     let members = Meaning::members(&dataset);
-    let column = parameters.text("component").filter(|_| !members.is_empty());
+    let parts = Meaning::parts(&dataset);
+    let column = parameters.text("component").filter(|column| !members.is_empty() || parts.contains(column));
     let meaning = Meaning::of_items(&dataset, column).ok();
     let is_ragged = mesh && Place::is_ragged(&mut open.reader, &name)?;
     Ok(Answer::json(&json!({
@@ -142,6 +143,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
         "clock": meaning.as_ref().and_then(|meaning| meaning.clock).map(Clock::to_json),
         "members": members,
+        "parts": parts,
         "columns": columns(&dataset),
         "ragged": is_ragged,
         "mesh": mesh,

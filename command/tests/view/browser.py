@@ -161,6 +161,12 @@ def lines(page):
     import math
 
     assert len(indices) > 1000 and all(abs(v - math.sin(k / 80) * math.exp(-k / 2500)) < 1e-12 for k, v in zip(indices, numbers))
+    # Of complex numbers, the part that is chosen.
+    page.show("wave", "line")
+    expected = {"absolute": [1 + k for k in range(12)], "phase": [k / 5 for k in range(12)], "imaginary": [(1 + k) * math.sin(k / 5) for k in range(12)]}
+    for part, numbers in expected.items():
+        page.js("const s = document.querySelector('select[aria-label=part]'); s.value = given[0]; s.dispatchEvent(new Event('change'))", part)
+        page.until("const n = scda.shown?.points?.numbers; return n?.length === 12 && given[0].every((v, k) => Math.abs(n[k] - v) < 1e-12)", part, numbers)
     page.show("energy", "records")
     numbers = page.js("return Array.from(scda.shown.points.numbers)")
     assert numbers == [1 / (k + 1) for k in range(20)], numbers

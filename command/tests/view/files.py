@@ -19,7 +19,7 @@ class File:
         self.sections.append({"type": "G", "user": path, "attributes": attributes})
 
     def dataset(self, name, kind, shape, values, names=None, chunk=None, **attributes):
-        code = {"datetime64[ns]": "q", "float64": "d", "float32": "f", "int32": "i", "int64": "q", "uint8": "B", "int8": "b", "int16": "h"}[kind]
+        code = {"datetime64[ns]": "q", "float64": "d", "complex128": "d", "float32": "f", "int32": "i", "int64": "q", "uint8": "B", "int8": "b", "int16": "h"}[kind]
         data = f"{self.name}.{len(self.sections)}"
         (self.folder / data).write_bytes(array(code, values).tobytes())
         section = {"type": "D", "user": name, "data_type": kind, "shape": list(shape), "attributes": attributes, "data_file": data}
@@ -130,6 +130,8 @@ def sample(folder, scda):
     file.dataset("wide", "uint8", [400, 4000], bytes(range(200)) * 8000, units="m")
     file.dataset("flow/x", "float64", [32], [0.5 * k for k in range(32)], ["x"], units="m")
     file.dataset("signal", "float64", [5000], [math.sin(k / 80) * math.exp(-k / 2500) for k in range(5000)], ["sample"], units="V")
+    turns = [(math.cos(k / 5), math.sin(k / 5)) for k in range(12)]
+    file.dataset("wave", "complex128", [12], [(1 + k) * part for k, turn in enumerate(turns) for part in turn], ["sample"], units="V")
     for record in range(20):
         file.dataset("energy", "float64", [], [1 / (record + 1)], units="J")
     # Hours since a date, and moments.

@@ -72,9 +72,9 @@ export function dimensionChoices(keys) {
   return keys.map((key) => choice(key === "rows" ? "up" : "across", options, now.state[key], (value) => swap(key, value)));
 }
 
-// Which member of structs is shown, and on a mesh which number of a row.
+// Which member of structs or part of complex numbers is shown, and on a mesh which number of a row.
 export function columnChoice(isMesh = false) {
-  const { members = [], ragged, shape } = now.item;
+  const { members = [], parts = [], ragged, shape } = now.item;
   const numbers = (count, prefix = "") => [...Array(Math.min(count, 64)).keys()].map((k) => `${prefix}${k}`);
   let options = members.flatMap(([name, count]) => (count > 1 ? [...(isMesh ? [name] : []), ...numbers(count, `${name}.`)] : [name])).map((name) => [name, name]);
   if (!members.length && isMesh && shape) {
@@ -82,12 +82,14 @@ export function columnChoice(isMesh = false) {
     const first = ragged ? "how many" : now.item.dimensions[1]?.name === "corner" ? "mean" : perRow < 4 ? "length" : null;
     if (ragged || perRow > 1) options = [...(first ? [["", first]] : []), ...numbers(ragged ? 8 * perRow : perRow).map((k) => [k, k])];
   }
+  const isPart = !options.length && parts.length > 0;
+  if (isPart) options = parts.map((name) => [name, name]);
   if (options.length < 2) return null;
   const first = options.find(([name]) => !/^position(\.|$)/.test(name)) ?? options[0];
-  return choice(members.length ? "member" : "component", options, now.state.k ?? first[0], async (k) => {
+  return choice(members.length ? "member" : isPart ? "part" : "component", options, now.state.k ?? first[0], async (k) => {
     now.state.k = k === "" ? null : k;
     try {
-      if (members.length) ({ label: now.item.label, clock: now.item.clock } = await ask("item", base()));
+      if (members.length || isPart) ({ label: now.item.label, clock: now.item.clock } = await ask("item", base()));
       now.show();
     } catch (error) {
       failed(error);

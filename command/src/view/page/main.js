@@ -4,7 +4,7 @@ import { Coordinates } from "./axes.js";
 import { image } from "./image.js";
 import { line, records } from "./lines.js";
 import { mesh } from "./mesh.js";
-import { about, base, below, byId, controls, entry, failed, findOthers, keep, now, pointer, restored, stage, watch } from "./now.js";
+import { about, base, below, byId, controls, entry, failed, findOthers, hasColumns, keep, now, pointer, restored, stage, watch } from "./now.js";
 import { asBytes, asTable, stream } from "./text.js";
 import { Tree } from "./tree.js";
 
@@ -60,7 +60,7 @@ function see(view) {
   delete now.state.box;
   delete now.state.camera;
   delete now.state.cut;
-  if (!now.item.members?.length) delete now.state.k;
+  if (!hasColumns() || /^\d+$/.test(now.state.k)) delete now.state.k; // a number in a row of a mesh
   for (const tab of byId("tabs").children) tab.className = tab.textContent === view ? "on" : "";
   below.replaceChildren();
   now.show();

@@ -55,8 +55,10 @@ export function restored(hash) {
 }
 
 export const entry = () => now.files[now.state.f].entries[now.state.i];
-// Which member of structs is shown; of fields of meshes also which number of a row.
-export const column = (isMesh = false) => (isMesh || now.item?.members?.length ? now.state.k : null);
+// Whether the item has several columns: members of structs, or parts of complex numbers.
+export const hasColumns = () => Boolean(now.item?.members?.length || now.item?.parts?.length);
+// Which of them is shown; of fields of meshes also which number of a row.
+export const column = (isMesh = false) => (isMesh || hasColumns() ? now.state.k : null);
 export const base = () => ({ file: now.state.f, item: now.state.i, record: now.state.r, component: column() });
 export const limits = () => [now.state.lo ?? null, now.state.hi ?? null];
 
