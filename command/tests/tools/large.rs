@@ -4,7 +4,7 @@ use crate::run::{Place, Run};
 use scda::internals::index::{INDEX, ROW_BYTES, Row, sort_rows, table_header, table_padding};
 use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::internals::{CountFormat, MAX_DATA_PADDING, crc, data_padding, put_section_header};
-use scda::{DataType, Dataset, LineBreak, Params, SectionType, Solo, UserString, Writer};
+use scda::{DataType, Dataset, Layout, LineBreak, Params, SectionType, Solo, UserString, Writer};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -243,6 +243,25 @@ fn very_many_datasets_are_checked_with_little_memory() {
     }
     file.close().unwrap();
     bounded(&place, 36, "check a.scda --threads 1").good();
+}
+
+/// Files of 2 KB may say that they have a terabyte of items, none of which is in the file.
+#[test]
+fn items_that_no_file_has_are_not_compared_one_by_one() {
+    let place = Place::on_disk();
+    let write = |name: &str, rows: u64, data_type: DataType| {
+        let mut file = Writer::create(Solo, &place.path(name), b"", &Params::default()).unwrap();
+        let mut dataset = Dataset::new("x", data_type, [rows]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![1 << 30]), text: false };
+        file.dataset(&dataset, &[], &[]).unwrap();
+        file.close().unwrap();
+    };
+    write("a.scda", 1 << 36, DataType::Uint8);
+    write("b.scda", 1 << 36, DataType::Uint8);
+    write("c.scda", 1 << 35, DataType::Uint8);
+    quick(&place, 5, "diff a.scda b.scda").good();
+    let run = quick(&place, 5, "diff a.scda c.scda").bad(1, "");
+    assert!(run.text().contains("shape: 68719476736 | 34359738368"), "{run:?}");
 }
 
 /// Chunks are two rows thick, and two rows do not fit into what is read at once.
