@@ -184,11 +184,14 @@ mod tests {
             [(0.3, 0.0), (0.01, 0.0), (0.0, 0.01), (0.0, 3.0), (0.1, 1e-6), (0.0, 1e9), (0.9, 0.0)]
         {
             let with = rounded(DataType::Float16, relative, absolute, &[]).unwrap();
+            let unit = with.rounding.quantum.filter(|_| relative == 0.0).map(|unit| 2_f64.powi(unit));
             for bits in 0..=u16::MAX {
                 let mut data = bits.to_le_bytes();
                 with.round(&mut data);
                 let (before, after) = (f16::from_bits(bits), f16::from_le_bytes(data));
                 let is_same = before.is_nan() && before.to_bits() == after.to_bits();
+                let is_multiple = |unit: f64| (f64::from(after) / unit).fract() == 0.0;
+                assert!(unit.is_none_or(is_multiple) || !before.is_finite(), "{before} {after}");
                 assert!(
                     is_same || is_kept(before.into(), after.into(), relative, absolute),
                     "{before} {after}"
