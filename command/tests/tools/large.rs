@@ -238,7 +238,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
         dataset.name = format!("{number}");
         file.dataset(&dataset, &[], &[]).unwrap();
     }
-    for number in (0..200_000).step_by(1000) {
+    for number in [0, 199_999] {
         file.set_attributes(&number.to_string(), 0, r#"{"units": "m"}"#).unwrap();
     }
     file.close().unwrap();
