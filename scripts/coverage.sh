@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# coverage.sh: which lines the Rust tests of the serial build and of the command run: a table of the folders, and each line of the parsers
+# that no test runs. Needs cargo-nextest, cargo-llvm-cov (cargo install --locked cargo-llvm-cov) and llvm-tools (rustup component add
+# llvm-tools). Writes below target/coverage only.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+
+folder=target/coverage
+mkdir -p $folder/logs
+export CARGO_LLVM_COV_TARGET_DIR=$root/$folder CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 PROPTEST_CASES=32
+# With --ignore-run-fail: the tests of the command that let another user run it fail, because that user cannot write the counts.
+log=$root/$folder/logs/coverage.log
+run 3600 cargo llvm-cov nextest --locked -p scda -p scda-command --no-default-features --features sc --ignore-run-fail \
+  --lib --bins --test tools --test files --test ranks --test vectors --test fuzzed --test faults --test background \
+  --lcov --output-path $folder/lines.lcov
+grep -E 'Summary|^ *FAIL ' "$log" | sort -u
+"$(system_python)" scripts/coverage.py $folder/lines.lcov
