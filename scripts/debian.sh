@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# debian.sh [FOLDER]: builds the Debian packages of packaging/debian from the archive of scripts/dist.sh, without a network, looks at them
+# debian.sh [--build] [FOLDER]: builds the Debian packages of packaging/debian from the archive of scripts/dist.sh, without a network, looks at them
 # with lintian, installs them with apt into a fresh Debian, and uses them there (packaging/debian/tests) and from here, in all languages.
-# Writes below target/debian, 3 GB, and copies the packages to FOLDER. The fresh Debian needs root and a network.
+# Writes below target/debian, 3 GB, and copies the packages to FOLDER. The fresh Debian needs root and a network. --build only builds.
 set -euo pipefail
 here=$(dirname -- "$0")
+build_only=
+[ "${1-}" != --build ] || { build_only=yes && shift; }
 copies=
 [ $# -eq 0 ] || { mkdir -p -- "$1" && copies=$(cd -- "$1" && pwd); }
 "$here/setup.sh" long
@@ -28,10 +30,11 @@ heading "Debian: building the packages"
 run_without_network 7200 env -C $folder/sources dpkg-buildpackage -b -us -uc -d
 rm -rf $folder/sources
 ls $folder/*.deb
+[ -z "$copies" ] || cp $folder/*.deb "$copies"
+[ -z "$build_only" ] || exit 0
 # There is no public address yet, and no bug of Debian's that asks for these packages.
 run 600 lintian --allow-root --fail-on error,warning --suppress-tags \
   bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs $folder/*.changes
-[ -z "$copies" ] || cp $folder/*.deb "$copies"
 
 heading "Debian: a fresh one"
 run 1200 "${as_root[@]}" debootstrap --variant=minbase "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$fresh"

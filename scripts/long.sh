@@ -83,6 +83,7 @@ scripts/offline.sh openmpi
 scripts/offline.sh serial
 heading "The same bytes from two builds"
 scripts/reproduce.sh
+scripts/reproduce.sh wheels
 heading "A part of another project, with MPICH"
 measured ffi-tests/consumers/subproject.sh mpich
 heading "Python: pip install ./python"
@@ -104,6 +105,7 @@ fi
 if command -v dpkg-buildpackage >/dev/null; then
   heading "Debian packages"
   scripts/debian.sh
+  scripts/reproduce.sh debian
 fi
 heading "t8code and deal.II"
 measured scripts/t8code.sh
