@@ -2,7 +2,9 @@
 # release.sh [--dry-run] VERSION: makes a release of the last commit. In a fresh clone, target/release-VERSION, it changes the version,
 # runs all tests, commits and tags, and makes what is published, in target/release-VERSION/publish: the archive, wheels, Debian packages,
 # the site, the bill of materials, checksums and notes. Then the commit and the tag come into this repository; nothing is uploaded.
-# --dry-run stops before the tests and what takes long, and leaves nothing behind.
+# After an interruption or a failure, the same call goes on: a command that has passed is noted in target/passed of the clone and not
+# repeated. If the last commit has changed since, or the clone, all starts anew.
+# --dry-run leaves out the tests and what takes long, and leaves nothing behind.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 dry=
@@ -29,22 +31,29 @@ if [ -n "$dry" ]; then
   clone=$(mktemp -d)
   trap 'rm -rf -- "$clone"' EXIT
 fi
-rm -rf -- "$clone"
-git clone -q --shared "$root" "$clone"
-cd -- "$clone"
-if [ -z "$dry" ]; then
-  mkdir -p target "$root/target/tools"
-  ln -s "$root/target/tools" target # those of mdBook, of the wheels and the like, which are kept
-fi
 publish=$clone/publish
-mkdir "$publish"
-echo /publish/ >>.git/info/exclude
-git config user.name "$(git -C "$root" log -1 --format=%an)"
-git config user.email "$(git -C "$root" log -1 --format=%ae)"
-
-heading "Version $version"
-scripts/version.py set "$version" "$(date -u +%F)"
-git commit -qam "Release $version"
+# goes_on: whether the clone is what an earlier call has made of this very commit.
+goes_on() {
+  [ "$(git -C "$clone" rev-parse -q --verify HEAD^ 2>/dev/null)" = "$(git -C "$root" rev-parse HEAD)" ] &&
+    [ -z "$(git -C "$clone" status --porcelain)" ]
+}
+if goes_on; then
+  cd -- "$clone"
+  heading "Version $version: going on in $clone"
+else
+  rm -rf -- "$clone"
+  git clone -q --shared "$root" "$clone"
+  cd -- "$clone"
+  mkdir -p target publish "$root/target/tools"
+  ln -s "$root/target/tools" target # those of mdBook, of the wheels and the like, which are kept
+  touch target/passed
+  echo /publish/ >>.git/info/exclude
+  git config user.name "$(git -C "$root" log -1 --format=%an)"
+  git config user.email "$(git -C "$root" log -1 --format=%ae)"
+  heading "Version $version"
+  scripts/version.py set "$version" "$(date -u +%F)"
+  git commit -qam "Release $version"
+fi
 git show --stat --format=%s HEAD | grep -v docs/man
 scripts/version.py notes >"$publish/notes.md"
 scripts/crates.py check
@@ -52,30 +61,44 @@ scripts/abi.sh
 
 # What has to pass, and what is made then.
 tests=(scripts/dependencies.sh scripts/test.sh scripts/long.sh "scripts/sanitize.sh thread miri big-endian")
-products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh publish/site")
-for command in "${tests[@]}" "${products[@]}"; do
-  # shellcheck disable=SC2086 # a command and its arguments
-  set -- $command
-  [ -x "$1" ] || fail "there is no $1"
-  if [ -n "$dry" ]; then
-    echo "left out: $command"
-  else
-    heading "$command"
-    "$@"
-  fi
-done
+products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh target/libscda-$version-site")
+pass_all() {
+  local command
+  for command in "${tests[@]}" "${products[@]}"; do
+    if grep -qxF -- "$command" target/passed; then
+      echo "passed before: $command"
+      continue
+    fi
+    # shellcheck disable=SC2086 # a command and its arguments
+    set -- $command
+    [ -x "$1" ] || fail "there is no $1"
+    if [ -n "$dry" ]; then
+      echo "left out: $command"
+    else
+      heading "$command"
+      time "$@"
+    fi
+    echo "$command" >>target/passed
+  done
+}
+pass_all
 if [ -n "$dry" ]; then
   mkdir "$publish/pages"
   scripts/site.py prepare "$publish/pages"
   [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
+  sed -i 2d target/passed # as if only that had failed
+  pass_all >target/again
+  [ "$(grep -v '^passed before: ' target/again)" = "left out: ${tests[1]}" ] || fail "going on repeats more than what had failed"
+  goes_on || fail "the same commit starts anew"
+  git commit -q --allow-empty -m "Another commit"
+  ! goes_on || fail "another commit does not start anew"
   echo "dry run: version $version would be released"
   exit 0
 fi
 
-root=$clone pack publish site "publish/libscda-$version-site.tar.gz"
-rm -rf publish/site
+pack target "libscda-$version-site" "publish/libscda-$version-site.tar.gz"
 (cd publish && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS)
-git tag -a "$tag" -m "libscda $version"
+git tag -f -a "$tag" -m "libscda $version"
 git -C "$root" pull -q --ff-only "$clone" HEAD
 git -C "$root" fetch -q "$clone" "refs/tags/$tag:refs/tags/$tag"
 heading "$publish, commit and tag $tag are to be published"
