@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # abi.sh: whether programs that were linked with the last release run with this library: compares the C interface, as a compiler sees it,
 # with that of the last tag vVERSION, by abidiff (Debian: abigail-tools). That abidiff notices what breaks programs is tested first.
+# Of libscda_sc, whose types are libsc's, no symbol may be missing.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 work=$(mktemp -d)
@@ -53,8 +54,14 @@ fi
 git show "$tag:include/scda.h" >"$work/old.h"
 git show "$tag:include/scda_bind.h" >"$work/old_bind.h"
 interface old "$work/old.h" "$work/old_bind.h"
-number() { sed -n 's/^set(SCDA_SOVERSION \([0-9]*\))/\1/p'; }
-if [ "$(git show "$tag:CMakeLists.txt" | number)" != "$(number <CMakeLists.txt)" ]; then
+# same_soname FILE: whether the number of the ABI that it sets is that of the tag.
+same_soname() { [ "$(git show "$tag:$1" | grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$')" = "$(grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$' "$1")" ]; }
+missing=$(git show "$tag:abi/scda_sc.symbols" | LC_ALL=C comm -23 - abi/scda_sc.symbols)
+if [ -n "$missing" ] && same_soname cmake/libsc.cmake; then
+  echo "FAILED: libscda_sc of $tag has, and this one has not: $missing" >&2
+  exit 1
+fi
+if ! same_soname CMakeLists.txt; then
   echo "abi: $count functions; the soname is another one than that of $tag"
 elif fits old new; then
   echo "abi: $count functions; programs that were linked with $tag run with them"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """version.py: prints the version, that of Cargo.toml. version.py set VERSION DATE: changes it wherever it stands, and closes the
-section "Unreleased" of the changelog. version.py notes: what the changelog says of this version."""
+section "Unreleased" of the changelog. version.py notes: what the changelog says of this version, and how it is installed."""
 
 import re
 import subprocess
@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # These tell what was, or are files that a version has written, or have the versions of others.
 NOT_OURS = "CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "python/sbom", "benches/records/", "packaging/debian/changelog", "tests/"
 ANSWERS = "C API:", "ABI:", "File format:", "Error codes:", "Oldest Rust:"
+# What the section for the next version begins with.
+UNCHANGED = "C API: as before. ABI: as before. File format: as before. Error codes: as before. Oldest Rust: as\nbefore."
 
 
 def version():
@@ -62,7 +64,7 @@ def set_version(new, date):
     for path in "docs/format.md", "c-examples/hello.c":
         change(path, rf"scdata0 libscda {minor} sealed -+", padded(f"libscda {new.rpartition('.')[0]} sealed"))
 
-    change("CHANGELOG.md", r"^## Unreleased.*$", f"## Unreleased\n\n## {new}, {date}", 1)
+    change("CHANGELOG.md", r"^## Unreleased.*$", f"## Unreleased\n\n{UNCHANGED}\n\n## {new}, {date}", 1)
     debian = ROOT / "packaging/debian/changelog"
     when = format_datetime(datetime.fromisoformat(date).replace(tzinfo=timezone.utc))
     maintainer = re.search(r"^Maintainer: (.*)$", (ROOT / "packaging/debian/control").read_text(), re.M)[1]
@@ -77,14 +79,23 @@ def set_version(new, date):
     notes()
 
 
+def section(path, heading):
+    """What stands below this heading of the second level; None if it is not there."""
+    found = re.search(rf"^## {heading}.*?\n(.*?)(?=^## |\Z)", (ROOT / path).read_text(), re.M | re.S)
+    return found and found[1].strip()
+
+
 def notes():
-    """The section of the changelog, which must answer what every release answers."""
-    section = re.search(rf"^## {re.escape(version())},.*?\n(.*?)(?=^## |\Z)", (ROOT / "CHANGELOG.md").read_text(), re.M | re.S)
-    missing = [answer for answer in ANSWERS if not section or answer not in section[1]]
+    """The section of the changelog, which must answer what every release answers, and how what is published is used."""
+    changes = section("CHANGELOG.md", f"{re.escape(version())},")
+    missing = [answer for answer in ANSWERS if not changes or answer not in changes]
     if missing:
         sys.exit(f"CHANGELOG.md: the section of {version()} does not say: {' '.join(missing)}")
-    # Links lead into the sources.
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", section[1]).strip() + "\n"
+    use = section("packaging/README.md", "To use a release").replace("VERSION", version())
+    # Links lead into the sources: what is in parentheses goes, the text of the others stays.
+    link = r"\[[^]]*\]\([^)]*\)"
+    text = re.sub(rf"\s+\({link}(,\s+{link})*\)", "", f"# libscda {version()}\n\n{changes}\n\n## To use it\n\n{use}\n")
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 if __name__ == "__main__":
