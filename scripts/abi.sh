@@ -24,6 +24,17 @@ interface() {
   } >"$work/$1/all.c"
   gcc -w -g -std=gnu2x -shared -fPIC -fno-eliminate-unused-debug-types -o "$work/$1.so" "$work/$1/all.c"
 }
+# as_long_as OLD HEADER: this header, in which structs that begin with their size, since they may grow, have no more members than in OLD.
+as_long_as() {
+  awk '/^struct .*[{]$/ { name = $2; members = 0 }
+    name && /^  [a-z].*;$/ {
+      if (!members++) sized = /^  size_t size;$/
+      if (FNR == NR) most[name] = members
+      else if (sized && name in most && members > most[name]) next
+    }
+    /^}/ { name = "" }
+    FNR != NR' "$1" "$2"
+}
 # fits OLD NEW: whether what was linked with OLD runs with NEW. Functions may be added. abidiff's 8 is a change that breaks, 4 one that
 # may; 1 and 2 are its own errors.
 fits() {
@@ -40,12 +51,20 @@ same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | 
   echo "$same" >&2
   exit 1
 }
-for change in 's/scda_version(void)/scda_version(int unused)/' '/scda_version(void);/d' 's/^  int seal;/  long seal;/'; do
-  sed "$change" include/scda.h >"$work/changed.h"
-  ! cmp -s include/scda.h "$work/changed.h" || { echo "FAILED: include/scda.h has nothing for $change" >&2; exit 1; }
+# changed CHANGE: the interface with this change of scda.h.
+changed() {
+  sed "$1" include/scda.h >"$work/edited.h"
+  ! cmp -s include/scda.h "$work/edited.h" || { echo "FAILED: include/scda.h has nothing for $1" >&2; exit 1; }
+  as_long_as include/scda.h "$work/edited.h" >"$work/changed.h"
   interface changed "$work/changed.h" include/scda_bind.h
+}
+for change in 's/scda_version(void)/scda_version(int unused)/' '/scda_version(void);/d' 's/^  int seal;/  long seal;/' \
+  's/^  int seal;/  int more;\n&/' '/^struct scda_partition {/,/^}/s/^}/  long more;\n}/'; do
+  changed "$change"
   ! fits new changed || { echo "FAILED: abidiff does not notice $change" >&2; exit 1; }
 done
+changed '/^struct scda_params {/,/^}/s/^}/  long more;\n}/'
+fits new changed || { cat "$work/report" >&2; echo "FAILED: a struct that begins with its size must not grow" >&2; exit 1; }
 
 if ! tag=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null); then
   echo "abi: $count functions; there is no release yet to compare them with"
@@ -54,6 +73,8 @@ fi
 git show "$tag:include/scda.h" >"$work/old.h"
 git show "$tag:include/scda_bind.h" >"$work/old_bind.h"
 interface old "$work/old.h" "$work/old_bind.h"
+as_long_as "$work/old.h" include/scda.h >"$work/comparable.h"
+interface comparable "$work/comparable.h" include/scda_bind.h
 # same_soname FILE: whether the number of the ABI that it sets is that of the tag.
 same_soname() { [ "$(git show "$tag:$1" | grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$')" = "$(grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$' "$1")" ]; }
 missing=$(git show "$tag:abi/scda_sc.symbols" | LC_ALL=C comm -23 - abi/scda_sc.symbols)
@@ -63,7 +84,7 @@ if [ -n "$missing" ] && same_soname cmake/libsc.cmake; then
 fi
 if ! same_soname CMakeLists.txt; then
   echo "abi: $count functions; the soname is another one than that of $tag"
-elif fits old new; then
+elif fits old comparable; then
   echo "abi: $count functions; programs that were linked with $tag run with them"
 else
   cat "$work/report" >&2
