@@ -62,6 +62,15 @@ scripts/abi.sh
 # What has to pass, and what is made then.
 tests=(scripts/dependencies.sh scripts/test.sh scripts/long.sh "scripts/sanitize.sh thread miri big-endian")
 products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh target/libscda-$version-site")
+# interruptible COMMAND...: ends with this script, by a signal, too: Ctrl-C does not reach what runs under a time-out, which goes on.
+interruptible() {
+  setsid env --default-signal=INT "$@" </dev/null &
+  local session=$!
+  # shellcheck disable=SC2064 # of this command
+  trap "pkill --session $session || true" EXIT
+  wait $session
+  trap - EXIT
+}
 pass_all() {
   local command
   for command in "${tests[@]}" "${products[@]}"; do
@@ -76,7 +85,7 @@ pass_all() {
       echo "left out: $command"
     else
       heading "$command"
-      time "$@"
+      time interruptible "$@"
     fi
     echo "$command" >>target/passed
   done
