@@ -177,3 +177,160 @@ def test_files_of_others(write: Callable[[Path], None], tmp_path: Path) -> None:
         assert a.userblock_size == b.userblock_size
         with open(tmp_path / "a.h5", "rb") as one, open(tmp_path / "b.h5", "rb") as other:
             assert one.read(a.userblock_size) == other.read(a.userblock_size)
+
+
+def of_type(path: Path, kind: Any, data: bytes, shape: Any, **how: Any) -> None:
+    """A dataset `u` of this type, written byte by byte, with an attribute of each shape."""
+    with h5py.File(path, "w") as h:
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        if "fill" in how:
+            properties.set_fill_value(how["fill"])
+        if "chunks" in how:
+            properties.set_chunk(how["chunks"])
+        space = h5py.h5s.create_simple(shape, how.get("most"))
+        dataset = h5py.h5d.create(h.id, b"u", kind, space, properties)
+        if data:
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.frombuffer(data, f"V{kind.get_size()}").reshape(shape), mtype=kind)
+        space = h5py.h5s.create(h5py.h5s.NULL)
+        h5py.h5a.create(dataset, b"none", kind, space)
+        for name, of in (("one", ()), ("two", (2, 1)), ("empty", (2, 0, 3))):
+            space = h5py.h5s.create_simple(of) if of else h5py.h5s.create(h5py.h5s.SCALAR)
+            attribute = h5py.h5a.create(dataset, name.encode(), kind, space)
+            if data and name != "empty":
+                raw = data[: kind.get_size()] * max(1, int(np.prod(of)))
+                attribute.write(np.frombuffer(raw, f"V{kind.get_size()}").reshape(of), mtype=kind)
+
+
+def text(size: int, pad: int) -> Any:
+    kind = h5py.h5t.C_S1.copy()
+    kind.set_size(size)
+    kind.set_strpad(pad)
+    return kind
+
+
+def opaque(size: int) -> Any:
+    kind = h5py.h5t.create(h5py.h5t.OPAQUE, size)
+    kind.set_tag("tåg".encode())
+    return kind
+
+
+def complex_of(part: Any) -> Any:
+    kind = h5py.h5t.create(h5py.h5t.COMPOUND, 2 * part.get_size())
+    kind.insert(b"r", 0, part)
+    kind.insert(b"i", part.get_size(), part)
+    return kind
+
+
+def enumeration(of: Any) -> Any:
+    kind = h5py.h5t.enum_create(of)
+    kind.enum_insert("größer".encode(), 3)
+    return kind
+
+
+def with_gap() -> Any:
+    """One byte has no order, but HDF5 keeps one; and a tag of which numpy knows nothing."""
+    kind = h5py.h5t.create(h5py.h5t.COMPOUND, 9)
+    kind.insert(b"x", 3, h5py.h5t.STD_I8BE)
+    kind.insert(b"tagged", 5, opaque(3))
+    return kind
+
+
+SPACES, FEW = h5py.h5t.STR_SPACEPAD, {"most": (10,), "chunks": (3,)}
+TYPES = {
+    # Fortran writes such texts; h5py has the fill value.
+    "spaces": lambda path: of_type(path, text(4, SPACES), b"ab  cd  ", (2,), fill=np.array(b"x   ")),
+    "no spaces": lambda path: of_type(path, text(4, SPACES), b"", (0, 3)),
+    "few": lambda path: of_type(path, h5py.h5t.STD_I32LE, np.arange(5, dtype="<i4").tobytes(), (5,), **FEW),
+    "tagged": lambda path: of_type(path, opaque(3), b"abcdef", (2,)),
+    "complex": lambda path: of_type(path, complex_of(h5py.h5t.IEEE_F32BE), np.arange(4, dtype=">f4").tobytes(), (2,)),
+    "enumeration": lambda path: of_type(path, enumeration(h5py.h5t.STD_I32BE), b"\0\0\0\3" * 2, (2,)),
+    "gap": lambda path: of_type(path, with_gap(), bytes(range(1, 19)), (2,)),
+    "array": lambda path: of_type(path, h5py.h5t.array_create(enumeration(h5py.h5t.STD_I8BE), (3,)), b"\3" * 6, (2, 1), chunks=(1, 1)),
+    "lists": lambda path: of_type(path, h5py.h5t.vlen_create(h5py.h5t.STD_I16LE), b"", (3, 0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_and_attributes_of_each_shape(name: str, tmp_path: Path) -> None:
+    TYPES[name](tmp_path / "a.h5")
+    assert convert(str(tmp_path / "a.h5"), str(tmp_path / "f.scda"), strict=True) == 0
+    assert export(tmp_path / "f.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True) == 0
+    scda.verify(tmp_path / "f.scda")
+    with h5py.File(tmp_path / "a.h5") as a, h5py.File(tmp_path / "b.h5") as b:
+        found = [_hdf5_types.describe(each["u"].id.get_type()) for each in (a, b)]
+        assert found[0] == found[1] and a["u"].maxshape == b["u"].maxshape
+        assert fill(a["u"]) == fill(b["u"])
+        for attribute in a["u"].attrs:
+            one, other = (each["u"].attrs.get_id(attribute) for each in (a, b))
+            assert one.shape == other.shape, attribute
+            assert one.get_space().get_simple_extent_type() == other.get_space().get_simple_extent_type(), attribute
+            assert _hdf5_types.describe(one.get_type()) == _hdf5_types.describe(other.get_type()), attribute
+        if a["u"].size and found[0] != {"list": "int16"}:
+            raw = []
+            for each in (a, b):
+                raw.append(np.zeros(a["u"].shape, f"V{a['u'].id.get_type().get_size()}"))
+                each["u"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, raw[-1], mtype=each["u"].id.get_type())
+            one, other = (np.frombuffer(each.tobytes(), _hdf5_types.layout(found[0])) for each in raw)
+            assert np.array_equal(one, other)  # gaps are no data
+
+
+def test_scales_labels_and_their_names(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as h:
+        for path, mark in (("x", "x"), ("far/x", ""), ("far/y", "lengths"), ("plane", "plane"), ("near/x", "x")):
+            h.create_dataset(path, data=np.ones((2, 2) if path == "plane" else 2)).make_scale(mark)
+        of = {"usual": [["x"]], "near/usual": [["near/x"]], "two": [["x", "far/y"]], "other": [["far/x"], ["x"]], "more": [["plane"]]}
+        for path, scales in of.items():
+            made = h.create_dataset(path, data=np.zeros((2,) * len(scales)))
+            for d, each in enumerate(scales):
+                for scale in each:
+                    made.dims[d].attach_scale(h[scale])
+        h["other"].dims[1].label = "a label"
+        h.create_dataset("own", data=[1.0, 2.0]).dims[0].label = "own"
+        h.create_dataset("label", data=[1.0, 2.0]).dims[0].label = "only this"
+    assert convert(str(tmp_path / "a.h5"), str(tmp_path / "f.scda"), strict=True) == 0
+    assert export(tmp_path / "f.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True) == 0
+    with scda.open(tmp_path / "f.scda") as f:
+        assert "scda_scales" not in f["near/usual"].attrs and "scda_scales" not in f["label"].attrs
+        assert f["far/y"].attrs["scda_scales"] == {"name": "lengths", "dimensions": [{}]}
+        assert f["other"].attrs["scda_scales"] == {"dimensions": [{"scales": ["/far/x"]}, {"label": "a label", "scales": ["/x"]}]}
+    found = []
+    for name in ("a.h5", "b.h5"):
+        with h5py.File(tmp_path / name) as h:
+            paths = [path for path in ("x", "far/x", "far/y", "plane", "near/x", *of, "own", "label")]
+            marks = [h5py.h5ds.get_scale_name(h[path].id) if h[path].is_scale else None for path in paths]
+            dims = [[(dim.label, [scale.name for scale in dim.values()]) for dim in h[path].dims] for path in paths]
+            found.append((marks, dims))
+    assert found[0] == found[1]
+    # What no import has written is told, and costs nothing else.
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("u", [1, 2], attrs={"scda_scales": {"dimensions": [{"scales": ["/none"]}, 3]}})
+    told: list[str] = []
+    assert export(tmp_path / "f.scda", str(tmp_path / "c.h5"), netcdf=False, tell=told.append) == 1
+    assert "'u': dimensions with scales: " in told[0]
+    with h5py.File(tmp_path / "c.h5") as h:
+        assert h["u"][:].tolist() == [1, 2]
+
+
+def test_attributes_with_the_names_of_ours_are_told(tmp_path: Path) -> None:
+    long = "n" * 60
+    with h5py.File(tmp_path / "a.h5", "w") as h:
+        h.attrs["imported"] = "yesterday"
+        for name in ("u", long):
+            h[name] = [1, 2]
+            h[name].attrs["scda_types"], h[name].attrs["scda_name"], h[name].attrs["of"] = 7, "mine", h["u"].ref
+    told: list[str] = []
+    convert(str(tmp_path / "a.h5"), str(tmp_path / "f.scda"), tell=told.append)
+    reason = "found a name that scda uses itself; it is left out"
+    mine = [("/", "imported"), (long, "scda_name"), (long, "scda_types"), ("u", "scda_types")]
+    assert sorted(told) == sorted(f"{tmp_path}/a.h5: {path!r}: attribute {name!r}: {reason}" for path, name in mine)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f["u"].attrs["scda_name"] == "mine" and f[long][:].tolist() == [1, 2] and list(f) == [long, "u"]
+    with pytest.raises(ValueError, match="attrs: found 'scda_name', which is the name itself"):
+        with scda.create(tmp_path / "g.scda") as w:
+            w.dataset(long, [1, 2], attrs={"scda_name": "mine"})
+    # A reference to what is not in the new file is told once.
+    told.clear()
+    with scda.open(tmp_path / "f.scda") as f, scda.create(tmp_path / "g.scda") as w:
+        w.dataset("v", ["/u"] * 3, attrs={"scda_type": "reference"})
+    export(tmp_path / "g.scda", str(tmp_path / "b.h5"), netcdf=False, tell=told.append)
+    assert told == [f"{tmp_path}/g.scda: '/u': found a reference to this, which is not in the new file; it is left out"]

@@ -1,5 +1,7 @@
 """Structs, times, and texts of fixed length."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,17 @@ def test_what_no_dataset_has(tmp_path):
     for array in (np.array([object()]), np.zeros(2, [("o", object)]), np.zeros(2, [("x", np.longdouble)]), np.zeros(2, "g")):
         with pytest.raises(TypeError), scda.create(tmp_path / "f") as w:
             w.dataset("a", array)
+
+
+def test_a_struct_whose_members_are_numbered_is_no_array(tmp_path: Path) -> None:
+    """In a struct, it is one (docs/datasets.md)."""
+    one, two = np.array([(1.5,), (2.5,)], [("0", "f8")]), np.array([(1, 2), (3, 4)], [("0", "i2"), ("1", "i2")])
+    inner = np.array([((1, 2),), ((3, 4),)], [("x", two.dtype)])
+    with scda.create(tmp_path / "f.scda") as w:
+        for name, data in (("one", one), ("two", two), ("inner", inner)):
+            w.dataset(name, data)
+    with scda.open(tmp_path / "f.scda") as f:
+        for name, data in (("one", one), ("two", two)):
+            assert f[name].dtype == data.dtype and f[name][:].tolist() == data.tolist()
+            assert f[name][1] == data[1]
+        assert f["inner"].dtype == np.dtype([("x", "i2", (2,))]) and f["inner"][1]["x"].tolist() == [3, 4]

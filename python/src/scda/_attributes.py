@@ -206,7 +206,7 @@ def _typed_value(value: Any, text: str) -> Any:
         dtype = np.dtype(name)
         if dtype.kind == "c":
             parts = np.array(_mapped(value, _as_float) if items else np.empty((0, 2)), np.float64)
-            array = (parts[..., 0] + 1j * parts[..., 1]).astype(dtype) if parts.shape[-1:] == (2,) else None
+            array = np.asarray(parts[..., 0] + 1j * parts[..., 1], dtype) if parts.shape[-1:] == (2,) else None
         elif dtype.kind == "f":
             array = np.array(_mapped(value, _as_float), dtype)
         elif all(type(item) is (bool if dtype.kind == "b" else int) for item in items):

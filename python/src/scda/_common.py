@@ -247,7 +247,9 @@ def dtype_named(name: str) -> np.dtype[Any]:
     if name in VARIABLE_TYPES:
         return np.dtype(object)
     if name[0] == "{":
-        return _dtype_of(json.loads(name))
+        found = json.loads(name)
+        # Arrays are in structs only: an item itself is none, whatever its members are called.
+        return np.dtype(_fields(found)) if found["name"] == "structured" else _dtype_of(found)
     return _plain_dtype(name)
 
 
@@ -255,6 +257,12 @@ def dtype_named(name: str) -> np.dtype[Any]:
 def _plain_dtype(name: str) -> np.dtype[Any]:
     # Not of structs, whose members a program may give other names.
     return _dtype_of(name)
+
+
+def _fields(described: Any) -> list[tuple[str, np.dtype[Any]]]:
+    """The members of a struct."""
+    # Of one in memory, each has its offset, too.
+    return [(field, _dtype_of(of)) for field, of, *_ in described["configuration"]["fields"]]
 
 
 def _dtype_of(described: Any) -> np.dtype[Any]:
@@ -267,8 +275,7 @@ def _dtype_of(described: Any) -> np.dtype[Any]:
         return np.dtype(described)
     name, configuration = described["name"], described["configuration"]
     if name == "structured":
-        # Of one in memory, each has its offset, too.
-        fields = [(field, _dtype_of(of)) for field, of, *_ in configuration["fields"]]
+        fields = _fields(described)
         # An array is a struct whose members are called 0, 1, ...
         if [field for field, _ in fields] == [str(i) for i in range(len(fields))] and len({of for _, of in fields}) == 1:
             item, shape = fields[0][1].subdtype or (fields[0][1], ())

@@ -30,7 +30,11 @@ def may_be_long(user: str) -> bool:
 
 def with_name(attrs: Optional[Mapping[str, Any]], name: str, stored: str) -> Optional[Mapping[str, Any]]:
     """The attributes in the file of what has this name, and one that is stored."""
-    return attrs if name == stored or not isinstance(attrs or {}, Mapping) else {FULL_NAME: name, **(attrs or {})}
+    if name == stored or not isinstance(attrs or {}, Mapping):
+        return attrs
+    if (attrs or {}).get(FULL_NAME, name) != name:
+        raise ValueError(f"attrs: found {FULL_NAME!r}, which is the name itself where that has too many bytes for a user string")
+    return {FULL_NAME: name, **(attrs or {})}
 
 
 def without_name(attrs: dict[str, Any], name: str) -> dict[str, Any]:

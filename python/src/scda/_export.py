@@ -31,6 +31,7 @@ from ._hdf5 import (
     PIECE_BYTES,
     PLACES,
     RECORDS,
+    SCALES,
     SECTIONS,
     TYPE,
     TYPE_PATH,
@@ -39,6 +40,7 @@ from ._hdf5 import (
     Filters,
     write_attribute,
     write_attributes,
+    write_scales,
 )
 from ._hdf5_items import Paths, create_dataset, write_bytes, write_items
 from ._hdf5_types import BOOL, default, describe, fits, has_fills, has_objects, is_text, item_of, make
@@ -131,6 +133,8 @@ class _Export:
         self._progress = progress
         # Where each dataset stands among all of them, by its section; none if that need not be known.
         self._places: dict[int, int] = {}
+        # The datasets that say which scales they have, with their paths.
+        self._scaled: list[tuple[str, h5py.Dataset, Any]] = []
         self._is_strict = strict
         self._tell = tell
         self._paths = Paths(to, self.leave_out)
@@ -186,6 +190,11 @@ class _Export:
                     _dimension(group, name, size or 0, size is None)
         for level in found:
             self._links(level)
+        for path, dataset, of in self._scaled:
+            try:
+                write_scales(self._to, dataset, of)
+            except ValueError as error:
+                self.leave_out(path, str(error))
         self._paths.write()
         self._tell_of_others(sections)
 
@@ -270,9 +279,15 @@ class _Export:
                     del group[array.variable.name]  # not all of it is there
                 self.leave_out(path, str(error))
                 continue
-            made.append((variable, dataset))
-            if variable.dims == (variable.name,):
-                dataset.make_scale(variable.name)
+            of = None if self._netcdf else _of_scales(variable)
+            if of is not None:
+                self._scaled.append((path, dataset, of))
+            else:
+                made.append((variable, dataset))
+            is_scale = variable.dims == (variable.name,) if of is None else "name" in of
+            if is_scale:
+                dataset.make_scale(variable.name if of is None else of["name"])
+            if is_scale and variable.dims == (variable.name,):
                 scales[variable.name] = dataset
         coordinates = dict(scales)
         sizes = {dim: n for variable, _ in made for dim, n in zip(variable.dims, variable.shape)}
@@ -437,7 +452,8 @@ class _Export:
         if netcdf and has_fill_attribute(variable):
             attrs.setdefault("_FillValue", float(first.fill_value))
         added = {name: value for name, value in _added(item).items() if not is_found and name not in attrs}
-        is_scale = variable.dims == (variable.name,)
+        of = None if netcdf else _of_scales(variable)
+        is_scale = variable.dims == (variable.name,) if of is None else "name" in of
         write_attributes(dataset, {**attrs, **added}, path, self._paths, item, netcdf=netcdf, is_scale=is_scale)
         if not is_found and (item.hasobject or item.kind != "b" and item_of(described, itertools.repeat("U1")) != item):
             name = first._description.type if item.hasobject else type_name(item)
@@ -511,6 +527,13 @@ def _is_source(value: Any) -> bool:
     return isinstance(value, dict) and "format" in value and "complete" in value
 
 
+def _of_scales(variable: Variable) -> Optional[dict[str, Any]]:
+    """What an import says of the scales of its dimensions, if it does."""
+    found = variable.attrs.get(SCALES)
+    is_one = isinstance(found, dict) and isinstance(found.get("dimensions"), list) and isinstance(found.get("name", ""), str)
+    return found if is_one else None
+
+
 def _dimension(group: Any, name: str, size: int, is_unlimited: bool) -> h5py.Dataset:
     """A dimension without a variable of its name, as NetCDF-4 has it."""
     more = {"chunks": (_SCALARS,), "maxshape": (None,)} if is_unlimited else {}
@@ -531,7 +554,7 @@ def _enumeration(names: Any, dtype: np.dtype[Any]) -> Optional[dict[str, int]]:
 def _chunks(variable: Variable, most: Sequence[Optional[int]]) -> tuple[int, ...]:
     """The shape of a chunk, no larger than the array may get."""
     if len(variable.shape) == 1 and (variable.has_records or variable.chunks is None):
-        return (_SCALARS,)
+        return (_SCALARS if most[0] is None else min(_SCALARS, most[0]),)
     # Data in one piece that may grow: rows of about as many bytes as a good chunk has.
     row = variable.dataset.dtype.itemsize * int(np.prod(variable.shape[1:], dtype=object))
     whole = (max(1, _CHUNK_BYTES // max(row, 1)), *variable.shape[1:])

@@ -12,9 +12,9 @@ import h5py
 import numpy as np
 
 from ._attributes import JSON_NAMES, MISSING, TYPES, Null, Text, Typed, decoded, described, plain_value
-from ._description import native_numbers
+from ._description import TYPE_NAMES
 from ._hdf5_items import Paths, array_of_json, json_of
-from ._hdf5_types import BOOL, TextType, describe, has_objects, make
+from ._hdf5_types import BOOL, TextType, describe, has_objects, make, space_padded
 from ._variables import MAX_SHAPE
 
 # An attribute that says that the first dimension counts records, or that a group has them as `0`, `1`, ...
@@ -33,6 +33,8 @@ ENUMERATION = "scda_enum"
 # The type of the items, where another one would be chosen; and its path, if it has a name.
 TYPE = "scda_type"
 TYPE_PATH = "scda_type_path"
+# The name of a dimension scale, labels and scales of dimensions, where others would be chosen.
+SCALES = "scda_scales"
 # Of a group: its links to other places, and its types with a name.
 LINKS = "scda_links"
 NAMED_TYPES = "scda_named_types"
@@ -40,7 +42,7 @@ NAMED_TYPES = "scda_named_types"
 USER_BLOCK = "scda_user_block"
 OF_IMPORT: dict[str, Any] = {
     **{TYPES: dict, MAX_SHAPE: (list, type(None)), ENUMERATION: dict, TYPE: (str, dict), TYPE_PATH: str},
-    **{LINKS: dict, NAMED_TYPES: dict, USER_BLOCK: dict},
+    **{SCALES: dict, LINKS: dict, NAMED_TYPES: dict, USER_BLOCK: dict},
 }
 # In HDF5: the type in scda, where import would choose another, as the core calls it; and the attributes that tell others what
 # the type says in scda: a JSON list.
@@ -179,9 +181,14 @@ def write_attributes(
 
 def _write_typed(where: Any, name: str, value: Typed, paths: Paths) -> None:
     kind, items = array_of_json(value.value, value.type, paths)
-    shape = tuple(map(int, value.type["shape"]))
-    space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
+    shape = value.type["shape"]
+    if shape:
+        space = h5py.h5s.create_simple(tuple(map(int, shape)))
+    else:
+        space = h5py.h5s.create(h5py.h5s.NULL if shape is None else h5py.h5s.SCALAR)
     attribute = h5py.h5a.create(where.id, name.encode(), kind, space)
+    if shape is None:
+        return
     if has_objects(value.type["type"]):
         attribute.write(items)
     else:
@@ -207,9 +214,8 @@ def write_attribute(where: Any, name: str, value: Any, *, netcdf: bool) -> None:
     if netcdf and items.ndim == 0 and not is_fixed:
         items = items.reshape(1)
     if is_fixed:
-        items = items.astype(f"S{kind.get_size()}")
-        if kind.get_strpad() == h5py.h5t.STR_SPACEPAD:
-            items = np.char.ljust(items, kind.get_size(), b" ")
+        made = np.dtype(f"S{kind.get_size()}")
+        items = space_padded(items, made) if kind.get_strpad() == h5py.h5t.STR_SPACEPAD else items.astype(made)
     elif isinstance(value, Text):
         items = items.astype(h5py.string_dtype(form[0] or "utf-8"))
     # By HDF5's own calls: those of h5py look for an older attribute, and take a multiple of the time if there are many.
@@ -247,7 +253,7 @@ def read_attributes(
         netcdf: whether the library of NetCDF wrote them.
     """
     raw: dict[str, Any] = {}
-    unread = RESERVED - {JSON_NAMES} | (_OF_SCALES if is_scale(where) else set())
+    unread = RESERVED - {JSON_NAMES, *OF_IMPORT} | (_OF_SCALES if is_scale(where) else set())
     for name in where.attrs:
         if name in unread:
             continue
@@ -255,7 +261,17 @@ def read_attributes(
             raw[name] = _raw_attribute(where, name, paths, netcdf)
         except (TypeError, ValueError, OSError, RuntimeError, KeyError) as error:
             raw[name] = ValueError(str(error))
-    return described(raw, dtype, netcdf=netcdf)
+    # xarray writes those of an scda file as JSON; others would say here what they do not mean.
+    own = {name: raw.pop(name) for name in OF_IMPORT if name in raw}
+    attrs, left_out = described(raw, dtype, netcdf=netcdf)
+    if own:
+        found, _ = described({**own, JSON_NAMES: raw.get(JSON_NAMES, "")}, None, netcdf=netcdf)
+        for name, value in own.items():
+            if isinstance(value, Text) and not isinstance(found.get(name), str) and isinstance(found.get(name), OF_IMPORT[name]):
+                attrs.setdefault(name, found[name])
+            else:
+                left_out.append((name, "found a name that scda uses itself"))
+    return attrs, left_out
 
 
 def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
@@ -272,8 +288,9 @@ def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
         if kind.get_class() == h5py.h5t.STRING:
             word, _, form = of.partition(" ")
             return Null(word, "" if of == "char 1" else form)
-        big = ">" if isinstance(of, str) and of[0] == ">" else ""
-        return Null(big + native_numbers(np.dtype(found.dtype.str)).name)
+        if of == BOOL or isinstance(of, str) and of.lstrip(">") in TYPE_NAMES:
+            return Null("bool" if of == BOOL else of)
+        return Typed([], {"type": of, "shape": None})
     if kind.get_class() == h5py.h5t.STRING:
         text = _raw_text(where, name, found, TextType(of), netcdf)
         if text is not None:
@@ -291,7 +308,10 @@ def _raw_attribute(where: Any, name: str, paths: Paths, netcdf: bool) -> Any:
 
 
 def _raw_text(where: Any, name: str, found: Any, of: TextType, netcdf: bool) -> Optional[Text]:
-    """Texts as they are, whatever their encoding is; None if they have none."""
+    """Texts as they are, whatever their encoding is; None if they have none, and for no texts in several dimensions, which lists do
+    not tell."""
+    if 0 in found.shape and len(found.shape) > 1:
+        return None
     if of.is_fixed:
         items = np.empty(found.shape, f"S{of.bytes}")
         found.read(items, mtype=found.get_type())
@@ -344,6 +364,53 @@ def expect_filter(code: int, name: str) -> None:
     if not h5py.h5z.filter_avail(code):
         what = "which HDF5 has not here (the package hdf5plugin has many)"
         raise TypeError(f"found filter {code} ({name}), {what}")
+
+
+def own_scales(dataset: h5py.Dataset) -> Optional[dict[str, Any]]:
+    """The name of a scale, and the label and the scales of each dimension. None if `scda export` makes the same of the names of the
+    dimensions."""
+    name = dataset.name.rpartition("/")[2]
+    mark = h5py.h5ds.get_scale_name(dataset.id).decode("utf-8", "replace") if is_scale(dataset) else None
+    dimensions: list[dict[str, Any]] = []
+    for dimension in dataset.dims:
+        paths = [scale.name for scale in dimension.values()]
+        label = {"label": dimension.label} if dimension.label else {}
+        dimensions.append({**label, **({"scales": paths} if paths else {})})
+    if mark is not None or dataset.shape is not None and dataset.ndim == 1:
+        is_usual = dataset.ndim == 1 and (not dimensions[0] and mark == name if mark is not None else dimensions[0] != {"label": name})
+    else:
+        is_usual = True
+    is_usual = is_usual and all(len(each) < 2 and _finds(dataset, each.get("scales", [])) for each in dimensions)
+    return None if is_usual else {**({} if mark is None else {"name": mark}), "dimensions": dimensions}
+
+
+def _finds(dataset: h5py.Dataset, scales: list[Optional[str]]) -> bool:
+    """Whether its scale is the nearest of that name in the groups around a dataset."""
+    if not scales:
+        return True
+    scale, group = scales[0], dataset.parent
+    if len(scales) > 1 or scale is None:
+        return False
+    name = scale.rpartition("/")[2]
+    while name not in group and group.name != "/":
+        group = group.parent
+    return bool(scale == f"{group.name.rstrip('/')}/{name}" and group[name].ndim == 1)
+
+
+def write_scales(file: h5py.File, dataset: h5py.Dataset, found: Any) -> None:
+    """What :func:`own_scales` has found.
+
+    Raises:
+        ValueError: it is nothing that can be.
+    """
+    try:
+        for d, dimension in enumerate(found["dimensions"]):
+            for path in dimension.get("scales", []):
+                dataset.dims[d].attach_scale(file[path])
+            if dimension.get("label"):
+                dataset.dims[d].label = dimension["label"]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"dimensions with scales: {error}") from None
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:

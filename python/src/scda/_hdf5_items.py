@@ -19,6 +19,7 @@ from ._hdf5_types import (
     fits,
     from_items,
     has_fills,
+    has_layout,
     has_objects,
     is_text,
     item_of,
@@ -43,6 +44,7 @@ class Paths:
         self._file = file
         self.leave_out = leave_out
         self._waiting: list[Callable[[], None]] = []
+        self._missing: set[str] = set()
         self._is_whole = False  # all objects are there
 
     def of(self, reference: Any) -> bytes:
@@ -58,7 +60,8 @@ class Paths:
         try:
             return self._file[path].ref if path else h5py.Reference()
         except (KeyError, ValueError):
-            if self._is_whole:
+            if self._is_whole and path not in self._missing:
+                self._missing.add(path)
                 self.leave_out(path, "found a reference to this, which is not in the new file")
             return h5py.Reference()
 
@@ -83,7 +86,7 @@ class Items:
         self._paths = paths
         kind = dataset.id.get_type()
         self.described = describe(kind)
-        self._is_exact = not has_objects(self.described) and kind.equal(make(self.described))
+        self._is_exact = not has_objects(self.described) and has_layout(kind)
         # The dimensions that the items have themselves.
         self.inner: tuple[int, ...] = ()
         if isinstance(self.described, dict) and "array" in self.described:
@@ -171,7 +174,7 @@ class Items:
     def _read(self, key: tuple[Any, ...]) -> Any:
         if is_text(self.described):
             return _read_objects(self._dataset, key)
-        return np.asarray(self._dataset[key], self._dataset.dtype)
+        return np.asarray(self._dataset[key], self._dataset.dtype.base)
 
     def has_own_bytes(self) -> bool:
         """Whether the bytes of items in a chunk of HDF5 are those in scda, or numbers whose bytes are the other way round."""
@@ -398,7 +401,9 @@ def array_of_json(value: Any, described: Any, paths: Paths) -> tuple[h5t.TypeID,
         ValueError: they do not fit together.
     """
     try:
-        of, shape = described["type"], tuple(map(int, described["shape"]))
+        of = described["type"]
+        # None: there is no data space, and no item.
+        shape = (0,) if described["shape"] is None else tuple(map(int, described["shape"]))
         kind = make(of)
         made = kind.dtype if has_objects(of) else layout(of)
         inner = made.subdtype[1] if made.subdtype is not None else ()

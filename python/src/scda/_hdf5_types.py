@@ -221,12 +221,21 @@ def has_objects(described: Any) -> bool:
 
 
 def has_fills(described: Any) -> bool:
-    """Whether h5py can read and write a fill value of this type: none of arrays, times, lists, and structs with texts of variable
-    length."""
+    """Whether h5py can read and write a fill value of this type: none of arrays, times, lists, opaque items with a tag, and structs
+    with texts of variable length."""
     if is_text(described):
         return True
     is_array = isinstance(described, dict) and "array" in described
-    return not (is_array or has_objects(described) or "time" in str(described))
+    return not (is_array or has_objects(described) or _has_tag(described) or "time" in str(described))
+
+
+def _has_tag(described: Any) -> bool:
+    """Whether there are opaque items with a tag that numpy has not: it has that of times."""
+    if isinstance(described, str):
+        return False
+    parts = [of for _, of, _ in described["struct"]] if "struct" in described else []
+    parts += [described[which] for which in ("enum", "array") if which in described]
+    return "opaque" in described and item_of(described).kind == "V" or any(map(_has_tag, parts))
 
 
 def layout(described: Any) -> np.dtype[Any]:
@@ -250,6 +259,19 @@ def layout(described: Any) -> np.dtype[Any]:
     return np.dtype(
         {"names": names, "formats": list(map(layout, formats)), "offsets": offsets, "itemsize": described["bytes"]}
     )
+
+
+def has_layout(kind: h5t.TypeID) -> bool:
+    """Whether items lie in the file as :func:`layout` says of their description: numbers take all bits, as most do."""
+    which = kind.get_class()
+    if which in (h5t.FLOAT, h5t.BITFIELD):
+        name = f"{'float' if which == h5t.FLOAT else 'bits'}{8 * kind.get_size()}"
+        return any(kind.equal(make(order + name)) for order in ("", ">"))
+    if which == h5t.INTEGER:
+        return kind.get_precision() == 8 * kind.get_size() and kind.get_order() in (h5t.ORDER_LE, h5t.ORDER_BE)
+    if which == h5t.COMPOUND:
+        return all(has_layout(kind.get_member_type(number)) for number in range(kind.get_nmembers()))
+    return has_layout(kind.get_super()) if which in (h5t.ARRAY, h5t.ENUM) else True
 
 
 def item_of(described: Any, lengths: Iterator[str] = iter(())) -> np.dtype[Any]:
@@ -363,13 +385,18 @@ def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[
     if is_text(described):
         text = TextType(described)
         if text.pad == "spacepad":
-            return np.char.rstrip(array, b" ").astype(item)
+            return np.asarray(np.char.rstrip(array, b" ")).astype(item)
         if text.pad == "nullterm" and array.size:
             letters = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, text.bytes)
             ended = np.maximum.accumulate(letters == 0, axis=-1)
             return np.where(ended, np.uint8(0), letters).view(item).reshape(array.shape)
         return array.astype(item)
     return array.astype("i8").view(item) if item.kind in "Mm" else array.astype(item)
+
+
+def space_padded(texts: Any, made: np.dtype[Any]) -> Any:
+    """Texts with spaces behind them; numpy's function has no empty arrays."""
+    return (np.asarray(np.char.ljust(texts, made.itemsize, b" ")) if texts.size else texts).astype(made)
 
 
 def from_items(items: Any, described: Any, made: np.dtype[Any], reference_to: Callable[[str], Any]) -> Any:
@@ -404,5 +431,5 @@ def from_items(items: Any, described: Any, made: np.dtype[Any], reference_to: Ca
         ]
         return array.reshape(items.shape).astype(made)
     if is_text(described) and TextType(described).pad == "spacepad":
-        return np.char.ljust(items, made.itemsize, b" ").astype(made)
+        return space_padded(items, made)
     return items.view("i8").astype(made) if items.dtype.kind in "Mm" else items.astype(made)

@@ -138,7 +138,9 @@ class _NetCDF(Importer):
                 classic = Classic(file)
             except ValueError as error:
                 raise Invalid(f"{self._name}: {error}") from None
-            attrs = {**self._attributes_of("/", described(classic.attrs, None, netcdf=True)), **source}
+            attrs = self._attributes_of("/", described(classic.attrs, None, netcdf=True))
+            self._expect_no_others(attrs, source)
+            attrs.update(source)
             used = {dim for variable in classic.variables for dim in variable.dims}
             unused = {dim: size or None for dim, size in classic.dims if dim not in used}
             if unused:

@@ -32,6 +32,7 @@ from ._hdf5 import (
     OF_RECORDS,
     PLACES,
     RECORDS,
+    SCALES,
     SECTIONS,
     TYPE,
     TYPE_PATH,
@@ -40,6 +41,7 @@ from ._hdf5 import (
     Filters,
     dimension_names,
     expect_filters,
+    own_scales,
     read_attributes,
 )
 from ._hdf5_items import Items, Paths
@@ -113,7 +115,9 @@ class Hdf5(Importer):
             raise Invalid(f"{path}: {error}") from None
 
     def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
-        attrs = {**self._attributes_of(path or "/", read_attributes(group, self._paths, netcdf=self._is_netcdf)), **more}
+        attrs = self._attributes_of(path or "/", read_attributes(group, self._paths, netcdf=self._is_netcdf))
+        self._expect_no_others(attrs, more)
+        attrs.update(more)
         names = list(group)
         unused = self._unused(group, names) if self._is_netcdf else {}
         if unused:
@@ -257,6 +261,9 @@ class Hdf5(Importer):
         names = items.described["names"] if isinstance(items.described, dict) and "enum" in items.described else None
         if names is not None and items.described != BOOL:
             attrs[ENUMERATION] = names
+        scales = own_scales(dataset) if dataset.shape is not None and not self._is_netcdf and RECORDS not in dataset.attrs else None
+        if scales is not None:
+            attrs[SCALES] = scales
         invented = re.compile(re.escape(name) + r"_dim_\d+")
         dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)] if dataset.shape else []
         dims = [*dims, *[None] * len(items.inner)][: len(items.shape)]
@@ -281,7 +288,7 @@ class Hdf5(Importer):
         if items.any_length is not None:
             options["dtype"] = items.any_length
             if options["chunks"]:  # which cut the first dimension only
-                options["chunks"] = (options["chunks"][0], *shape[1:])
+                options["chunks"] = (options["chunks"][0], *(max(n, 1) for n in shape[1:]))
         starts: list[tuple[int, ...]] = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
         filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
         if is_cut and _is_sparse(dataset, items.nbytes):

@@ -10,6 +10,8 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
+from . import _core
+from ._description import FULL_NAME
 from ._errors import Error
 from ._progress import Progress
 from ._writer import Writer
@@ -72,6 +74,9 @@ class Importer:
         attrs, left_out = found
         for name, reason in left_out:
             self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
+        if FULL_NAME in attrs and _core.stored_path(path) != path:
+            del attrs[FULL_NAME]
+            self._leave_out(path, f"attribute {FULL_NAME!r}: found a name that scda uses itself", is_array=False)
         sizes = {name: _json_bytes(value) for name, value in attrs.items()}
         while sum(sizes.values()) > _MOST_ATTRIBUTE_BYTES:
             name = max(sizes, key=lambda name: sizes[name])
@@ -81,6 +86,13 @@ class Importer:
             del attrs[name]
             self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
         return attrs
+
+    def _expect_no_others(self, attrs: dict[str, Any], own: dict[str, Any]) -> None:
+        """A line about each attribute of the file that gives way to one of these; not about objects, which an earlier import has
+        written."""
+        for name in own.keys() & attrs.keys():
+            if not isinstance(attrs[name], dict):
+                self._leave_out("/", f"attribute {name!r}: found a name that scda uses itself", is_array=False)
 
     @contextmanager
     def _of(self, path: str) -> Iterator[None]:
