@@ -521,27 +521,66 @@ static inline scda_fcontext_t *scda_forest_write_rows_internal (scda_fcontext_t 
   return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err);
 }
 
-/* Writes a dataset of the mesh or the connectivity: of 1 dimension, or of 2 if `columns` is not 0. */
-static inline scda_fcontext_t *scda_forest_write_part_internal (scda_fcontext_t *f, const char *group, const char *part, int type,
-                                                                uint64_t all_rows, uint64_t columns, const char *dimension0,
-                                                                const char *dimension1, const char *attributes, uint64_t first,
-                                                                uint64_t rows, const void *data, int *err) {
-  scda_forest_error_internal_t e;
+/* Datasets of a mesh or a connectivity, which are written in one call. Of each, the ranks have rows in their order. */
+enum { scda_forest_most_parts_internal = 20, scda_forest_part_dims_internal = 3 };
+
+typedef struct {
+  const char *group;
+  scda_forest_error_internal_t e; /* the first one, the same on all ranks */
+  size_t n;
+  scda_dataset_t d[scda_forest_most_parts_internal];
+  const char *names[scda_forest_most_parts_internal][scda_forest_part_dims_internal];
+  uint64_t first[scda_forest_most_parts_internal], rows[scda_forest_most_parts_internal]; /* of this rank */
+  const void *data[scda_forest_most_parts_internal];
+} scda_forest_parts_internal_t;
+
+static inline void scda_forest_no_parts_internal (scda_forest_parts_internal_t *parts, const char *group) {
+  parts->group = group;
+  parts->n = 0;
+  scda_forest_no_error_internal (&parts->e);
+}
+
+/* Adds a dataset of 1 dimension, or of 2 if `columns` is not 0, that may be changed until all are written, and the names of its dimensions. What
+ * is passed stays as it is until then. */
+static inline scda_dataset_t *scda_forest_add_part_internal (scda_forest_parts_internal_t *parts, const char *part, int type, uint64_t all_rows,
+                                                             uint64_t columns, const char *dimension0, const char *dimension1, const char *attributes,
+                                                             uint64_t first, uint64_t rows, const void *data) {
+  const size_t i = parts->n++;
+  scda_dataset_t *d = parts->d + i;
   scda_forest_name_internal_t name;
-  const char *names[2];
-  scda_dataset_t d;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  names[0] = dimension0;
-  names[1] = dimension1;
-  scda_dataset_init (&d);
-  d.type = type;
-  d.ndims = columns == 0 ? 1 : 2;
-  d.shape[0] = all_rows;
-  d.shape[1] = columns;
-  d.dimension_names = names;
-  d.attributes = attributes;
-  return scda_forest_write_rows_internal (f, &d, &name, first, rows, data, err);
+  scda_dataset_init (d);
+  if (scda_forest_name_internal (&name, parts->group, "", part, "", &parts->e)) { memcpy (d->name, name.text, sizeof d->name); }
+  d->type = type;
+  d->ndims = columns == 0 ? 1 : 2;
+  d->shape[0] = all_rows;
+  d->shape[1] = columns;
+  parts->names[i][0] = dimension0;
+  parts->names[i][1] = dimension1;
+  d->dimension_names = parts->names[i];
+  d->attributes = attributes;
+  parts->first[i] = first;
+  parts->rows[i] = rows;
+  parts->data[i] = data;
+  return d;
+}
+
+/* Writes all of them, unless there is an error. */
+static inline scda_fcontext_t *scda_forest_write_parts_internal (scda_fcontext_t *f, scda_forest_parts_internal_t *parts, int *err) {
+  uint64_t start[scda_forest_most_parts_internal][scda_forest_part_dims_internal], count[scda_forest_most_parts_internal][scda_forest_part_dims_internal];
+  scda_box_t boxes[scda_forest_most_parts_internal];
+  size_t i;
+  if (parts->e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &parts->e, err); }
+  for (i = 0; i < parts->n; ++i) {
+    scda_box_init (boxes + i);
+    memset (start[i], 0, sizeof start[i]);
+    start[i][0] = parts->rows[i] > 0 ? parts->first[i] : 0;
+    memcpy (count[i], parts->d[i].shape, sizeof count[i]);
+    count[i][0] = parts->rows[i];
+    boxes[i].data = (void *) parts->data[i]; /* not changed */
+    boxes[i].start = start[i];
+    boxes[i].count = count[i];
+  }
+  return scda_fwrite_datasets (f, parts->n, parts->d, NULL, boxes, err);
 }
 
 /* Before a field of a forest is written: the mesh that it names, which must be the last one that was written. */

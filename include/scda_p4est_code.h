@@ -167,30 +167,22 @@ static inline uint64_t SCDA_P4 (connectivity_sum_internal) (const SCDA_P4EST (co
   return h;
 }
 
-static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
-                                                             int *err) {
+static inline void SCDA_P4 (add_connectivity_internal) (scda_forest_parts_internal_t *parts, const SCDA_P4EST_T *p4est) {
   const SCDA_P4EST (connectivity_t) *c = p4est->connectivity;
   const uint64_t T = (uint64_t) c->num_trees, V = (uint64_t) c->num_vertices, C = (uint64_t) c->num_corners;
   const int mine = p4est->mpirank == 0; /* all ranks have all of it */
   const char *const tree = "tree";
-  scda_forest_error_internal_t too_large;
-  scda_forest_no_error_internal (&too_large);
   if (V > SCDA_P4_MOST_VERTICES (T)) {
-    scda_forest_error_internal (&too_large, SCDA_ERR_RANGE, "the connectivity has %llu vertices for %llu trees", (unsigned long long) V,
+    scda_forest_error_internal (&parts->e, SCDA_ERR_RANGE, "the connectivity has %llu vertices for %llu trees", (unsigned long long) V,
                                 (unsigned long long) T);
   }
   if (T > 0 && c->tree_attr_bytes > SCDA_P4_MOST_ATTRIBUTES / T) {
-    scda_forest_error_internal (&too_large, SCDA_ERR_RANGE, "the connectivity has %llu bytes for each of %llu trees; all may be %llu",
+    scda_forest_error_internal (&parts->e, SCDA_ERR_RANGE, "the connectivity has %llu bytes for each of %llu trees; all may be %llu",
                                 (unsigned long long) c->tree_attr_bytes, (unsigned long long) T,
                                 (unsigned long long) SCDA_P4_MOST_ATTRIBUTES);
   }
-  if (too_large.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &too_large, err); }
-  f = SCDA_P4 (group_internal) (f, group, p4est, err);
 #define SCDA_P4_PART(name, type, rows, columns, dimension0, dimension1, data)                                                    \
-  if (f != NULL) {                                                                                                               \
-    f = scda_forest_write_part_internal (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
-                                       data, err);                                                                               \
-  }
+  scda_forest_add_part_internal (parts, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0, data);
   SCDA_P4_PART ("tree_to_tree", SCDA_TYPE_INT32, T, SCDA_P4_FACES, tree, "face", c->tree_to_tree)
   SCDA_P4_PART ("tree_to_face", SCDA_TYPE_INT8, T, SCDA_P4_FACES, tree, "face", c->tree_to_face)
   if (V > 0) {
@@ -214,29 +206,29 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
     SCDA_P4_PART ("corner_to_corner", SCDA_TYPE_INT8, entries, 0, "corner_entry", NULL, c->corner_to_corner)
   }
 #undef SCDA_P4_PART
-  if (f != NULL && c->tree_attr_bytes > 0) {
-    scda_forest_error_internal_t e;
-    scda_forest_name_internal_t name;
-    scda_dataset_t d;
-    scda_forest_no_error_internal (&e);
-    if (!scda_forest_name_internal (&name, group, "", "tree_attributes", "", &e)) {
-      return scda_forest_fail_internal (f, &e, err);
-    }
-    scda_dataset_init (&d);
-    d.type = SCDA_TYPE_RAW;
-    d.item_bytes = c->tree_attr_bytes;
-    d.ndims = 1;
-    d.shape[0] = T;
-    d.dimension_names = &tree;
-    f = scda_forest_write_rows_internal (f, &d, &name, 0, mine ? T : 0, c->tree_to_attr, err);
+  if (c->tree_attr_bytes > 0) {
+    scda_forest_add_part_internal (parts, "tree_attributes", SCDA_TYPE_RAW, T, 0, tree, NULL, NULL, 0, mine ? T : 0, c->tree_to_attr)->item_bytes =
+      c->tree_attr_bytes;
   }
-  if (f != NULL) {
-    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    if (state != NULL) {
-      state->has_connectivity = 1;
-      state->connectivity = SCDA_P4 (connectivity_sum_internal) (c);
-    }
+}
+
+/* The connectivity is in the file. */
+static inline void SCDA_P4 (know_connectivity_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est) {
+  scda_forest_state_internal_t *state = f == NULL ? NULL : scda_forest_state_internal (f, group);
+  if (state != NULL) {
+    state->has_connectivity = 1;
+    state->connectivity = SCDA_P4 (connectivity_sum_internal) (p4est->connectivity);
   }
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                             int *err) {
+  scda_forest_parts_internal_t parts;
+  scda_forest_no_parts_internal (&parts, group);
+  SCDA_P4 (add_connectivity_internal) (&parts, p4est);
+  if (parts.e.err == SCDA_SUCCESS) { f = SCDA_P4 (group_internal) (f, group, p4est, err); }
+  f = scda_forest_write_parts_internal (f, &parts, err);
+  SCDA_P4 (know_connectivity_internal) (f, group, p4est);
   return f;
 }
 
@@ -245,6 +237,9 @@ typedef struct {
   char *room; /* of all three */
   uint64_t n;
   size_t data_size;
+  p4est_gloidx_t *tree_offsets;
+  uint64_t checksum; /* of the mesh */
+  char attributes[192], data_attributes[96];
 } SCDA_P4 (gathered_internal_t);
 
 static inline char *SCDA_P4 (data_of_internal) (const SCDA_P4 (gathered_internal_t) * all) {
@@ -296,70 +291,84 @@ static inline uint64_t SCDA_P4 (gather_internal) (const SCDA_P4EST_T *p4est, con
   return sum;
 }
 
-/* Gathers all, with so many bytes of user data, and writes the mesh. The caller frees the room, also after an error. */
-static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, size_t data_size,
-                                                              SCDA_P4 (gathered_internal_t) * all, int *err) {
+/* The user data, which are gathered, of a mesh with this checksum. */
+static inline void SCDA_P4 (add_data_internal) (scda_forest_parts_internal_t *parts, const SCDA_P4EST_T *p4est, const char *mesh, char *attributes,
+                                                const void *bytes) {
+  const uint16_t one = 1;
+  sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"byte_order\": \"%s\"}", mesh, *(const unsigned char *) &one == 1 ? "little" : "big");
+  scda_forest_add_part_internal (parts, "data", SCDA_TYPE_RAW, (uint64_t) p4est->global_num_quadrants, 0, "quadrant", NULL, attributes,
+                                 SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, bytes)
+    ->item_bytes = p4est->data_size;
+}
+
+/* Gathers all, with so many bytes of user data, and adds the mesh and these. The caller frees what is gathered, also after an error. */
+static inline scda_fcontext_t *SCDA_P4 (add_mesh_internal) (scda_fcontext_t *f, scda_forest_parts_internal_t *parts, SCDA_P4EST_T *p4est, size_t data_size,
+                                                            SCDA_P4 (gathered_internal_t) * all, int *err) {
   const uint64_t N = (uint64_t) p4est->global_num_quadrants, T = (uint64_t) p4est->connectivity->num_trees;
   const uint64_t first = SCDA_P4 (first_internal) (p4est), n = (uint64_t) p4est->local_num_quadrants;
-  scda_forest_state_internal_t *state = NULL;
+  scda_forest_state_internal_t *state = scda_forest_state_internal (f, parts->group);
   scda_forest_error_internal_t e;
-  char text[scda_forest_checksum_bytes_internal], attributes[192];
-  p4est_gloidx_t *tree_offsets = NULL;
-  uint64_t checksum = 0, sum = 0;
+  char text[scda_forest_checksum_bytes_internal];
+  uint64_t sums[2] = { 0, 0 }; /* of the checksum, and of the ranks that have an error */
   scda_forest_no_error_internal (&e);
-  all->room = NULL;
   all->n = n;
   all->data_size = data_size;
-  f = SCDA_P4 (group_internal) (f, group, p4est, err);
-  if (f == NULL) { return NULL; }
-  state = scda_forest_state_internal (f, group);
   if (state == NULL) { scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for what is known of a forest"); }
   all->room = (char *) scda_forest_room_internal (n, SCDA_P4_DIM * sizeof (int32_t) + 1 + data_size, &e);
-  tree_offsets = (p4est_gloidx_t *) scda_forest_room_internal (T + 1, sizeof (p4est_gloidx_t), &e);
-  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f != NULL) {
-    sum = SCDA_P4 (gather_internal) (p4est, all);
-    MPI_Allreduce (&sum, &checksum, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
-    SCDA_P4 (know_internal) (state, p4est, checksum);
-    if (state->has_mesh && state->has_fields && state->checksum != checksum) { /* on all ranks */
-      scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
-                                  "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (group));
-      f = scda_forest_fail_internal (f, &e, err);
-    }
+  all->tree_offsets = (p4est_gloidx_t *) scda_forest_room_internal (T + 1, sizeof (p4est_gloidx_t), &e);
+  if (e.err == SCDA_SUCCESS) { sums[0] = SCDA_P4 (gather_internal) (p4est, all); }
+  sums[1] = e.err != SCDA_SUCCESS;
+  MPI_Allreduce (MPI_IN_PLACE, sums, 2, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+  if (sums[1] > 0) { return scda_forest_agree_internal (f, p4est->mpicomm, &e, err); }
+  all->checksum = sums[0];
+  SCDA_P4 (know_internal) (state, p4est, all->checksum);
+  if (state->has_mesh && state->has_fields && state->checksum != all->checksum) { /* on all ranks */
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
+                                "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (parts->group));
+    return scda_forest_fail_internal (f, &e, err);
   }
+  if (T > 1) { SCDA_P4EST (comm_count_pertree) (p4est, all->tree_offsets); }
+  all->tree_offsets[0] = 0;
+  all->tree_offsets[T] = p4est->global_num_quadrants;
+  scda_forest_checksum_text_internal (all->checksum, text);
+  sprintf (all->attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}",
+           text);
+  scda_forest_add_part_internal (parts, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", all->attributes, first, n, all->room);
+  scda_forest_add_part_internal (parts, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL, "{\"long_name\": \"level of refinement\"}", first, n,
+                                 SCDA_P4 (levels_of_internal) (all));
+  scda_forest_add_part_internal (parts, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
+                                 "{\"long_name\": \"number of the first quadrant of each tree\"}", 0, p4est->mpirank == 0 ? T + 1 : 0, all->tree_offsets);
+  if (data_size > 0) { SCDA_P4 (add_data_internal) (parts, p4est, text, all->data_attributes, SCDA_P4 (data_of_internal) (all)); }
+  return f;
+}
+
+/* Writes the mesh with so many bytes of user data, behind the connectivity if that is asked for. */
+static inline scda_fcontext_t *SCDA_P4 (write_all_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int connectivity,
+                                                             size_t data_size, int *err) {
+  scda_forest_parts_internal_t parts;
+  SCDA_P4 (gathered_internal_t) all;
+  all.room = NULL;
+  all.tree_offsets = NULL;
+  scda_forest_no_parts_internal (&parts, group);
+  if (connectivity) { SCDA_P4 (add_connectivity_internal) (&parts, p4est); }
+  if (parts.e.err == SCDA_SUCCESS) { f = SCDA_P4 (group_internal) (f, group, p4est, err); }
+  if (parts.e.err == SCDA_SUCCESS && f != NULL) { f = SCDA_P4 (add_mesh_internal) (f, &parts, p4est, data_size, &all, err); }
+  f = scda_forest_write_parts_internal (f, &parts, err);
   if (f != NULL) {
-    if (T > 1) { SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets); }
-    tree_offsets[0] = 0;
-    tree_offsets[T] = p4est->global_num_quadrants;
-    scda_forest_checksum_text_internal (checksum, text);
-    sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}",
-             text);
-    f = scda_forest_write_part_internal (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, all->room, err);
-  }
-  if (f != NULL) {
-    f = scda_forest_write_part_internal (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
-                                       "{\"long_name\": \"level of refinement\"}", first, n, SCDA_P4 (levels_of_internal) (all), err);
-  }
-  if (f != NULL) {
-    f = scda_forest_write_part_internal (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
-                                       "{\"long_name\": \"number of the first quadrant of each tree\"}", 0,
-                                       p4est->mpirank == 0 ? T + 1 : 0, tree_offsets, err);
-  }
-  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
     state->has_mesh = 1;
-    state->has_fields = 0;
-    state->quadrants = N;
-    state->checksum = checksum;
+    state->has_fields = data_size > 0;
+    state->quadrants = (uint64_t) p4est->global_num_quadrants;
+    state->checksum = all.checksum;
+    if (connectivity) { SCDA_P4 (know_connectivity_internal) (f, group, p4est); }
   }
-  free (tree_offsets);
+  free (all.tree_offsets);
+  free (all.room);
   return f;
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_mesh) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int *err) {
-  SCDA_P4 (gathered_internal_t) all;
-  f = SCDA_P4 (write_mesh_internal) (f, group, p4est, 0, &all, err);
-  free (all.room);
-  return f;
+  return SCDA_P4 (write_all_internal) (f, group, p4est, 0, 0, err);
 }
 
 typedef struct {
@@ -372,31 +381,10 @@ static inline void SCDA_P4 (visit_data_internal) (void *context, size_t i, const
   SCDA_P4 (copy_internal) (data->bytes + i * data->size, (const char *) quadrant->p.user_data + data->offset, data->size);
 }
 
-/* The user data, which are gathered, of a mesh that was compared. */
-static inline scda_fcontext_t *SCDA_P4 (write_data_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
-                                                              const char *mesh, const void *bytes, int *err) {
-  const uint16_t one = 1;
-  const char *const quadrant = "quadrant";
-  char attributes[96];
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  scda_dataset_t d;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", "data", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"byte_order\": \"%s\"}", mesh, *(const unsigned char *) &one == 1 ? "little" : "big");
-  scda_dataset_init (&d);
-  d.type = SCDA_TYPE_RAW;
-  d.item_bytes = p4est->data_size;
-  d.ndims = 1;
-  d.shape[0] = (uint64_t) p4est->global_num_quadrants;
-  d.dimension_names = &quadrant;
-  d.attributes = attributes;
-  return scda_forest_write_rows_internal (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, bytes, err);
-}
-
 static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
   scda_forest_part_internal_t part;
-  char mesh[scda_forest_checksum_bytes_internal];
+  scda_forest_parts_internal_t parts;
+  char mesh[scda_forest_checksum_bytes_internal], attributes[96];
   scda_forest_error_internal_t e;
   SCDA_P4 (data_internal_t) data;
   scda_forest_no_error_internal (&e);
@@ -410,7 +398,9 @@ static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const c
   if (f != NULL) { f = scda_forest_belong_internal (f, group, &part, "data", mesh, err); }
   if (f != NULL) {
     SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
-    f = SCDA_P4 (write_data_internal) (f, group, p4est, mesh, data.bytes, err);
+    scda_forest_no_parts_internal (&parts, group);
+    SCDA_P4 (add_data_internal) (&parts, p4est, mesh, attributes, data.bytes);
+    f = scda_forest_write_parts_internal (f, &parts, err);
   }
   free (data.bytes);
   return f;
@@ -418,19 +408,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const c
 
 static inline scda_fcontext_t *SCDA_P4 (write_forest) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int save_data,
                                                        int *err) {
-  SCDA_P4 (gathered_internal_t) all;
-  all.room = NULL;
-  f = SCDA_P4 (write_connectivity) (f, group, p4est, err);
-  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, save_data ? p4est->data_size : 0, &all, err); }
-  if (f != NULL && all.data_size > 0) {
-    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group); /* of this mesh */
-    char mesh[scda_forest_checksum_bytes_internal];
-    scda_forest_checksum_text_internal (state->checksum, mesh);
-    state->has_fields = 1;
-    f = SCDA_P4 (write_data_internal) (f, group, p4est, mesh, SCDA_P4 (data_of_internal) (&all), err);
-  }
-  free (all.room);
-  return f;
+  return SCDA_P4 (write_all_internal) (f, group, p4est, 1, save_data ? p4est->data_size : 0, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_step) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, double time,
@@ -1238,9 +1216,12 @@ static inline int SCDA_P4 (save_internal) (const char *filename, SCDA_P4EST_T *p
   f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err);
   f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err);
   if (save_partition) {
-    f = scda_forest_write_part_internal (f, NULL, "partition", SCDA_TYPE_INT64, bounds, 0, "rank_boundary", NULL,
-                                       "{\"long_name\": \"number of the first quadrant of each rank that wrote the file\"}", 0,
-                                       p4est->mpirank == 0 ? bounds : 0, p4est->global_first_quadrant, &err);
+    scda_forest_parts_internal_t parts;
+    scda_forest_no_parts_internal (&parts, NULL);
+    scda_forest_add_part_internal (&parts, "partition", SCDA_TYPE_INT64, bounds, 0, "rank_boundary", NULL,
+                                   "{\"long_name\": \"number of the first quadrant of each rank that wrote the file\"}", 0,
+                                   p4est->mpirank == 0 ? bounds : 0, p4est->global_first_quadrant);
+    f = scda_forest_write_parts_internal (f, &parts, &err);
   }
   if (request != NULL) { scda_fclose_begin (f, request, &err); }
   else { scda_fclose (f, &err); }

@@ -522,30 +522,23 @@ inline scda_fcontext_t *write_trees (scda_fcontext_t *f, const char *group, t8_f
   MPI_Allreduce (MPI_IN_PLACE, &t.have_vertices, 1, MPI_INT, MPI_MIN, comm);
   if (has) { return f; }
   const uint64_t F = static_cast<uint64_t> (most_faces[t.dimension]), C = static_cast<uint64_t> (most_corners[t.dimension]);
-  f = scda_forest_write_part_internal (f, group, "tree_to_tree", SCDA_TYPE_INT64, T, F, "tree", "face",
-                                       "{\"long_name\": \"tree behind each face\"}", first, n, t.to_tree.data (), err);
-  if (f != nullptr) {
-    f = scda_forest_write_part_internal (f, group, "tree_to_face", SCDA_TYPE_INT8, T, F, "tree", "face",
-                                         "{\"long_name\": \"face of the tree behind each face, with its orientation\"}", first, n, t.to_face.data (), err);
+  scda_forest_parts_internal_t parts;
+  scda_forest_no_parts_internal (&parts, group);
+  scda_forest_add_part_internal (&parts, "tree_to_tree", SCDA_TYPE_INT64, T, F, "tree", "face", "{\"long_name\": \"tree behind each face\"}", first, n,
+                                 t.to_tree.data ());
+  scda_forest_add_part_internal (&parts, "tree_to_face", SCDA_TYPE_INT8, T, F, "tree", "face",
+                                 "{\"long_name\": \"face of the tree behind each face, with its orientation\"}", first, n, t.to_face.data ());
+  scda_forest_add_part_internal (&parts, "tree_shape", SCDA_TYPE_UINT8, T, 0, "tree", nullptr,
+                                 "{\"long_name\": \"shape of each tree, by the numbers of VTK\"}", first, n, t.shape.data ());
+  if (t.have_vertices) {
+    const char **names = parts.names[parts.n];
+    scda_dataset_t *d = scda_forest_add_part_internal (&parts, "tree_vertices", SCDA_TYPE_FLOAT64, T, C, "tree", "tree_corner", nullptr, first, n,
+                                                       t.vertices.data ());
+    d->ndims = 3;
+    d->shape[2] = 3;
+    names[2] = "space";
   }
-  if (f != nullptr) {
-    f = scda_forest_write_part_internal (f, group, "tree_shape", SCDA_TYPE_UINT8, T, 0, "tree", nullptr,
-                                         "{\"long_name\": \"shape of each tree, by the numbers of VTK\"}", first, n, t.shape.data (), err);
-  }
-  if (f != nullptr && t.have_vertices) {
-    const char *const names[3] = { "tree", "tree_corner", "space" };
-    scda_forest_name_internal_t name;
-    scda_dataset_t d;
-    if (!scda_forest_name_internal (&name, group, "", "tree_vertices", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-    scda_dataset_init (&d);
-    d.type = SCDA_TYPE_FLOAT64;
-    d.ndims = 3;
-    d.shape[0] = T;
-    d.shape[1] = C;
-    d.shape[2] = 3;
-    d.dimension_names = names;
-    f = scda_forest_write_rows_internal (f, &d, &name, first, n, t.vertices.data (), err);
-  }
+  f = scda_forest_write_parts_internal (f, &parts, err);
   if (f != nullptr && state != nullptr) {
     state->has_connectivity = 1;
     state->connectivity = sums[1];
@@ -612,26 +605,20 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
   scda_forest_checksum_text_internal (part.checksum, text);
   snprintf (attributes, sizeof attributes,
             "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"first corner in the reference tree, in units of 2^-30 of its edge\"}", text);
-  f = scda_forest_write_part_internal (f, group, "coordinates", SCDA_TYPE_INT32, part.all, static_cast<uint64_t> (dimension), "element", "axis",
-                                       attributes, part.first, part.n, m.coordinates.data (), err);
-  if (f != nullptr) {
-    f = scda_forest_write_part_internal (f, group, "level", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr,
-                                         "{\"long_name\": \"level of refinement\"}", part.first, part.n, m.level.data (), err);
-  }
-  if (f != nullptr) {
-    f = scda_forest_write_part_internal (f, group, "type", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr,
-                                         "{\"long_name\": \"where the other corners are\"}", part.first, part.n, m.type.data (), err);
-  }
-  if (f != nullptr) {
-    f = scda_forest_write_part_internal (f, group, "position", SCDA_TYPE_UINT64, part.all, 0, "element", nullptr,
-                                         "{\"long_name\": \"number of finest elements of the tree before this one\"}", part.first, part.n,
-                                         m.position.data (), err);
-  }
-  if (f != nullptr) {
-    const uint64_t own = static_cast<uint64_t> (trees), rows = own > 0 && first_tree + own == T ? own + 1 : own;
-    f = scda_forest_write_part_internal (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", nullptr,
-                                         "{\"long_name\": \"number of the first element of each tree\"}", first_tree, rows, offsets.data (), err);
-  }
+  scda_forest_parts_internal_t parts;
+  scda_forest_no_parts_internal (&parts, group);
+  scda_forest_add_part_internal (&parts, "coordinates", SCDA_TYPE_INT32, part.all, static_cast<uint64_t> (dimension), "element", "axis", attributes,
+                                 part.first, part.n, m.coordinates.data ());
+  scda_forest_add_part_internal (&parts, "level", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr, "{\"long_name\": \"level of refinement\"}",
+                                 part.first, part.n, m.level.data ());
+  scda_forest_add_part_internal (&parts, "type", SCDA_TYPE_UINT8, part.all, 0, "element", nullptr,
+                                 "{\"long_name\": \"where the other corners are\"}", part.first, part.n, m.type.data ());
+  scda_forest_add_part_internal (&parts, "position", SCDA_TYPE_UINT64, part.all, 0, "element", nullptr,
+                                 "{\"long_name\": \"number of finest elements of the tree before this one\"}", part.first, part.n, m.position.data ());
+  const uint64_t own = static_cast<uint64_t> (trees), rows = own > 0 && first_tree + own == T ? own + 1 : own;
+  scda_forest_add_part_internal (&parts, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", nullptr,
+                                 "{\"long_name\": \"number of the first element of each tree\"}", first_tree, rows, offsets.data ());
+  f = scda_forest_write_parts_internal (f, &parts, err);
   if (f != nullptr) {
     state->has_mesh = 1;
     state->has_fields = 0;

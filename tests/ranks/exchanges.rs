@@ -589,3 +589,55 @@ fn a_compressed_field_costs_five_collectives_and_no_message_but_data() {
         assert!(from_one.iter().all(|[collectives, ..]| *collectives == 5 + 1 + 2), "{from_one:?}");
     }
 }
+
+/// What `docs/performance.md` says of contiguous datasets in rows.
+#[test]
+fn one_agreement_finds_out_who_has_the_rows_of_datasets_of_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    // Rows that rank 0 has, and rows that all have; all are so small that they are buffered.
+    let on_first = |rows: u64, rank: u64| Region::new([0], [if rank == 0 { rows } else { 0 }]);
+    let shared = |rows: u64, rank: u64| Region::new([rank * rows], [rows]);
+    let collectives = |ranks: usize, calls: &(dyn Fn(u64) -> Vec<Vec<(u64, Region)>> + Sync)| {
+        let counts = run_on_threads(ranks, |comm| {
+            let (rank, (counting, counts)) = (comm.rank() as u64, Counting::new(comm, false));
+            let mut file = Writer::create(counting, &path, b"", &params()).unwrap();
+            for call in calls(rank) {
+                let datasets = call.iter().map(|(rows, _)| Dataset::new("a", DataType::Uint8, [*rows]));
+                let datasets: Vec<Dataset> = datasets.collect();
+                let (data, bytes) =
+                    (vec![7; 40], |region: &Region| usize::try_from(region.items().unwrap()).unwrap());
+                let boxes: Vec<[Region; 1]> = call.into_iter().map(|(_, region)| [region]).collect();
+                let all = datasets
+                    .iter()
+                    .zip(&boxes)
+                    .map(|(dataset, boxes)| (dataset, &boxes[..], &data[..bytes(&boxes[0])]));
+                file.datasets(&all.collect::<Vec<_>>()).unwrap();
+            }
+            file.close().unwrap();
+            counts.collectives()
+        });
+        assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+        counts[0]
+    };
+    for ranks in [2, 5] {
+        let all = ranks as u64;
+        let none = collectives(ranks, &|_| Vec::new());
+        // The gather of the small sections when the file is closed, too.
+        let first = collectives(ranks, &|rank| vec![vec![(9, on_first(9, rank))]]) - none;
+        let of = |calls: &(dyn Fn(u64) -> Vec<Vec<(u64, Region)>> + Sync)| {
+            collectives(ranks, calls) - none - first
+        };
+        let several =
+            |rank| vec![vec![(9, on_first(9, rank)), (8, on_first(8, rank)), (7, on_first(7, rank))]];
+        assert_eq!(of(&several), 0, "{ranks} ranks");
+        let a_call_each = |rank| several(rank)[0].iter().map(|one| vec![one.clone()]).collect();
+        assert_eq!(of(&a_call_each), 2, "{ranks} ranks");
+        // A new distribution takes a gather and an agreement; that of others of the call is found by the same agreement.
+        let new =
+            |rank| vec![vec![(9, on_first(9, rank)), (4 * all, shared(4, rank)), (4 * all, shared(4, rank))]];
+        assert_eq!(of(&new), 2, "{ranks} ranks");
+        let known = |rank| [new(rank), new(rank)].concat();
+        assert_eq!(of(&known), 3, "{ranks} ranks");
+    }
+}

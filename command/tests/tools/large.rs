@@ -242,7 +242,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
         file.set_attributes(&number.to_string(), 0, r#"{"units": "m"}"#).unwrap();
     }
     file.close().unwrap();
-    bounded(&place, 36, "check a.scda --threads 1").good();
+    bounded(&place, 48, "check a.scda --threads 1").good();
 }
 
 /// Files of 2 KB may say that they have a terabyte of items, none of which is in the file.

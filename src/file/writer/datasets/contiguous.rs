@@ -5,18 +5,15 @@ use super::chunked::overlapping;
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use crate::error::Result;
 use crate::file::source::Source;
-use crate::file::team::{FINE, Failure, split};
+use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair, too_large};
 use crate::format::dataset::metadata;
 use crate::format::dataset::{ChunkGrid, Dataset};
 use crate::format::header::SectionType;
-use crate::format::layout::{self, Layout};
+use crate::format::layout::Layout;
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
-
-/// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
-const MOST_KNOWN: usize = 16;
 
 /// A contiguous dataset is brought to those who write it in strips of about so many bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
@@ -58,15 +55,18 @@ impl Contiguous<'_> {
 }
 
 impl DatasetWriter<'_> {
-    /// Writes contiguous datasets: those whose rows the ranks have in their order, as many as follow one another, together.
+    /// Writes contiguous datasets, at most [`MOST_IN_TURNS`]: those whose rows the ranks have in their order, as many as follow one
+    /// another, together.
     pub(super) fn contiguous_datasets<'a>(
         &mut self,
         all: impl Iterator<Item = ((&'a Dataset, Passed<'a>), String)>,
     ) -> Result<(), Failure> {
+        let (passed, texts): (Vec<_>, Vec<_>) = all.unzip();
+        let own = self.own_rows(&passed)?;
         let mut waiting: Vec<Contiguous<'_>> = Vec::new();
-        for ((dataset, passed), text) in all {
+        for (((dataset, passed), text), own) in passed.into_iter().zip(texts).zip(own) {
             let start = waiting.last().map_or(self.sections.end(), |last| last.layout.end);
-            let one = self.contiguous(dataset, text, passed, None, start)?;
+            let one = self.contiguous(dataset, text, passed, own, start)?;
             if one.goes_together {
                 waiting.push(one);
                 continue;
@@ -92,11 +92,15 @@ impl DatasetWriter<'_> {
         passed: Passed<'_>,
         own: Option<Partition>,
     ) -> Result<(), Failure> {
+        let all = [(dataset, passed)];
+        let own = if own.is_none() { self.own_rows(&all)?[0] } else { own };
+        let [(dataset, passed)] = all;
         let one = self.contiguous(dataset, text, passed, own, self.sections.end())?;
         self.write_contiguous(vec![one])
     }
 
-    /// How a contiguous dataset that begins at an offset of the file is written.
+    /// How a contiguous dataset that begins at an offset of the file is written; `own` are the rows of this rank, if the ranks have rows in
+    /// their order.
     fn contiguous<'a>(
         &mut self,
         dataset: &'a Dataset,
@@ -106,7 +110,6 @@ impl DatasetWriter<'_> {
         start: u64,
     ) -> Result<Contiguous<'a>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
-        let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
         metadata::align(&mut text, dataset.data_bytes()?, start);
         let block = Layout::block(start, text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
@@ -138,46 +141,6 @@ impl DatasetWriter<'_> {
         self.put_metadata(dataset, &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), counts[0].1, counts[1].1)?;
         self.write_strips(dataset, &plan, layout, &counts)
-    }
-
-    /// The indices of the first dimension that this rank has, if each rank passes whole rows, and all of them in the order
-    /// of the ranks are the array.
-    fn own_rows(
-        &mut self,
-        dataset: &Dataset,
-        passed: &Passed<'_>,
-        rows: u64,
-    ) -> Result<Option<Partition>, Failure> {
-        let own = passed.rows(&dataset.shape);
-        if self.sections.team.is_alone() {
-            let has_all = own == Some(0..rows);
-            return Ok(has_all.then_some(Partition { offset: 0, count: rows, total: rows }));
-        }
-        let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
-        let is_at = |offset| own.as_ref().is_some_and(|own| own.is_empty() || own.start == offset);
-        // The fields of a step are distributed alike. What the ranks found out once they need only recognize.
-        let known = self.cache.rows.iter().find(|known| known.total == rows).copied();
-        let is_known = known.is_some_and(|known| is_at(known.offset) && count == known.count);
-        let mut least = [u64::from(is_known)];
-        let agreed = self.sections.team.agree_with(Ok(()), &mut least)?;
-        if least == [1] {
-            return Ok(known);
-        }
-        let (counts, mine) = split(agreed.comm().allgather(count));
-        let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
-        let below = counts.get(..self.sections.team.rank()).and_then(sum);
-        let follows = below.filter(|&below| sum(&counts) == Some(rows) && is_at(below));
-        least = [u64::from(follows.is_some())];
-        self.sections.team.agree_with(mine, &mut least)?;
-        let Some(offset) = follows.filter(|_| least == [1]) else { return Ok(None) };
-        let found = Partition { offset, count, total: rows };
-        self.cache.rows.retain(|known| known.total != rows);
-        if self.cache.rows.len() == MOST_KNOWN {
-            self.cache.rows.remove(0);
-        }
-        reserve(&mut self.cache.rows, 1)?;
-        self.cache.rows.push(found);
-        Ok(Some(found))
     }
 
     /// Writes metadata and the rows of this rank, which are gathered unless they are packed.

@@ -10,6 +10,7 @@ mod contiguous;
 mod dataset_stream;
 mod extended;
 mod layouts;
+mod own_rows;
 mod owners;
 mod pieces;
 mod ready;
@@ -22,6 +23,7 @@ pub(super) use unplaced::Unplaced;
 
 use self::extended::Extended;
 use self::layouts::{Layouts, Stored};
+use self::own_rows::KnownRows;
 use self::ready::{Ready, ready};
 use self::unplaced::Instead;
 use super::kinds::{Compression, SectionWriter};
@@ -70,8 +72,7 @@ impl<'a> Given<'a> {
 pub(super) struct DatasetCache {
     /// The last one, and its metadata.
     metadata: Option<(Dataset, String)>,
-    /// How the ranks have rows, of arrays of different numbers of rows: the same ones on all ranks.
-    rows: Vec<Partition>,
+    rows: KnownRows,
     /// How long datasets are to which rows were added: the same on all ranks.
     extended: Extended,
 }

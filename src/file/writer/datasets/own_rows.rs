@@ -1,0 +1,126 @@
+//! Which rows of contiguous datasets the ranks have: one agreement says so if they have them as those of earlier datasets, or all on rank 0.
+
+use super::pieces::Passed;
+use super::{DatasetWriter, MOST_IN_TURNS};
+use crate::error::Result;
+use crate::file::team::{FINE, Failure, split};
+use crate::format::dataset::Dataset;
+use crate::format::layout;
+use crate::memory::reserve;
+use crate::parallel::Partition;
+use std::ops::Range;
+
+/// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
+const MOST_KNOWN: usize = 16;
+
+/// How the ranks had the rows of earlier datasets, for each number of rows: the same ones on all ranks.
+#[derive(Default)]
+pub(super) struct KnownRows(Vec<Partition>);
+
+impl KnownRows {
+    fn of(&self, rows: u64) -> Option<Partition> {
+        self.0.iter().find(|known| known.total == rows).copied()
+    }
+
+    fn keep(&mut self, found: Partition) -> Result<()> {
+        self.0.retain(|known| known.total != found.total);
+        if self.0.len() == MOST_KNOWN {
+            self.0.remove(0);
+        }
+        reserve(&mut self.0, 1)?;
+        self.0.push(found);
+        Ok(())
+    }
+}
+
+/// What the ranks have to agree on for a dataset.
+struct Question {
+    rows: u64,
+    /// The rows that this rank passes, if it passes whole ones, one after the other.
+    own: Option<Range<u64>>,
+    /// What this rank has if the ranks have the rows as all of them suppose.
+    guess: Option<Partition>,
+    answer: Answer,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Answer {
+    Open,
+    /// The ranks have rows in their order, or not.
+    Found(Option<Partition>),
+}
+
+impl Question {
+    fn count(&self) -> u64 {
+        self.own.as_ref().map_or(FINE, |own| own.end - own.start)
+    }
+
+    /// Whether this rank has what is supposed.
+    fn is_as_guessed(&self) -> bool {
+        self.own.as_ref().zip(self.guess).is_some_and(|(own, guess)| {
+            own.end - own.start == guess.count && (own.is_empty() || own.start == guess.offset)
+        })
+    }
+}
+
+/// All rows on rank 0.
+fn at_root(rows: u64, rank: usize) -> Partition {
+    let (offset, count) = if rank == 0 { (0, rows) } else { (rows, 0) };
+    Partition { offset, count, total: rows }
+}
+
+/// The rows of a rank, if the counts of all ranks add up to all rows.
+fn in_order(counts: &[u64], rows: u64, rank: usize) -> Option<Partition> {
+    let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
+    let (below, count) = (counts.get(..rank).and_then(sum)?, *counts.get(rank)?);
+    (sum(counts) == Some(rows)).then_some(Partition { offset: below, count, total: rows })
+}
+
+impl DatasetWriter<'_> {
+    /// Of each dataset, of which there are at most [`MOST_IN_TURNS`], the indices of the first dimension that this rank has, if each rank passes
+    /// whole rows, and all of them in the order of the ranks are the array.
+    pub(super) fn own_rows(
+        &mut self,
+        all: &[(&Dataset, Passed<'_>)],
+    ) -> Result<Vec<Option<Partition>>, Failure> {
+        debug_assert!(all.len() <= MOST_IN_TURNS, "an agreement has a number for each");
+        let (rank, mut questions) = (self.sections.team.rank(), Vec::new());
+        reserve(&mut questions, all.len())?;
+        for (dataset, passed) in all {
+            let (rows, own) = (dataset.rows()?.0, passed.rows(&dataset.shape));
+            let guess = self.cache.rows.of(rows).unwrap_or_else(|| at_root(rows, rank));
+            questions.push(Question { rows, own, guess: Some(guess), answer: Answer::Open });
+        }
+        // Of this one, all ranks know the counts, and suppose what follows from them.
+        let mut exchanged: Option<usize> = None;
+        let mut mine = Ok(());
+        loop {
+            let mut least = [FINE; MOST_IN_TURNS];
+            for (least, question) in least.iter_mut().zip(&questions) {
+                *least = u64::from(question.is_as_guessed());
+            }
+            let agreed = self.sections.team.agree_with(mine, &mut least[..questions.len()])?;
+            for (i, question) in questions.iter_mut().enumerate() {
+                if question.answer == Answer::Open && (least[i] == 1 || exchanged == Some(i)) {
+                    question.answer = Answer::Found(question.guess.filter(|_| least[i] == 1));
+                }
+            }
+            if let Some(Answer::Found(Some(found))) = exchanged.map(|i| questions[i].answer) {
+                self.cache.rows.keep(found)?;
+            }
+            exchanged = questions.iter().position(|question| question.answer == Answer::Open);
+            let Some(i) = exchanged else { break };
+            let counts;
+            (counts, mine) = split(agreed.comm().allgather(questions[i].count()));
+            let (rows, guess) = (questions[i].rows, in_order(&counts, questions[i].rows, rank));
+            questions.iter_mut().filter(|other| other.rows == rows).for_each(|other| other.guess = guess);
+        }
+        let mut found = Vec::new();
+        reserve(&mut found, all.len())?;
+        found.extend(questions.iter().map(|question| match question.answer {
+            Answer::Found(rows) => rows,
+            Answer::Open => None,
+        }));
+        Ok(found)
+    }
+}
