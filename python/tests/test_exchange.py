@@ -643,3 +643,37 @@ def test_types_that_are_none_cost_no_export(tmp_path: Path) -> None:
             with scda.open(tmp_path / f"{number}-{new}.scda") as f:
                 assert f["i"][...].tolist() == [0, 1, 2] and len(f["s"]) == 2
                 assert is_lost and of == "reference" or f["t"][...].astype("U").tolist() == ["a"]
+
+
+def test_groups_of_netcdf_keep_their_dimensions_and_types(tmp_path: Path) -> None:
+    """Also a dimension that only groups below have, and what a dimension that grew has not."""
+    struct = np.dtype([("n", "i4"), ("text", "S1", (5,))])
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as d:
+        d.createDimension("x", 3)
+        d.createDimension("step", None)
+        d.createDimension("unused", 2)
+        low = d.createGroup("a").createGroup("low")
+        colour = d["a"].createEnumType("u2", "colour", {"red": 1, "blue": 3})
+        row = low.createVLType("i2", "row")
+        pair = low.createCompoundType(struct, "pair")
+        low.createVariable("c", colour, ("x",))[:] = [1, 3, 3]
+        low.createVariable("p", pair, ("x",))[:] = np.array([(1, list("abc") + ["", ""])] * 3, struct)
+        lists = low.createVariable("l", row, ("step",))
+        lists[0] = np.array([1, 2], "i2")
+        low.createVariable("t", "f4", ("step", "x"))[:] = np.ones((4, 3))
+    assert convert(str(tmp_path / "a.nc"), str(tmp_path / "f.scda"), strict=True) == 0
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f.attrs["scda_dimensions"] == {"step": None, "unused": 2, "x": 3}
+    assert export(tmp_path / "f.scda", str(tmp_path / "b.nc"), netcdf=True, strict=True) == 0
+    found = []
+    for name in ("a.nc", "b.nc"):
+        with netCDF4.Dataset(tmp_path / name) as d:
+            d.set_auto_mask(False)
+            low = d["a/low"]
+            sizes = [{n: (len(dim), dim.isunlimited()) for n, dim in each.dimensions.items()} for each in (d, d["a"], low)]
+            types = [str(v.datatype) for v in low.variables.values()]
+            values = [np.asarray(v[...]).tolist() for v in low.variables.values()]
+            attrs = [v.ncattrs() for v in low.variables.values()]
+            found.append((sizes, list(low.variables), types, attrs, str(values)))
+    assert found[0] == found[1]
+    assert found[1][0] == [{"step": (4, True), "unused": (2, False), "x": (3, False)}, {}, {}]

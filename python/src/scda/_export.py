@@ -133,6 +133,8 @@ class _Export:
         self._progress = progress
         # Where each dataset stands among all of them, by its section; none if that need not be known.
         self._places: dict[int, int] = {}
+        # The types that have a name.
+        self._types: list[h5py.h5t.TypeID] = []
         # The datasets that say which scales they have, with their paths.
         self._scaled: list[tuple[str, h5py.Dataset, Any]] = []
         self._is_strict = strict
@@ -187,7 +189,7 @@ class _Export:
             scales[level.path] = self._level(group, level, outer)
             for name, size in unused.items() if isinstance(unused, dict) else ():
                 if name not in group and (size is None or type(size) is int and 0 <= size < 1 << 31):
-                    _dimension(group, name, size or 0, size is None)
+                    scales[level.path][name] = _dimension(group, name, size or 0, size is None)
         for level in found:
             self._links(level)
         for path, dataset, of in self._scaled:
@@ -223,7 +225,9 @@ class _Export:
             try:
                 if self._netcdf and _of_netcdf(described) != described:
                     raise ValueError("found a type that NetCDF has not")
-                make(described).commit(group.id, name.encode(), lcpl=_UTF8)
+                kind = make(described)
+                kind.commit(group.id, name.encode(), lcpl=_UTF8)
+                self._types.append(kind)
             except (ValueError, TypeError, KeyError, RuntimeError) as error:
                 self.leave_out(level.path_of(name), str(error))
 
@@ -294,7 +298,7 @@ class _Export:
         for dim, n in sizes.items():
             if dim in scales:
                 continue
-            if dim in outer and outer[dim].shape == (n,):
+            if dim in outer and (outer[dim].shape == (n,) or _may_be(outer[dim], n)):
                 scales[dim] = outer[dim]
             elif self._netcdf:
                 scales[dim] = coordinates[dim] = _dimension(group, dim, n, dim in unlimited)
@@ -335,8 +339,10 @@ class _Export:
                 return usable, True
             if not _is_enum(found) and not is_text(found):
                 self.leave_out(path, f"found items of the type {json.dumps(found)}, which NetCDF has not: they become others")
-        if self._netcdf and names is not None and self._has_type(as_enum := default(item, big=is_big, names=names)):
-            return as_enum, True
+        if self._netcdf and names is not None:
+            as_enum = default(item, big=is_big, names=names)
+            if self._has_type(as_enum):
+                return as_enum, True
         if _is_of_bytes(variable.dataset):
             return {"list": "uint8"}, False
         chosen = default(item, big=is_big, names=None if self._netcdf else names, netcdf=self._netcdf)
@@ -347,7 +353,7 @@ class _Export:
     def _has_type(self, described: Any) -> bool:
         """Whether the new file has this type, with a name."""
         kind = make(described)
-        return any(isinstance(each, h5py.Datatype) and each.id.equal(kind) for each in self._to.values())
+        return any(each.equal(kind) for each in self._types)
 
     def _kind(self, described: Any, path: Any) -> tuple[h5py.h5t.TypeID, Any]:
         """The type with this description, in NetCDF, and if it has a path, one that has a name. And its description: NetCDF
@@ -374,13 +380,12 @@ class _Export:
         if isinstance(described, dict) and "list" in described:
             self._kind(described["list"], None)
         kind = make(described)
-        types = [each for each in self._to.values() if isinstance(each, h5py.Datatype)]
-        for each in types:
-            if each.id.equal(kind):
-                return each.id
-        name = f"scda_type_{len(types)}"
-        kind.commit(self._to.id, name.encode())
-        return self._to[name].id
+        for each in self._types:
+            if each.equal(kind):
+                return each
+        kind.commit(self._to.id, f"scda_type_{len(self._types)}".encode())
+        self._types.append(kind)
+        return kind
 
     def _dataset(
         self, group: Any, path: str, array: Array, unlimited: set[str]
@@ -534,6 +539,14 @@ def _of_scales(variable: Variable) -> Optional[dict[str, Any]]:
     return found if is_one else None
 
 
+def _may_be(scale: h5py.Dataset, size: int) -> bool:
+    """Whether the scale is a dimension of NetCDF without a variable that may grow, whose length no other variable has yet."""
+    is_one = scale.maxshape == (None,) and scale.shape == (0,) and h5py.h5ds.get_scale_name(scale.id).startswith(NO_VARIABLE.encode())
+    if is_one:
+        scale.resize((size,))
+    return is_one
+
+
 def _dimension(group: Any, name: str, size: int, is_unlimited: bool) -> h5py.Dataset:
     """A dimension without a variable of its name, as NetCDF-4 has it."""
     more = {"chunks": (_SCALARS,), "maxshape": (None,)} if is_unlimited else {}
@@ -596,7 +609,7 @@ def _of_netcdf(described: Any) -> Any:
     """The type if NetCDF has it, or None."""
     if isinstance(described, str):
         if is_text(described):
-            return described if described.startswith("string") or described == "char 1" else None
+            return described if described.startswith("string") or described in ("char 1", "char nullterm 1") else None
         name = described.lstrip(">")
         is_other = name in ("bool", "float16", "reference") or name.startswith(("bits", "time"))
         return None if is_other else described

@@ -410,7 +410,7 @@ def from_items(items: Any, described: Any, made: np.dtype[Any], reference_to: Ca
         made = made.subdtype[0]
     if isinstance(described, dict):
         if "array" in described:
-            if items.dtype.kind == "S" and described["array"] == "char 1":
+            if items.dtype.kind == "S" and described["array"] == "char 1" and described["shape"] == [items.dtype.itemsize]:
                 return np.ascontiguousarray(items).view("S1").reshape(*items.shape, items.dtype.itemsize)
             return from_items(items, described["array"], made, reference_to)
         if "struct" in described:

@@ -229,11 +229,11 @@ class Hdf5(Importer):
 
     @staticmethod
     def _unused(group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
-        """The dimensions of NetCDF that no variable has: their sizes, None for one that may grow."""
+        """The dimensions of NetCDF that no variable of the group has: their sizes, None for one that may grow."""
         found: dict[str, Optional[int]] = {}
         for name in names:
             item = group[name] if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
-            if isinstance(item, h5py.Dataset) and _is_dimension(item) and "REFERENCE_LIST" not in item.attrs:
+            if isinstance(item, h5py.Dataset) and _is_dimension(item) and not _is_dimension_of(item, group):
                 if item.shape is not None and len(item.shape) == 1:
                     found[name] = None if item.maxshape == (None,) else item.shape[0]
         return found
@@ -357,7 +357,8 @@ class Hdf5(Importer):
                     if np.shape(found) == np.shape(room[key]):
                         room[key] = found
                     else:
-                        room[key] = np.zeros((), dtype) if options["fill_value"] is None else options["fill_value"]
+                        nothing = items.any_length() if items.any_length is not None else np.zeros((), dtype)
+                        room[key] = nothing if options["fill_value"] is None else options["fill_value"]
                         room[key][tuple(map(slice, np.shape(found)))] = found
                     self._progress.add(np.asarray(found).nbytes)
                 self._w.dataset(path, room, attrs=attrs, **options, **layout)
@@ -456,6 +457,13 @@ def _is_dimension(dataset: h5py.Dataset) -> bool:
     if isinstance(mark, bytes):
         mark = mark.decode("latin-1")
     return isinstance(mark, str) and mark.startswith(NO_VARIABLE)
+
+
+def _is_dimension_of(scale: h5py.Dataset, group: h5py.Group) -> bool:
+    """Whether it is one of a dataset in this group."""
+    found = scale.attrs.get("REFERENCE_LIST")
+    references = found["dataset"] if isinstance(found, np.ndarray) and found.dtype.names is not None else ()
+    return any(each and scale.file[each].parent == group for each in references)
 
 
 def _is_made_again(name: str) -> bool:
