@@ -13,9 +13,6 @@ pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     let row = items / GROUP;
     let sorted = items * item_bytes;
     out[sorted..].copy_from_slice(&data[sorted..]);
-    if row == 0 {
-        return;
-    }
     for (group, items) in out[..sorted].chunks_exact_mut(GROUP * item_bytes).enumerate() {
         for byte in 0..item_bytes {
             let mut bits = 0_u64;
@@ -44,11 +41,40 @@ fn transposed(mut x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn bits_change_places() {
         for bit in 0..64 {
             assert_eq!(transposed(1 << bit), 1 << (bit % 8 * 8 + bit / 8));
+        }
+    }
+
+    /// One bit after the other.
+    fn naive(data: &[u8], item_bytes: usize) -> Vec<u8> {
+        let items = data.len() / item_bytes;
+        let mut out = data.to_vec();
+        for i in (0..items * item_bytes * 8).filter(|_| items.is_multiple_of(8)) {
+            let (plane, item) = (i / items, i % items);
+            let (byte, bit) = (item * item_bytes + plane / 8, plane % 8);
+            let is_set = data[i / 8] >> (i % 8) & 1;
+            out[byte] = out[byte] & !(1 << bit) | is_set << bit;
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn bits_are_sorted_back(
+            data in prop::collection::vec(any::<u8>(), 0..600), item_bytes in 1..20_usize, groups in 0..4_usize,
+        ) {
+            // Whole groups of items and some bytes, and any number.
+            let whole = groups * GROUP * item_bytes + data.len() % item_bytes;
+            for n in [whole.min(data.len()), data.len()] {
+                let mut out = vec![1; n];
+                unshuffle(&data[..n], item_bytes, &mut out);
+                prop_assert_eq!(out, naive(&data[..n], item_bytes));
+            }
         }
     }
 }

@@ -235,19 +235,19 @@ impl ChunkDecoder {
                 let mut rest = stream;
                 let decoder =
                     Decoder::with_buffer(&mut rest).map_err(|error| bad(format!("zstd: {error}")))?;
-                let out = read_all(decoder.single_frame(), "zstd")?;
+                let out = read_all(decoder.single_frame(), MAX_CHUNK_BYTES, "zstd")?;
                 all_read(rest)?;
                 out
             }
             Some(Step::Gzip { .. }) => {
                 let mut rest = stream;
-                let out = read_all(GzDecoder::new(&mut rest), "gzip stream")?;
+                let out = read_all(GzDecoder::new(&mut rest), MAX_CHUNK_BYTES, "gzip stream")?;
                 all_read(rest)?;
                 out
             }
             Some(_) => {
                 let mut rest = stream;
-                let out = read_all(ZlibDecoder::new(&mut rest), "zlib stream")?;
+                let out = read_all(ZlibDecoder::new(&mut rest), MAX_CHUNK_BYTES, "zlib stream")?;
                 all_read(rest)?;
                 out
             }
@@ -312,8 +312,8 @@ impl ChunkDecoder {
     }
 }
 
-/// All data of a stream, which are no more than a chunk may have.
-fn read_all(mut from: impl Read, what: &str) -> Result<Vec<u8>> {
+/// All data of a stream, which are at most so many bytes.
+fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut piece = [0; 1 << 14];
     loop {
@@ -321,8 +321,8 @@ fn read_all(mut from: impl Read, what: &str) -> Result<Vec<u8>> {
         if n == 0 {
             return Ok(out);
         }
-        if (out.len() + n) as u64 > MAX_CHUNK_BYTES {
-            return Err(bad(format!("{what}: found more than {MAX_CHUNK_BYTES} bytes of data")));
+        if (out.len() + n) as u64 > most {
+            return Err(bad(format!("{what}: found more than {most} bytes of data")));
         }
         reserve(&mut out, n)?;
         out.extend_from_slice(&piece[..n]);
@@ -386,7 +386,7 @@ pub fn swap_items(data: &mut [u8], data_type: DataType) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use crate::format::dataset::Struct;
     use proptest::prelude::*;
 
     /// Planes of every nature.
@@ -468,5 +468,69 @@ mod tests {
         assert_eq!(turned(2), [2, 1, 4, 3, 6, 5, 8, 7]);
         assert_eq!(turned(4), [4, 3, 2, 1, 8, 7, 6, 5]);
         assert_eq!(turned(8), [8, 7, 6, 5, 4, 3, 2, 1]);
+        let item = [("a", DataType::Uint8), ("b", DataType::Int16), ("c", DataType::Complex64)];
+        let mut data: Vec<u8> = (0..22).collect();
+        swap_items(&mut data, DataType::Struct(Struct::packed(item).unwrap()));
+        let turned = [0, 2, 1, 6, 5, 4, 3, 10, 9, 8, 7];
+        assert_eq!(data, [turned, turned.map(|byte| byte + 11)].concat());
+        swap_items(&mut data[..4], DataType::Int32);
+        assert_eq!(data[..4], [6, 1, 2, 0]);
+    }
+
+    /// What the decoder says of a chunk: of a known number of bytes, and of an unknown one.
+    fn told(steps: &[Step], chunk: &[u8], n: usize) -> [Result<Vec<u8>, String>; 2] {
+        let codecs = Codecs { big_endian: false, steps: steps.to_vec() };
+        let mut decoder = ChunkDecoder::new(false);
+        // What was there before leaves no trace.
+        let before = decoder.stream(200).unwrap();
+        assert_eq!(before.len(), 200);
+        before.fill(9);
+        decoder.stream(chunk.len() as u64).unwrap().copy_from_slice(chunk);
+        let mut out = vec![1; n];
+        let any = decoder.decode_any(chunk.len() as u64, &codecs);
+        let known = decoder.decode(chunk.len() as u64, &codecs, DataType::Uint8, &mut out).map(|()| out);
+        [known, any].map(|found| found.map_err(|error| error.to_string()))
+    }
+
+    #[test]
+    fn steps_are_undone_and_what_is_wrong_is_told() {
+        let data: Vec<u8> = (0..90_u8).collect();
+        let (mut sorted, mut zlib) = (vec![0; 90], Vec::new());
+        shuffle(&data, 4, &mut sorted);
+        flate2::read::ZlibEncoder::new(&sorted[..], flate2::Compression::new(6))
+            .read_to_end(&mut zlib)
+            .unwrap();
+        let steps = [Step::Shuffle(4), Step::Zlib { level: 6 }, Step::Crc32c];
+        let with_crc = [&zlib[..], &crc32c(&zlib).to_le_bytes()].concat();
+        assert_eq!(told(&steps[..2], &zlib, 90), [Ok(data.clone()), Ok(data.clone())]);
+        assert_eq!(told(&steps, &with_crc, 90), [Ok(data.clone()), Ok(data.clone())]);
+        let longer = [&zlib[..], b"x"].concat();
+        for (steps, chunk, n, expected) in [
+            (&steps[..], &with_crc[..3], 90, ["found 3 bytes, expected a checksum of 4"; 2]),
+            (&steps, &zlib, 90, ["found the CRC-32C"; 2]),
+            (
+                &steps[..2],
+                &longer,
+                90,
+                ["found no end, or more behind it", "found 1 bytes behind the stream"],
+            ),
+            (&[], &data, 91, ["found 90 bytes, expected 91", ""]),
+        ] {
+            for (found, expected) in told(steps, chunk, n).into_iter().zip(expected) {
+                assert!(found.err().unwrap_or_default().contains(expected), "{expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_has_a_most_of_data() {
+        let data = vec![7; 40_000];
+        for most in [40_000, 50_000] {
+            assert!(read_all(&data[..], most, "a").unwrap() == data);
+        }
+        for most in [0, 1, 20_000, 39_999] {
+            let error = read_all(&data[..], most, "a").unwrap_err().to_string();
+            assert_eq!(error, format!("a: found more than {most} bytes of data"));
+        }
     }
 }

@@ -210,30 +210,62 @@ mod tests {
         let n = data.len();
         let stream = zlib(data, 9);
         assert_eq!(decode(&element(n as u64, b'z', &stream), n).unwrap(), data);
+        assert_eq!((n, max_encoded_bytes(1)), (31, 65_538));
         let mut adler = stream.clone();
         *adler.last_mut().unwrap() ^= 1;
         for (what, text, size) in [
-            ("size", element(n as u64 + 1, b'z', &stream), n),
-            ("huge size", element(1 << 62, b'z', &stream), n),
-            ("mark", element(n as u64, b'Z', &stream), n),
-            ("checksum", element(n as u64, b'z', &adler), n),
-            ("cut stream", element(n as u64, b'z', &stream[..stream.len() - 5]), n),
-            ("no stream", element(n as u64, b'z', b""), n),
-            ("more after the stream", element(n as u64, b'z', &[&stream[..], b"x"].concat()), n),
-            ("no dictionary", element(n as u64, b'z', &[&[0x78, 0xbb][..], &stream[2..]].concat()), n),
-            ("another method", element(n as u64, b'z', &[&[0x79, 0x18][..], &stream[2..]].concat()), n),
-            ("a larger window", element(n as u64, b'z', &[&[0x88, 0x1c][..], &stream[2..]].concat()), n),
+            ("found size 32, expected 31", element(n as u64 + 1, b'z', &stream), n),
+            ("found size 4611686018427387904, expected 31", element(1 << 62, b'z', &stream), n),
+            ("expected 'z' after its size", element(n as u64, b'Z', &stream), n),
+            // A wrong checksum, a cut stream, none, one with a dictionary, of another method, of a larger window, and a header
+            // that fails its check.
+            ("zlib stream: found corrupt data", element(n as u64, b'z', &adler), n),
+            ("zlib stream: found corrupt data", element(n as u64, b'z', &stream[..stream.len() - 5]), n),
+            ("zlib stream: found corrupt data", element(n as u64, b'z', b""), n),
             (
-                "a header that fails its check",
+                "zlib stream: found corrupt data",
+                element(n as u64, b'z', &[&[0x78, 0xbb][..], &stream[2..]].concat()),
+                n,
+            ),
+            (
+                "zlib stream: found corrupt data",
+                element(n as u64, b'z', &[&[0x79, 0x18][..], &stream[2..]].concat()),
+                n,
+            ),
+            (
+                "zlib stream: found corrupt data",
+                element(n as u64, b'z', &[&[0x88, 0x1c][..], &stream[2..]].concat()),
+                n,
+            ),
+            (
+                "zlib stream: found corrupt data",
                 element(n as u64, b'z', &[&[0x78, 0x02][..], &stream[2..]].concat()),
                 n,
             ),
-            ("longer stream", element(n as u64 - 1, b'z', &stream), n - 1),
-            ("shorter stream", element(n as u64 + 1, b'z', &stream), n + 1),
-            ("nothing", Vec::new(), 0),
-            ("too long", vec![b'A'; 1 << 20], 1),
+            ("found no end, or more behind it", element(n as u64, b'z', &[&stream[..], b"x"].concat()), n),
+            ("found data of 31 bytes, expected 30", element(n as u64 - 1, b'z', &stream), n - 1),
+            ("found data of 31 bytes, expected 32", element(n as u64 + 1, b'z', &stream), n + 1),
+            (
+                "found data of more than the expected 9000 bytes",
+                element(9000, b'z', &zlib(&[7; 9001], 6)),
+                9000,
+            ),
+            ("found data of 9000 bytes, expected 9001", element(9001, b'z', &zlib(&[7; 9000], 6)), 9001),
+            ("found 0 decoded bytes, expected at least 9", Vec::new(), 0),
+            ("found 65539 encoded bytes, expected at most 65538 for 1 bytes", vec![b'A'; 65_539], 1),
+            ("found size 0, expected 1", vec![b'A'; 65_538], 1),
         ] {
-            assert_eq!(decode(&text, size).unwrap_err().kind(), ErrorKind::Decode, "{what}");
+            let error = decode(&text, size).unwrap_err();
+            assert!(error.kind() == ErrorKind::Decode && error.to_string().contains(what), "{what}: {error}");
+        }
+    }
+
+    #[test]
+    fn memory_is_kept_for_the_next_element_unless_it_is_much() {
+        for (bytes, kept) in [(KEPT_BYTES, KEPT_BYTES), (KEPT_BYTES + 1, 0), (9, 9)] {
+            let mut buffer = vec![0; bytes];
+            trim(&mut buffer);
+            assert_eq!(buffer.capacity(), kept);
         }
     }
 

@@ -125,3 +125,30 @@ fn fill(
         Err(DecompressionError::BadData) => Err("found corrupt data or a wrong checksum".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_zlib_finds_is_told() {
+        let data: Vec<u8> = (0..90_u32).map(|i| (i * i % 7) as u8).collect();
+        let mut stream = Vec::with_capacity(200);
+        let mut compress = flate2::Compress::new(flate2::Compression::new(6), true);
+        compress.compress_vec(&data, &mut stream, flate2::FlushCompress::Finish).unwrap();
+        let told = |stream: &[u8], n| check_strictly(&mut Decompress::new(true), stream, &mut vec![0; n]);
+        assert_eq!(told(&stream, 90), Ok(()));
+        let length = stream.len();
+        for (end, n) in [(0, 90), (length - 1, 90), (length - 5, 90), (length, 89)] {
+            assert_eq!(told(&stream[..end], n), Err("zlib found no end".into()), "{end} {n}");
+        }
+        let expected = format!("zlib found data of 90 bytes in {length}, expected 91 in {length}");
+        assert_eq!(told(&stream, 91), Err(expected));
+        stream.push(0);
+        let expected = format!("zlib found data of 90 bytes in {length}, expected 90 in {}", length + 1);
+        assert_eq!(told(&stream, 90), Err(expected));
+        stream[2] ^= 6;
+        let found = told(&stream, 90).unwrap_err();
+        assert!(found.starts_with("zlib found what RFC 1951 forbids: "), "{found}");
+    }
+}

@@ -245,12 +245,46 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What a block stands for, as the rules of the format say, those of its end among them.
+    fn plain(mut block: &[u8], total: usize) -> Vec<u8> {
+        fn taken<'a>(block: &mut &'a [u8], n: usize) -> &'a [u8] {
+            let (first, rest) = block.split_at(n);
+            *block = rest;
+            first
+        }
+        fn length(block: &mut &[u8], nibble: u8) -> usize {
+            let mut all = usize::from(nibble);
+            while all >= 15 && (all - 15) % 255 == 0 {
+                let more = taken(block, 1)[0];
+                all += usize::from(more);
+                if more < 255 {
+                    break;
+                }
+            }
+            all
+        }
+        let mut out = Vec::new();
+        loop {
+            let token = taken(&mut block, 1)[0];
+            let literals = length(&mut block, token >> 4);
+            out.extend_from_slice(taken(&mut block, literals));
+            if block.is_empty() {
+                assert!(token & 15 == 0 && literals >= LITERALS.min(total), "{literals} literals at the end");
+                return out;
+            }
+            let back = u16::from_le_bytes(*taken(&mut block, 2).first_chunk().unwrap());
+            let from = out.len() - usize::from(back);
+            assert!(out.len() + NO_MATCH <= total, "a match within the last bytes");
+            (from..from + LEAST + length(&mut block, token & 15)).for_each(|at| out.push(out[at]));
+        }
+    }
+
     fn round_trip(data: &[u8], level: u32) -> usize {
         let mut out = Vec::new();
         let length = Lz4::new(level).unwrap().encode(data, &mut out).unwrap();
         let mut found = vec![0; data.len()];
         assert_eq!(lz4_flex::block::decompress_into(&out[..length], &mut found).unwrap(), data.len());
-        assert!(found == data, "level {level}");
+        assert!(found == data && plain(&out[..length], data.len()) == data, "level {level}");
         length
     }
 
@@ -279,6 +313,28 @@ mod tests {
                 let ramp: Vec<u8> = (0..n).map(|i| (i * i / 97) as u8).collect();
                 round_trip(&ramp, level);
             }
+        }
+    }
+
+    #[test]
+    fn matches_begin_as_far_back_as_they_may() {
+        let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        let noise: Vec<u8> =
+            std::iter::successors(Some(1), next).map(|state| (state >> 56) as u8).take(4000).collect();
+        for level in 1..=9 {
+            let length = |distance: usize| {
+                let between = vec![0; distance - noise.len()];
+                round_trip(&[&noise[..], &between, &noise, &[7; 20]].concat(), level)
+            };
+            let [near, far, too_far] = [4100, FAR, FAR + 1].map(length);
+            assert!(far < near + 300 && too_far > near + 3900, "level {level}: {near} {far} {too_far}");
+        }
+    }
+
+    #[test]
+    fn a_level_beyond_9_is_an_argument_error() {
+        for level in [0, 10] {
+            assert_eq!(Lz4::new(level).err().unwrap().kind(), crate::error::ErrorKind::Argument);
         }
     }
 }

@@ -108,10 +108,49 @@ fn fill<T: Number>(file: &[u8], numbers: &mut [T]) -> Result<(), String> {
             return Err(format!("Pcodec: found {} numbers, expected {count}", done.saturating_add(n)));
         }
         let read = chunk.read(&mut numbers[done..done + n]).map_err(wrong)?;
-        if read.n_processed != n {
-            return Err(format!("Pcodec: found {} numbers, expected {n}", read.n_processed));
-        }
-        done += n;
+        done += read.n_processed;
         rest = chunk.into_src();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_others_are_told() {
+        // More than one chunk of the crate has.
+        let numbers: Vec<u8> =
+            (0..300_000_u32).flat_map(|i| (i.wrapping_mul(i) % 1009).to_le_bytes()).collect();
+        for (data_type, number_bytes) in [(DataType::Uint32, 4), (DataType::Float32, 4), (DataType::Int16, 2)]
+        {
+            let mut file = b"before".to_vec();
+            let length = encode(&numbers, data_type, 4, &mut file).unwrap();
+            assert_eq!(file.len(), 6 + length);
+            let told = |file: &[u8], n: usize| {
+                let mut out = vec![1; n];
+                decode(file, data_type, &mut out).unwrap().map(|()| out)
+            };
+            let (file, count) = (&file[6..], numbers.len() / number_bytes);
+            assert!(told(file, numbers.len()).unwrap() == numbers);
+            let expected = format!(
+                "Pcodec: found {count} numbers and 0 bytes behind them, expected {} numbers",
+                count + 1
+            );
+            assert_eq!(told(file, numbers.len() + number_bytes), Err(expected));
+            let found = told(file, numbers.len() - number_bytes).unwrap_err();
+            assert!(
+                found.starts_with("Pcodec: found ") && found.ends_with(&format!("expected {}", count - 1)),
+                "{found}"
+            );
+            let expected =
+                format!("Pcodec: found {count} numbers and 3 bytes behind them, expected {count} numbers");
+            assert_eq!(told(&[file, b"abc"].concat(), numbers.len()), Err(expected));
+            for end in [0, 5, length / 2, length - 1] {
+                assert!(told(&file[..end], numbers.len()).unwrap_err().starts_with("Pcodec: "), "{end}");
+            }
+        }
+        let error = decode(&[], DataType::Uint8, &mut []).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
     }
 }
