@@ -328,6 +328,32 @@ mod tests {
     }
 
     #[test]
+    fn types_of_any_size_have_it_in_their_names() {
+        for (name, item_bytes, number_bytes) in [
+            ("text[3]", 12, 4),
+            ("text[16384]", 65_536, 4),
+            ("bytes[3]", 3, 1),
+            ("bytes[65536]", 65_536, 1),
+            ("datetime64[s]", 8, 8),
+            ("timedelta64[10us]", 8, 8),
+        ] {
+            let data_type = DataType::from_name(name).unwrap();
+            assert_eq!(data_type.to_string(), name);
+            assert_eq!(
+                (data_type.item_bytes(), data_type.number_bytes()),
+                (item_bytes, number_bytes),
+                "{name}"
+            );
+            assert_eq!(data_type.has_byte_order(), number_bytes > 1, "{name}");
+        }
+        for name in
+            ["text[0]", "text[16385]", "text[03]", "text[]", "bytes[0]", "bytes[65537]", "int8[3]", "[3]"]
+        {
+            assert_eq!(DataType::from_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn raw_types_have_whole_bytes() {
         assert_eq!(DataType::from_name("r24"), Some(DataType::Raw(3)));
         assert_eq!(DataType::Raw(3).to_string(), "r24");

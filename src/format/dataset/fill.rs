@@ -260,9 +260,24 @@ mod tests {
             (Float64, &5e-324_f64.to_le_bytes(), "5e-324"),
             (Complex64, &[0_f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat(), "[0.0,\"NaN\"]"),
             (Raw(3), &[1, 2, 255], "[1,2,255]"),
+            (Text(3), b"a\0\0\0\xe9\0\0\0\0\0\0\0", "\"a\u{e9}\""),
+            (Text(1), &[0; 4], "\"\""),
+            (Bytes(3), &[1, 2, 255], "\"AQL/\""),
+            (Bytes(5), &[1, 0, 2, 0, 0], "\"AQAC\""),
+            (Bytes(2), &[0; 2], "\"\""),
+            (String, "\u{e9}".as_bytes(), "\"\u{e9}\""),
+            (VariableBytes, &[1, 2, 255], "\"AQL/\""),
+            (
+                Struct(super::super::Struct::packed([("a", Int8), ("b", Int16)]).unwrap()),
+                &[1, 2, 255],
+                "\"AQL/\"",
+            ),
         ] {
             assert_eq!(round_trip(data_type, item), text);
         }
+        // What is no text of Unicode.
+        assert_eq!(to_json(Text(1), &[0, 0xd8, 0, 0]), json!("ANgAAA=="));
+        assert_eq!(to_json(String, &[255]), json!("/w=="));
     }
 
     #[test]
@@ -302,6 +317,11 @@ mod tests {
             (Raw(2), json!([1, 256])),
             (Raw(2), json!("AQ==")),
             (Raw(2), json!("?")),
+            (Raw(2), json!(2)),
+            (Text(2), json!("abc")),
+            (Text(2), json!([1])),
+            (Bytes(2), json!("AQL/")),
+            (Bytes(2), json!("?")),
         ] {
             assert_eq!(of_json(data_type, &value), None, "{data_type}: {value}");
         }

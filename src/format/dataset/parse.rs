@@ -245,10 +245,10 @@ impl Field {
     fn data_type(&self) -> Result<DataType> {
         self.named(&self.value)?;
         let data_type = type_json::of_metadata(&self.value);
-        let data_type = data_type.map_err(|error| match error.kind() {
-            ErrorKind::Argument => self.wrong(&error.to_string()),
-            _ => error,
-        })?;
+        let cannot_be = |error: Error| {
+            if error.kind() == ErrorKind::Argument { self.wrong(&error.to_string()) } else { error }
+        };
+        let data_type = data_type.map_err(cannot_be)?;
         data_type.ok_or_else(|| {
             let found = quote(self.value.to_string().as_bytes());
             let message = format!("metadata: data_type: found {found}, which this library cannot read");

@@ -213,11 +213,11 @@ impl Description {
             return Ok(Struct(known));
         }
         let own = self.members.iter().map(|member| size_of::<Member>() + member.name.len()).sum::<usize>();
-        *bytes += own + size_of::<Self>();
-        if *bytes > MAX_KEPT_BYTES {
-            *bytes = MAX_KEPT_BYTES;
+        let own = own + size_of::<Self>();
+        if own > MAX_KEPT_BYTES - *bytes {
             return Err(Error::memory(own));
         }
+        *bytes += own;
         let new: &'static Self = Box::leak(Box::new(self));
         alike.push(new);
         Ok(Struct(new))
@@ -257,5 +257,76 @@ impl fmt::Display for Struct {
             write!(f, "{separator}{name}: {}", member.data_type)?;
         }
         f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, data_type: DataType, offset: u64) -> Member {
+        Member { name: name.into(), data_type, offset }
+    }
+
+    #[test]
+    fn members_that_cannot_be_are_told() {
+        let int = |name: &str, offset| member(name, DataType::Int32, offset);
+        let most = DataType::Raw(DataType::MAX_RAW_BYTES);
+        for (members, item_bytes, expected) in [
+            (vec![], 0, "found 0 members and 0 bytes"),
+            (vec![int("", 0)], 4, "found the name \"\""),
+            (vec![int("a\0", 0)], 4, "found the name \"a\\0\""),
+            (vec![int("a", 0), int("a", 4)], 8, "found the name \"a\" twice"),
+            (vec![member("a", DataType::String, 0)], 4, "found a member \"a\" of string"),
+            (vec![member("a", DataType::Raw(0), 0)], 4, "found a member \"a\" of r0"),
+            (
+                vec![int("a", 0), int("b", 5)],
+                8,
+                "found the member \"b\" of int32 at byte 5, expected it in 8 bytes",
+            ),
+            (vec![int("a", u64::MAX)], 8, "expected it in 8 bytes"),
+            (vec![int("a", 4), int("b", 1)], 8, "found members on one another"),
+            (vec![member("a", most, 0), int("b", 1 << 16)], 65_540, "found 2 members and 65540 bytes"),
+        ] {
+            let error = Struct::new(members, item_bytes).unwrap_err().to_string();
+            assert!(error.starts_with("struct: ") && error.contains(expected), "{error}");
+        }
+        let whole = Struct::new([member("a", most, 0)], 1 << 16).unwrap();
+        assert_eq!(whole.item_bytes(), 1 << 16);
+    }
+
+    #[test]
+    fn members_and_levels_have_a_most() {
+        let all = Struct::MAX_MEMBERS as u64;
+        let many = Struct::array(DataType::Int8, all).unwrap();
+        assert_eq!(
+            (format!("{many:?}"), many.as_array()),
+            ("int8[4096]".into(), Some((DataType::Int8, 4096)))
+        );
+        let mut nested = Struct::packed([("a", DataType::Int8)]).unwrap();
+        for _ in 1..Struct::MAX_LEVELS {
+            nested = Struct::packed([("a", DataType::Struct(nested))]).unwrap();
+        }
+        assert_eq!(nested.sizes(), (Struct::MAX_LEVELS, Struct::MAX_LEVELS));
+        for too_many in [
+            Struct::array(DataType::Int8, all + 1),
+            Struct::packed([("a", DataType::Struct(many))]),
+            Struct::packed([("a", DataType::Struct(nested))]),
+        ] {
+            assert_eq!(
+                too_many.unwrap_err().to_string(),
+                "struct: found more than 4096 members, or 8 in one another"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_kept_takes_no_room_from_others() {
+        let long = "a".repeat(MAX_KEPT_BYTES);
+        for name in ["b", "c"] {
+            let error = Struct::packed([(long.as_str(), DataType::Int8)]).unwrap_err();
+            assert_eq!(error.kind(), crate::error::ErrorKind::Memory);
+            Struct::packed([(name, DataType::Int8)]).unwrap();
+        }
     }
 }

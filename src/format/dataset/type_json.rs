@@ -173,7 +173,14 @@ mod tests {
             json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": 0}}),
             json!({"name": "structured", "configuration": {"fields": [["x", "int128"]]}}),
             json!({"name": "structured", "configuration": {"fields": [["x"]]}}),
+            json!({"name": "structured", "configuration": {"fields": "x"}}),
+            json!({"name": "structured", "configuration": {"fields": ["x"]}}),
+            json!({"name": "structured", "configuration": {"fields": [{"name": "x"}]}}),
+            json!({"name": "structured", "configuration": {"fields": [["x", "int8", 0]]}}),
+            json!({"name": "structured", "configuration": {"fields": [["x", "int8"]], "length_bytes": 1}}),
             json!({"name": "structured"}),
+            json!({"name": "structured", "configuration": []}),
+            json!({"name": 3}),
             json!(["float64"]),
         ] {
             assert_eq!(of_json(&value).unwrap(), None, "{value}");
@@ -184,5 +191,25 @@ mod tests {
             json!({"name": "structured", "configuration": {"fields": [["x", "int8"], ["x", "int8"]]}});
         of_json(&twice).unwrap_err();
         of_json(&json!({"name": "structured", "configuration": {"fields": []}})).unwrap_err();
+    }
+
+    #[test]
+    fn types_as_text_have_gaps_only_in_memory() {
+        let member = |name: &str, data_type, offset| Member { name: name.into(), data_type, offset };
+        let members = [member("a", DataType::Int8, 0), member("b", DataType::Text(1), 4)];
+        let with_gap = DataType::Struct(Struct::new(members, 12).unwrap());
+        let text = r#"{"name":"structured","configuration":{"fields":[["a","int8",0],["b","text",4]],"length_bytes":12}}"#;
+        let text = text.replace(r#""text""#, &to_json(DataType::Text(1)));
+        assert_eq!(type_of_text(&text).unwrap(), Some(with_gap));
+        assert_eq!(of_metadata(&serde_json::from_str(&text).unwrap()).unwrap(), None);
+        let packed = with_gap.in_file().unwrap();
+        assert_eq!(packed.item_bytes(), 5);
+        for data_type in [packed, DataType::Text(2), DataType::Bytes(3), DataType::Float64, DataType::String]
+        {
+            assert_eq!(type_of_text(&type_text(data_type)).unwrap(), Some(data_type));
+        }
+        let negative = text.replace(",4]", ",-4]");
+        assert!(type_of_text(&negative).unwrap_err().to_string().contains("expected it in 12 bytes"));
+        assert_eq!((type_of_text("[1]").unwrap(), type_of_text("float65").unwrap()), (None, None));
     }
 }

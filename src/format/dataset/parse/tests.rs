@@ -97,6 +97,12 @@ fn what_is_wrong_is_said_with_key_and_byte() {
         ),
         ("\"float32\"", "7", ErrorKind::Format, "byte 63: metadata: data_type: found"),
         (
+            "\"float32\"",
+            r#"{"name":"struct","configuration":{"fields":[["a","int8"],["a","int8"]]}}"#,
+            ErrorKind::Format,
+            "byte 63: metadata: data_type: struct: found the name \"a\" twice",
+        ),
+        (
             "[2,3]",
             "[2,0]",
             ErrorKind::Format,
@@ -151,6 +157,12 @@ fn what_is_wrong_is_said_with_key_and_byte() {
         ),
         (
             "{\"a\":1.50}",
+            "{},\"dimension_names\":3",
+            ErrorKind::Format,
+            "byte 390: metadata: dimension_names: found \"3\", expected a list of strings and nulls",
+        ),
+        (
+            "{\"a\":1.50}",
             "{},\"shape\":[]",
             ErrorKind::Format,
             "byte 378: metadata: found the key \"shape\" twice",
@@ -160,6 +172,11 @@ fn what_is_wrong_is_said_with_key_and_byte() {
         assert_eq!(error.kind(), kind, "{to}: {error}");
         assert!(error.to_string().starts_with(expected), "{to}: {error}");
     }
+    // Of what order the members of a big-endian struct are, nothing says.
+    let text = with("\"float32\"", r#"{"name":"struct","configuration":{"fields":[["a","int16"]]}}"#);
+    let text = text.replace("little", "big").replace("0.0", "\"AQI=\"");
+    let found = dataset("a", text.as_bytes()).unwrap().dataset;
+    assert_eq!(found.unsupported.as_deref(), Some("a big-endian struct"));
     let error = group(VALID.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), r#"byte 29: metadata: node_type: found "\"array\"", expected "group""#);
     let codecs = &VALID[VALID.find("[{\"name\":\"bytes").unwrap()..VALID.find(",\n\"fill").unwrap()];
