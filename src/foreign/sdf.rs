@@ -307,3 +307,63 @@ fn array(line: &[u8], order: u64, offset: u64) -> Result<Array, (String, String)
     let bytes = bytes.ok_or_else(|| wrong("less than 2^63 bytes of data, with 1 in place of 0", line))?;
     Ok(Array { label, letter, word_bytes, dims, offset, bytes })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of these texts, with so many bytes of data.
+    fn sdf(texts: &str, data_bytes: u64) -> Vec<u8> {
+        let end = TEXTS_AT + texts.len() as u64;
+        let numbers = [end, end.wrapping_add(data_bytes)].map(u64::to_be_bytes);
+        let count = u32::try_from(texts.lines().count()).unwrap().to_be_bytes();
+        [MAGIC, numbers.as_flattened(), &count, &(end - HEADER).to_be_bytes(), texts.as_bytes()].concat()
+    }
+
+    fn with_file<T>(bytes: &[u8], call: impl FnOnce(Result<Sdf<'_>>) -> T) -> T {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        call(Sdf::read(&Foreign::open(file.path(), "a.sdf").unwrap()))
+    }
+
+    #[test]
+    fn what_is_no_file_is_told() {
+        let error = Foreign::open(std::path::Path::new("/"), "root").err().unwrap();
+        assert_eq!(error.to_string(), "root: found a folder, pipe or device, expected a file");
+        assert_eq!(error.kind(), ErrorKind::BadFile);
+    }
+
+    #[test]
+    fn words_of_unknown_types_are_raw_items_or_dimensions() {
+        let dims = "1 ".repeat(MAX_DIMENSIONS);
+        let many = format!("{} {dims}", MAX_DIMENSIONS + 1);
+        for (text, data_bytes, expected) in [
+            ("0 a f 8 2 3 2\n", 48, (DataType::Float64, vec![3, 2])),
+            ("0 a x 3 1 5\n", 15, (DataType::Raw(3), vec![5])),
+            ("0 a c 5 1 5\n", 50, (DataType::Raw(10), vec![5])),
+            ("0 a x 65536 1 1\n", 65_536, (DataType::Raw(65_536), vec![1])),
+            ("0 a x 65537 1 1\n", 65_537, (DataType::Raw(1), vec![1, 65_537])),
+            (&format!("0 a i 4 {many}6\n"), 24, (DataType::Int32, vec![6])),
+        ] {
+            with_file(&sdf(text, data_bytes), |sdf| {
+                let sdf = sdf.unwrap();
+                assert_eq!((sdf.arrays.len(), sdf.arrays[0].dataset()), (1, expected), "{text}");
+                assert_eq!(sdf.arrays[0].bytes, data_bytes);
+            });
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_told() {
+        let half = "0 a b 1 1 4611686018427387904\n1 b b 1 1 4611686018427387904\n";
+        let expected =
+            "a.sdf: byte 69: data of an array: found 4611686018427387904 bytes, expected a sum below 2^63";
+        with_file(&sdf(half, 1 << 63), |sdf| assert_eq!(sdf.err().unwrap().to_string(), expected));
+        // What the header says of texts that are not there.
+        let end = TEXTS_AT + MAX_TEXT_BYTES + 1;
+        let words = [end, end].map(u64::to_be_bytes);
+        let bytes = [MAGIC, words.as_flattened(), &[0; 4], &(end - HEADER).to_be_bytes()].concat();
+        let expected = "a.sdf: byte 11: texts: found 268435457 bytes, expected at most 268435456";
+        with_file(&bytes, |sdf| assert_eq!(sdf.err().unwrap().to_string(), expected));
+    }
+}

@@ -354,3 +354,6 @@ impl Sion {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,13 +50,11 @@ impl<'a> Cursor<'a> {
 
     /// Fills all of the buffer, which the stream has enough bytes for.
     fn read_all(&mut self, mut buffer: &mut [u8]) -> Result<()> {
-        while !buffer.is_empty() {
+        while !buffer.is_empty() && self.find()? {
             let count = self.read(buffer)?;
-            if count == 0 {
-                return Err(self.file.file.wrong(self.at, "data of a task", "their end", "more bytes"));
-            }
             buffer = &mut buffer[count..];
         }
+        debug_assert!(buffer.is_empty());
         Ok(())
     }
 
