@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # sanitize.sh [address|thread|miri|big-endian]...: checks that find what tests alone do not see; all of them by default.
 # address-build: builds what `address` runs.
-# What a check needs and this machine lacks is said, and the check left out. Writes below target/sanitize only.
+# A check for which this machine lacks something says `skipped: NAME: why`; if it was named, that is an error.
+# Writes below target/sanitize only.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
@@ -82,6 +83,12 @@ EOF
   grep 'tests passed' "$log"
 }
 
+# lacks COMMANDS: the check cannot run here; these install what is missing. An error if it was named.
+lacks() {
+  echo "skipped: $check: something is missing: $1"
+  [ -z "$named" ] || exit 1
+}
+
 # show_passed: what the tests say that ran last; an error if they are none.
 show_passed() { grep -E '^test result: .* [1-9][0-9]* passed' "$log"; }
 
@@ -99,7 +106,7 @@ sees_race() {
 # The thread sanitizer over ranks that are threads and share memory. Rust's own library must have it in, too.
 check_thread() {
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/src" ]; then
-    echo "left out: rustup component add rust-src"
+    lacks "rustup component add rust-src"
     return
   fi
   # What cannot be allocated is an error of ours.
@@ -121,8 +128,9 @@ miri=(parallel:: file::window file::team format:: codec::base64
 
 # Miri, also as on a machine where the highest byte of a number comes first.
 check_miri() {
-  if ! cargo +nightly miri --version >/dev/null 2>&1; then
-    echo "left out: rustup toolchain install nightly --component miri --component rust-src"
+  if ! cargo +nightly miri --version >/dev/null 2>&1 ||
+    [ ! -d "$(rustc +nightly --print sysroot)/lib/rustlib/src" ]; then
+    lacks "rustup toolchain install nightly --component miri --component rust-src"
     return
   fi
   local target test
@@ -141,7 +149,7 @@ check_big_endian() {
   local target=s390x-unknown-linux-gnu
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || ! command -v qemu-s390x >/dev/null ||
     ! command -v s390x-linux-gnu-gcc >/dev/null; then
-    echo "left out: rustup target add $target; apt-get install qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross"
+    lacks "rustup target add $target; apt-get install qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross"
     return
   fi
   heading "Rust tests on a big-endian machine"
@@ -155,6 +163,7 @@ check_big_endian() {
   show_passed
 }
 
+named=$*
 [ $# -gt 0 ] || set -- address thread miri big-endian
 for check; do
   case $check in

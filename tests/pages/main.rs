@@ -1,5 +1,6 @@
-//! What the pages say: their links, the lines of examples, and that every language is in them.
+//! What the pages say: their links, the lines of examples, and that every language is in them; and what scripts say.
 
 mod examples;
 mod languages;
 mod links;
+mod scripts;
