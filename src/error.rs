@@ -263,10 +263,10 @@ impl Error {
         self
     }
 
-    /// The same error, met while this section was written: its user string, quoted.
+    /// The same error, met while this was written.
     #[must_use]
-    pub(crate) fn in_section(mut self, user: &str) -> Self {
-        self.0.message = format!("section {user}: {}", self.0.message);
+    pub(crate) fn of(mut self, title: &str) -> Self {
+        self.0.message = format!("{title}: {}", self.0.message);
         self
     }
 

@@ -3,6 +3,7 @@
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::output::quote;
 use crate::rows::kind;
+use scda::internals::later::addition;
 use scda::{Error, ErrorKind, Section, SectionType, UserString};
 use std::ops::Range;
 
@@ -59,11 +60,12 @@ impl Finding {
         match (section, user) {
             _ if *number == 0 => "header of the file".to_owned(),
             (Some(section), _) => {
+                let added = addition(&section.user).map_or(String::new(), |words| format!(", {words}"));
                 let n = match section.section_type {
                     SectionType::Inline | SectionType::Block => String::new(),
                     SectionType::Array | SectionType::Varray => format!(", N {}", section.count),
                 };
-                format!("section {number} ({} {}{n})", kind(section), quote(&section.user))
+                format!("section {number} ({} {}{added}{n})", kind(section), quote(&section.user))
             }
             (None, Some(user)) => format!("section {number} ({})", quote(user)),
             (None, None) => format!("section {number}"),

@@ -2,8 +2,8 @@
 
 use super::json::{MAX_METADATA_BYTES, Member, check, compact, indented, members};
 use super::rounding::{ABSOLUTE, RELATIVE};
-use super::{Dataset, check_name, metadata, shortened};
-use crate::error::{Error, Result};
+use super::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, check_name, metadata, shortened};
+use crate::error::{Error, Result, quote};
 use crate::format::{INLINE_BYTES, USER_STRING_BYTES};
 
 /// The user string of the inline section before the block with the attributes of a dataset.
@@ -45,6 +45,25 @@ pub fn rows_user(data: u64, name: &str) -> String {
 #[must_use]
 pub fn rows_of(user: &[u8]) -> Option<(u64, &str)> {
     linked_of(ROWS_MARK, user)
+}
+
+/// Whether a section of this user string belongs to the one behind it, which has the name of what both are.
+#[must_use]
+pub fn announces(user: &[u8]) -> bool {
+    [DATASET_CONVENTION, GROUP_CONVENTION, ROWS_CONVENTION, ATTRIBUTES_CONVENTION].contains(&user)
+}
+
+/// What was added to which dataset, in words, by the user string of the section, which tells users nothing.
+#[must_use]
+pub fn addition(user: &[u8]) -> Option<String> {
+    let rows = rows_of(user).map(|(_, name)| format!("rows of the dataset \"{name}\""));
+    rows.or_else(|| later_of(user).map(|(_, name)| format!("attributes of the dataset \"{name}\"")))
+}
+
+/// What a section of this user string is called in messages.
+#[must_use]
+pub fn title(user: &[u8]) -> String {
+    addition(user).unwrap_or_else(|| format!("section {}", quote(user)))
 }
 
 /// The attributes of rows before which the dataset has so many.

@@ -144,11 +144,11 @@ impl Dataset {
         }
     }
 
-    /// What it is called in messages. Rows that are written have a user string of their own, which tells users nothing.
+    /// What it is called in messages.
     pub(crate) fn title(&self) -> String {
-        match later::rows_of(self.name.as_bytes()) {
-            Some((_, name)) if self.extends => format!("rows of the dataset \"{name}\""),
-            _ => format!("dataset \"{}\"", self.name),
+        match self.extends {
+            true => later::title(self.name.as_bytes()),
+            false => format!("dataset \"{}\"", self.name),
         }
     }
 

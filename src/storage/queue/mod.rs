@@ -84,7 +84,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         times
     }
 
-    /// What is written from this offset on has this label, for errors of the thread.
+    /// What is written from this offset on has this user string, for errors of the thread.
     #[cold]
     pub fn label(&mut self, offset: u64, label: &[u8]) {
         if let Some(thread) = &mut self.thread {
@@ -109,9 +109,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
             self.here = thread.wait()?;
             self.times.waiting += began.elapsed();
         }
-        thread.check()?;
-        thread.forget_labels();
-        Ok(())
+        thread.check()
     }
 
     /// The file itself, when all is written.

@@ -69,6 +69,20 @@ fn the_first_error_is_told_until_the_end_with_its_section_and_nothing_more_is_wr
 }
 
 #[test]
+fn an_error_in_what_announces_a_section_is_one_of_that_section() {
+    for (user, title) in [(&b"/+1696/rho"[..], "rows of the dataset \"rho\""), (b"rho", "section \"rho\"")] {
+        let mut queue = Queue::new(failing(), LEAST_BYTES);
+        queue.label(0, b"a");
+        queue.label(5, b"scda added rows 00");
+        queue.settle().unwrap();
+        queue.label(9, b"refused");
+        queue.label(9, user);
+        queue.write_at(7, &[b"1"]).unwrap();
+        assert_eq!(queue.settle().unwrap_err().to_string(), format!("byte 7: {title}: full"));
+    }
+}
+
+#[test]
 #[allow(unsafe_code)]
 fn memory_that_is_lent_is_not_copied() {
     let written = Arc::<Mutex<Vec<(u64, usize, Vec<u8>)>>>::default();

@@ -1,7 +1,8 @@
 //! The thread that writes: its jobs, and the memory that these may take.
 
 use super::{Times, Write};
-use crate::error::{Error, Result, quote};
+use crate::error::{Error, Result};
+use crate::format::dataset::later::{announces, title};
 use crate::memory::{catch, reserve};
 use crate::storage::ParallelFile;
 use crate::storage::lent::Lent;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 const MOST_PIECE_BYTES: u64 = 1 << 20;
 /// What a job takes beside its bytes.
 const JOB_BYTES: u64 = 128;
-/// The most labels that are kept between two times that all is written.
+/// The most labels that are kept, of the last sections: the text before data may be held back until more is written.
 const MOST_LABELS: usize = 4096;
 /// The bytes of a label, those of a user string.
 const LABEL_BYTES: usize = 58;
@@ -33,7 +34,7 @@ pub(super) struct Background<F> {
     piece: usize,
     /// Why there is no thread.
     failed: Option<Error>,
-    /// What is written from these offsets on.
+    /// The user strings of what is written from these offsets on.
     labels: Vec<(u64, [u8; LABEL_BYTES], usize)>,
 }
 
@@ -108,18 +109,18 @@ impl<F: ParallelFile + 'static> Background<F> {
         self.is_mine().then(|| self.shared.lock().times)
     }
 
-    /// What is written from this offset on has this label.
+    /// What is written from this offset on has this user string.
     pub fn label(&mut self, offset: u64, label: &[u8]) {
-        if self.labels.len() < MOST_LABELS && reserve(&mut self.labels, 1).is_ok() {
+        // Behind a call that was refused, the next one begins where that did.
+        self.labels.truncate(self.labels.partition_point(|&(start, ..)| start < offset));
+        if self.labels.len() == MOST_LABELS {
+            self.labels.drain(..MOST_LABELS / 2);
+        }
+        if reserve(&mut self.labels, 1).is_ok() {
             let (length, mut text) = (label.len().min(LABEL_BYTES), [0; LABEL_BYTES]);
             text[..length].copy_from_slice(&label[..length]);
             self.labels.push((offset, text, length));
         }
-    }
-
-    /// All is written that has a label.
-    pub fn forget_labels(&mut self) {
-        self.labels.clear();
     }
 
     /// Whether the thread has nothing to do, or there is none in this process.
@@ -206,8 +207,11 @@ impl<F: ParallelFile + 'static> Background<F> {
     fn named(&self, error: Error) -> Error {
         let Some(offset) = error.offset() else { return error };
         let next = self.labels.partition_point(|&(start, ..)| start <= offset);
-        match next.checked_sub(1).map(|index| &self.labels[index]) {
-            Some((_, label, length)) => error.in_section(&quote(&label[..*length])),
+        let Some(here) = next.checked_sub(1) else { return error };
+        let mut from_here = self.labels[here..].iter().map(|(_, label, length)| &label[..*length]);
+        let label = from_here.clone().find(|user| !announces(user)).or_else(|| from_here.next());
+        match label {
+            Some(user) => error.of(&title(user)),
             None => error,
         }
     }

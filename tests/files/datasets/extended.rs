@@ -3,8 +3,8 @@
 use super::case::{Case, Random, cut, items};
 use super::with;
 use scda::{
-    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Layout, MemoryMut, Params, Reader, Region,
-    Request, Solo, Texts, Writer, run_on_threads,
+    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut, Params, Reader,
+    Region, Request, Solo, Texts, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -796,4 +796,38 @@ fn sections_that_are_written_as_they_are_count() {
         file.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
         assert_eq!(all, expected);
     }
+}
+
+/// What the thread could not write of rows has the name of the dataset: their user string, and that of their metadata, tell users nothing.
+#[test]
+fn errors_of_what_is_written_in_the_background_name_the_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut named = [0; 2];
+    for seed in 0..60 {
+        let params = with(|params| {
+            (params.seal, params.background_bytes) = (true, 1 << 20);
+            params.faults = Some(Faults { every: 6, seed });
+        });
+        let write = || -> scda::Result<()> {
+            let mut file = Writer::create(Solo, &path, b"", &params)?;
+            for extends in [false, true, true, true] {
+                let mut rows = numbers("rho", 100_000, extends);
+                if seed % 2 == 0 {
+                    rows.layout = Layout::Chunked { shape: Some(vec![1000, 2]), text: false };
+                }
+                let data: Vec<u8> =
+                    (0..200_000u32).map(|k| (k.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
+                file.dataset(&rows, &[Region::all(&rows.shape)], &data)?;
+                file.commit()?;
+            }
+            file.close()
+        };
+        let Err(error) = write() else { continue };
+        let words = error.to_string();
+        assert!(!words.contains("\"/") && !words.contains("scda added rows"), "{words}");
+        named[0] += u32::from(words.contains("rows of the dataset \"rho\": "));
+        named[1] += u32::from(words.contains(" section \"rho\": "));
+    }
+    assert!(named.iter().all(|&count| count > 2), "{named:?}");
 }

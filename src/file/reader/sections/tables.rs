@@ -4,6 +4,7 @@ use super::{Expect, Sections};
 use crate::error::{ErrorKind, Result, quote};
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::Sealed;
+use crate::format::dataset::later::addition;
 use crate::format::entry::parse_count;
 use crate::format::header::SectionType;
 use crate::format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES};
@@ -22,7 +23,8 @@ fn wrong_number<T>(what: &str, found: u64, expected: u64, at: u64) -> Result<T> 
 pub fn describe(row: &Row) -> String {
     match row.section {
         Some(section) => {
-            format!("section '{}' {}", char::from(section.letter()), quote(&row.user))
+            let added = addition(&row.user).map_or(String::new(), |words| format!(", {words}"));
+            format!("section '{}' {}{added}", char::from(section.letter()), quote(&row.user))
         }
         None => "header of the file".to_owned(),
     }

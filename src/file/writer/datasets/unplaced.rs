@@ -12,7 +12,7 @@ use super::layouts::{Layouts, Stored};
 use super::pieces::{Chunk, Overlap, Passed, Plan, Window};
 use super::ready::is_text;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
-use crate::error::{Error, Result, quote};
+use crate::error::{Error, Result};
 use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::team::{FINE, Failure};
 use crate::file::writer::WriterState;
@@ -237,7 +237,7 @@ impl DatasetWriter<'_> {
     /// Gives batches to the thread, which compresses each on a thread of its own.
     fn give(&mut self, batches: Vec<Batch>, codec: ChunkCodec, waiting: &[Chunks]) -> Result<()> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
-        let name = quote(waiting[first].dataset.name.as_bytes());
+        let title = waiting[first].dataset.title();
         let encoders = Arc::clone(&self.unplaced.encoders);
         let made: Vec<_> = waiting.iter().map(|one| Arc::clone(&one.made)).collect();
         let compress = move || {
@@ -253,7 +253,7 @@ impl DatasetWriter<'_> {
             lock(&made[first]).time += began.elapsed();
             Ok(())
         };
-        self.sections.queue().behind(move || compress().map_err(|error: Error| error.in_section(&name)))
+        self.sections.queue().behind(move || compress().map_err(|error: Error| error.of(&title)))
     }
 
     /// Gives what waits its place: exchanges the sizes of all datasets, and writes them.
