@@ -5,7 +5,10 @@
 use crate::common::seal;
 use crate::common::system::reads;
 use scda::internals::seal::Seal;
-use scda::{Encode, ErrorKind, LineBreak, Params, Reader, Solo, ThreadComm, Writer, run_on_threads};
+use scda::{
+    DataType, Dataset, Encode, ErrorKind, LineBreak, Params, Reader, Region, Solo, ThreadComm, Writer,
+    run_on_threads,
+};
 use std::path::Path;
 
 /// A file of this many commits: in each the sections "step", "u" of this many bytes, and one of a name of its own.
@@ -210,4 +213,52 @@ fn a_damaged_index_among_many() {
         assert_eq!(found(step), [forward, backward], "{step}");
     }
     assert_eq!(find(b"v", 0), Err(ErrorKind::Checksum));
+}
+
+/// A job that opens the file, adds a row to a dataset, and closes it, reads about as much when that was done 1000 times before.
+#[test]
+fn adding_rows_costs_the_same_after_many_additions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let add = |file: &mut Writer, extends: bool| {
+        let mut rows = Dataset::new("rho", DataType::Uint8, [1, 3]);
+        rows.extends = extends;
+        file.dataset(&rows, &[Region::all(&[1, 3])], b"abc").unwrap();
+    };
+    for data_bytes in [1, 100_000] {
+        let data = vec![7; data_bytes as usize];
+        let [few, many] = [10, 1000].map(|commits| {
+            let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+            for step in 0..commits {
+                add(&mut file, step > 0);
+                file.block(b"u", 0, data_bytes, Some(&data), Encode::None).unwrap();
+                file.commit().unwrap();
+            }
+            file.close().unwrap();
+            // One with a table of names of few seals behind the last one, and one with many.
+            let costs = [0, 7].map(|more| {
+                for _ in 0..more {
+                    let mut file = Writer::append(Solo, &path, &params).unwrap();
+                    add(&mut file, true);
+                    file.close().unwrap();
+                }
+                cost(|| {
+                    let mut file = Writer::append(Solo, &path, &params).unwrap();
+                    add(&mut file, true);
+                    file.close().unwrap();
+                })
+            });
+            let mut reader = open(&path);
+            let found = reader.find_dataset("rho", -1).unwrap().unwrap();
+            assert_eq!(found.shape, [commits + 9, 3]);
+            let mut all = vec![0; (commits as usize + 9) * 3];
+            reader.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
+            assert!(all.chunks(3).all(|row| row == b"abc"));
+            costs[0].max(costs[1])
+        });
+        println!("{data_bytes} bytes between rows: {few} reads after 10 additions, {many} after 1000");
+        assert!(many <= 80 && many <= 3 * few, "{few} reads after 10 additions, {many} after 1000");
+    }
 }

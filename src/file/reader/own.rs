@@ -1,6 +1,7 @@
 //! What a rank reads of the file that it writes: datasets, and attributes of groups.
 
 use super::ReaderState;
+use super::datasets::AllRows;
 use super::index::Extent;
 use super::lookup::Later;
 use crate::error::Result;
@@ -203,7 +204,7 @@ impl OwnReader {
         if self.sealed.read == 0 {
             return Ok(None);
         }
-        self.read(self.sealed, |state| match state.datasets().find_dataset(name, record)? {
+        self.read(self.sealed, |state| match state.datasets().find_dataset(name, record, AllRows::Count)? {
             true => Ok(Some(current(state)?)),
             false => Ok(None),
         })
@@ -214,7 +215,7 @@ impl OwnReader {
         self.read(self.all, |state| {
             state.sections.advance(place.before.unwrap_or(place.offset));
             state.lookup().next_section(true)?;
-            if state.datasets().read_metadata(Some(Later::NONE))? {
+            if state.datasets().read_metadata(Some(Later::NONE), AllRows::Count)? {
                 return Ok(current(state)?);
             }
             Err(state.datasets().no_metadata(user).into())

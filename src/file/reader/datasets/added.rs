@@ -14,6 +14,15 @@ use crate::format::layout::sum;
 use crate::memory::{self, reserve_count};
 use std::sync::Arc;
 
+/// What becomes of the rows that were added to a dataset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file::reader) enum AllRows {
+    /// They are read as those of the dataset: each section is looked up.
+    Read,
+    /// Only their number is asked, which the last section tells. Data cannot be read.
+    Count,
+}
+
 /// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
 /// code, goes through the sections of each once.
 pub(super) struct KnownRows {
@@ -96,31 +105,27 @@ impl DatasetReader<'_> {
         Ok(later::attributes(&text).map_err(|error| error.further(block.layout.data))?)
     }
 
-    /// The sections with rows that were added to a dataset whose data begin at this offset, in their order; the shape becomes that of all
-    /// rows. The section that is being read does not change.
+    /// The sections with rows that were added to a dataset whose data begin at this offset, in their order, if they are to be read; the
+    /// shape becomes that of all rows. The section that is being read does not change.
     pub(super) fn take_rows(
         &mut self,
         stored: &mut Stored,
         data: u64,
         added: Added,
+        rows: AllRows,
     ) -> Result<Arc<[RowSection]>, Failure> {
         let Added::At(last) = added else { return Ok(Arc::default()) };
-        let sections = match self.cache.rows.take(data, last) {
+        let sections: Arc<[RowSection]> = match self.cache.rows.take(data, last) {
             Some(sections) => sections,
             None => {
-                let user = rows_user(data, &stored.dataset.name);
                 let before = self.sections.leave_section();
-                let pairs = self.lookup().pairs_behind(user.as_bytes(), data)?;
-                let mut sections = Vec::new();
-                reserve_count(&mut sections, pairs.len() as u64)?;
-                let mut rows = stored.dataset.shape.first().copied().unwrap_or(0);
-                for pair in pairs {
-                    let section = self.read_rows_section(pair, &user, stored, rows)?;
-                    rows = section.end();
-                    // Beside what the vector has room for.
-                    memory::check(section.bytes() - size_of::<RowSection>() as u64)?;
-                    sections.push(section);
-                }
+                let sections = match rows {
+                    AllRows::Read => self.read_all_rows(stored, data)?,
+                    AllRows::Count => {
+                        let user = rows_user(data, &stored.dataset.name);
+                        vec![self.read_rows_section(last, &user, stored, None)?]
+                    }
+                };
                 self.sections.return_to(before);
                 sections.into()
             }
@@ -131,7 +136,27 @@ impl DatasetReader<'_> {
         }
         let bytes = stored.dataset.data_bytes();
         bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(last))?;
+        if rows == AllRows::Count {
+            return Ok(Arc::default());
+        }
         self.cache.rows.keep(data, last, Arc::clone(&sections));
+        Ok(sections)
+    }
+
+    /// All sections with rows that were added to a dataset whose data begin at this offset, in their order.
+    fn read_all_rows(&mut self, stored: &Stored, data: u64) -> Result<Vec<RowSection>, Failure> {
+        let user = rows_user(data, &stored.dataset.name);
+        let pairs = self.lookup().pairs_behind(user.as_bytes(), data)?;
+        let mut sections = Vec::new();
+        reserve_count(&mut sections, pairs.len() as u64)?;
+        let mut rows = stored.dataset.shape.first().copied().unwrap_or(0);
+        for pair in pairs {
+            let section = self.read_rows_section(pair, &user, stored, Some(rows))?;
+            rows = section.end();
+            // Beside what the vector has room for.
+            memory::check(section.bytes() - size_of::<RowSection>() as u64)?;
+            sections.push(section);
+        }
         Ok(sections)
     }
 
@@ -144,13 +169,14 @@ impl DatasetReader<'_> {
         end.ok_or_else(|| wrong_rows(user, "no number of rows", "one", at))
     }
 
-    /// The section of this user string with rows of a dataset that has so many before them; its pair begins at this offset.
+    /// The section of this user string with rows of a dataset that has so many before them, if that is known; its pair begins at this
+    /// offset.
     fn read_rows_section(
         &mut self,
         pair: u64,
         user: &str,
         stored: &Stored,
-        first: u64,
+        expected: Option<u64>,
     ) -> Result<RowSection, Failure> {
         // What is kept is counted by who keeps it.
         let _temporary = memory::temporary();
@@ -162,10 +188,11 @@ impl DatasetReader<'_> {
         }
         let mut rows = Stored::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
         let found = later::first_row(&rows.dataset.attributes);
-        if found != Some(first) {
+        let Some(first) = found.filter(|&first| expected.is_none_or(|expected| expected == first)) else {
             let found = found.map_or("no first row".into(), |found| format!("the first row {found}"));
-            return Err(wrong_rows(user, &found, &first.to_string(), at));
-        }
+            let expected = expected.map_or("one".into(), |expected| expected.to_string());
+            return Err(wrong_rows(user, &found, &expected, at));
+        };
         // Nobody asks for the rest, which may be long, and there may be many sections.
         (rows.dataset.attributes, rows.dataset.dimension_names) = (later::rows_attributes(first), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);

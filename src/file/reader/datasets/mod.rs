@@ -11,6 +11,7 @@ mod selection;
 mod sharing;
 mod texts;
 
+pub(super) use self::added::AllRows;
 use self::added::KnownRows;
 use self::chunks::{ChunkMemory, Want, Wants};
 use self::selection::{CurrentDataset, FoundDataset, RowSection, Selection, Target};
@@ -56,7 +57,8 @@ impl Reader {
     /// `Format` if the section of this user string is no dataset; those of [`Self::find`], [`Self::seek_section`],
     /// [`Self::next_section`] and [`Self::dataset`].
     pub fn find_dataset(&mut self, name: &str, record: i64) -> Result<Option<Dataset>> {
-        let found = self.session.operate(|state| state.datasets().find_dataset(name, record))?;
+        let found =
+            self.session.operate(|state| state.datasets().find_dataset(name, record, AllRows::Read))?;
         Ok(self.current_dataset().filter(|_| found).cloned())
     }
 
@@ -68,8 +70,9 @@ impl Reader {
     /// type of items that is none of [`DataType`](crate::DataType), and those of [`Self::read_block`] and
     /// [`Self::next_section`].
     pub fn dataset(&mut self) -> Result<Option<Dataset>> {
-        let found =
-            self.session.operate(|state| state.datasets().going_back(|this| this.read_metadata(None)))?;
+        let found = self
+            .session
+            .operate(|state| state.datasets().going_back(|this| this.read_metadata(None, AllRows::Read)))?;
         Ok(self.current_dataset().filter(|_| found).cloned())
     }
 
@@ -272,11 +275,11 @@ impl<'a> DatasetReader<'a> {
 
 impl DatasetReader<'_> {
     /// Goes to the dataset of this name; whether there is one.
-    pub(super) fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
+    pub(super) fn find_dataset(&mut self, name: &str, record: i64, rows: AllRows) -> Result<bool, Failure> {
         let Some(later) = self.lookup().find_pair(stored_name(name).as_bytes(), record, true)? else {
             return Ok(false);
         };
-        if self.going_back(|this| this.read_metadata(Some(later)))? {
+        if self.going_back(|this| this.read_metadata(Some(later), rows))? {
             return Ok(true);
         }
         Err(self.no_metadata(name).into())
@@ -295,7 +298,7 @@ impl DatasetReader<'_> {
         let (mut found, mut mine) = (Vec::new(), Vec::new());
         for wanted in all {
             let (name, record) = (&wanted.dataset.name, wanted.record);
-            if !self.find_dataset(name, record)? {
+            if !self.find_dataset(name, record, AllRows::Read)? {
                 let what = format!("dataset \"{name}\": there is no record {record} of it");
                 return Err(Error::argument(what).into());
             }
@@ -357,7 +360,7 @@ impl DatasetReader<'_> {
     }
 
     /// Reads the metadata, and the header behind them. What was added later may be known.
-    pub(super) fn read_metadata(&mut self, later: Option<Later>) -> Result<bool, Failure> {
+    pub(super) fn read_metadata(&mut self, later: Option<Later>, rows: AllRows) -> Result<bool, Failure> {
         self.sections.team().note_call(Function::Dataset);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
             return Ok(false);
@@ -376,7 +379,7 @@ impl DatasetReader<'_> {
         };
         self.lookup().note_later(start, added);
         let later = self.take_attributes(&mut stored.dataset, (start, &data.user), added.attributes)?;
-        let added = self.take_rows(&mut stored, start, added.rows)?;
+        let added = self.take_rows(&mut stored, start, added.rows, rows)?;
         self.cache.dataset = Some(CurrentDataset { stored, start, later, added });
         // Nobody has to read or skip the data.
         self.sections.let_go_on();
