@@ -50,7 +50,7 @@ pub mod internals {
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding, data_padding_bytes};
     pub use crate::format::streams::{
         BYTES_LETTER as STREAM_BYTES_LETTER, ENTRIES_BYTES as STREAMS_ENTRIES_BYTES,
-        HEADER_BYTES as STREAMS_HEADER_BYTES, STREAM_BYTES as STREAM_BYTES_CONVENTION,
+        HEADER_BYTES as STREAMS_HEADER_BYTES, InChunk, STREAM_BYTES as STREAM_BYTES_CONVENTION,
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
     pub use crate::format::{crc, index, names, seal};

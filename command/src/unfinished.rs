@@ -8,7 +8,7 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use scda::internals::to_usize;
 use scda::internals::{
-    MAX_DATA_PADDING, STREAM_BYTES_CONVENTION, STREAM_BYTES_LETTER, STREAMS_ENTRIES_BYTES,
+    InChunk, MAX_DATA_PADDING, STREAM_BYTES_CONVENTION, STREAM_BYTES_LETTER, STREAMS_ENTRIES_BYTES,
     STREAMS_HEADER_BYTES, StreamPart, data_padding, data_padding_bytes, parse_counts,
 };
 use scda::{LineBreak, Reader, Section, SectionType, Writer};
@@ -217,7 +217,7 @@ impl Unfinished {
         while round > 0 {
             round -= 1;
             let first = round * chunk_bytes;
-            let (start, left) = self.place(task, first)?;
+            let InChunk { at: start, left } = self.place(task, first)?;
             let mut end = self.end.min(start + left);
             while end > start {
                 piece.resize(to_usize((end - start).min(PIECE_BYTES)), 0);
@@ -231,10 +231,10 @@ impl Unfinished {
         Ok(0)
     }
 
-    /// Where a byte of a stream lies in the file, and how many follow in its chunk, it included.
-    fn place(&self, task: u64, byte: u64) -> io::Result<(u64, u64)> {
-        let place = self.part.place(task, byte).ok_or(io::ErrorKind::InvalidData)?;
-        Ok((self.data + place.0, place.1))
+    /// Where a byte of a stream lies in the file.
+    fn place(&self, task: u64, byte: u64) -> io::Result<InChunk> {
+        let InChunk { at, left } = self.part.place(task, byte).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(InChunk { at: self.data + at, left })
     }
 
     /// Writes the streams as a set of its own.
@@ -269,7 +269,7 @@ struct Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (start, left) = self.of.place(self.task, self.at)?;
+        let InChunk { at: start, left } = self.of.place(self.task, self.at)?;
         let most = to_usize(left.min(self.bytes - self.at)).min(buffer.len());
         let count = self.of.file.read_at(&mut buffer[..most], start)?;
         self.at += count as u64;

@@ -35,20 +35,25 @@ fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
     match usize::try_from(count).ok().filter(fits) {
         Some(0) => Ok(0),
         Some(count) if !pointer.is_null() && pointer.is_aligned() => Ok(count),
-        _ => Err(not_there(pointer.is_null(), pointer.is_aligned(), count, name)),
+        _ if pointer.is_null() => Err(null(count, name)),
+        _ if !pointer.is_aligned() => Err(not_aligned(name)),
+        _ => Err(too_many(count, name)),
     }
 }
 
-/// Why there are no such values.
 #[cold]
-fn not_there(is_null: bool, is_aligned: bool, count: u64, name: &str) -> Error {
-    if is_null {
-        Error::argument(format!("{name}: found NULL, expected {count} values"))
-    } else if !is_aligned {
-        Error::argument(format!("{name}: found a pointer that is not aligned"))
-    } else {
-        Error::range(format!("{name}: found {count} values, more than memory can hold"))
-    }
+fn null(count: u64, name: &str) -> Error {
+    Error::argument(format!("{name}: found NULL, expected {count} values"))
+}
+
+#[cold]
+fn not_aligned(name: &str) -> Error {
+    Error::argument(format!("{name}: found a pointer that is not aligned"))
+}
+
+#[cold]
+fn too_many(count: u64, name: &str) -> Error {
+    Error::range(format!("{name}: found {count} values, more than memory can hold"))
 }
 
 /// A user string to write: of `*len` bytes, or a C string if `len` is NULL.

@@ -119,15 +119,23 @@ impl StreamPart {
         Layout::array(start, product(rounds, self.tasks)?, self.chunk_bytes)
     }
 
-    /// Where a byte of the stream of a task lies in the data of the array, and how many bytes follow up to the end of its chunk,
-    /// it included. `None` if that exceeds 63 bits.
+    /// Where a byte of the stream of a task lies. `None` if that exceeds 63 bits.
     #[must_use]
-    pub fn place(&self, task: u64, byte: u64) -> Option<(u64, u64)> {
+    pub fn place(&self, task: u64, byte: u64) -> Option<InChunk> {
         let (round, within) = (byte / self.chunk_bytes, byte % self.chunk_bytes);
         let chunk = product(round, self.tasks)?.checked_add(task)?;
         let at = product(chunk, self.chunk_bytes)?.checked_add(within)?;
-        Some((at, self.chunk_bytes - within))
+        Some(InChunk { at, left: self.chunk_bytes - within })
     }
+}
+
+/// The place of a byte of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InChunk {
+    /// Its offset in the data of the array.
+    pub at: u64,
+    /// The bytes from it to the end of its chunk, it included.
+    pub left: u64,
 }
 
 /// The entry with the bytes of a stream.
@@ -196,8 +204,8 @@ mod tests {
             let mut places = Vec::new();
             for task in 0..tasks {
                 for byte in 0..rounds * chunk_bytes {
-                    let (at, left) = set.place(task, byte).unwrap();
-                    prop_assert_eq!(set.place(task, byte + left - 1).unwrap(), (at + left - 1, 1));
+                    let InChunk { at, left } = set.place(task, byte).unwrap();
+                    prop_assert_eq!(set.place(task, byte + left - 1).unwrap(), InChunk { at: at + left - 1, left: 1 });
                     places.push(at);
                 }
             }

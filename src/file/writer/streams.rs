@@ -17,7 +17,7 @@ use crate::format::crc;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{MAX_OFFSET, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
-use crate::format::streams::{HEADER_BYTES, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
+use crate::format::streams::{HEADER_BYTES, InChunk, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
@@ -92,7 +92,7 @@ impl OwnStream {
     /// Writes bytes to the next places of this stream, the run of each chunk at once.
     fn write(&mut self, file: &mut dyn ParallelFile, mut data: &[u8]) -> Result<()> {
         while let Some(&last) = data.last() {
-            let (at, left) = self.part.place(self.task, self.written).ok_or_else(too_large)?;
+            let InChunk { at, left } = self.part.place(self.task, self.written).ok_or_else(too_large)?;
             let (now, later) = data.split_at(data.len().min(to_usize(left)));
             let at = sum(self.data, at).ok_or_else(too_large)?;
             let end = sum(at, now.len() as u64).ok_or_else(too_large)?;

@@ -19,7 +19,7 @@ use crate::format::dataset::stored::is_metadata;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
 use crate::format::streams::{
-    BYTES_LETTER, ENTRIES_BYTES, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
+    BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
 };
 use crate::memory::{reserve, reserve_count};
 use crate::numbers::to_usize;
@@ -365,7 +365,7 @@ impl TaskReader<'_> {
         let mut rest = data;
         for (part, bytes) in &stream.parts {
             while offset < *bytes && !rest.is_empty() {
-                let (at, left) = part.part.place(stream.task, offset).ok_or_else(too_long)?;
+                let InChunk { at, left } = part.part.place(stream.task, offset).ok_or_else(too_long)?;
                 let step = left.min(bytes - offset).min(rest.len() as u64);
                 let (now, later) = rest.split_at_mut(to_usize(step));
                 // Bounded by the layout of the array.
