@@ -23,6 +23,9 @@ use values::Series;
 /// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
 /// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
 /// significant byte of a number first. Of what is damaged, it prints what comes before the damage.
+///
+/// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
+/// file are therefore printed with --box only, such as --box : for all of a dataset of one dimension.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

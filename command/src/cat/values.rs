@@ -100,7 +100,13 @@ pub struct Series {
     /// Of a table: its columns.
     head: Option<Head>,
     has_printed: bool,
+    /// The bytes of all items so far.
+    bytes: u64,
 }
+
+/// So many bytes of items are printed of any file, and of a larger one so many times its bytes; more if they are asked for with --box.
+const MOST_BYTES: u64 = 16 << 20;
+const MOST_TIMES: u64 = 1000;
 
 impl Series {
     /// Prints a dataset, of which the header of the block of metadata is to be read.
@@ -129,6 +135,9 @@ impl Series {
         reader.seek(block.offset)?;
         reader.next_section(true)?;
         let Some(dataset) = reader.dataset()? else { return Ok(()) };
+        if args.region.is_none() {
+            self.check_size(&dataset, reader.file_size().unwrap_or(0))?;
+        }
         let all = Region::all(&dataset.shape);
         let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
         let is_table = args.format == Some(Format::Csv);
@@ -160,6 +169,27 @@ impl Series {
         values.end_line();
         values.write()?;
         result
+    }
+
+    /// Trouble if the items have so many more bytes than the file that nobody expects them: chunks of the fill value take none in it, so
+    /// that a file of 2 KB may have items enough to print them for a day.
+    fn check_size(&mut self, dataset: &Dataset, file_bytes: u64) -> Result<()> {
+        let data_type = dataset.data_type;
+        let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };
+        let item_bytes = data_type.item_bytes() + text_bytes;
+        let all = dataset.shape.iter().fold(item_bytes, |bytes, &n| bytes.saturating_mul(n));
+        self.bytes = self.bytes.saturating_add(all);
+        if self.bytes <= file_bytes.saturating_mul(MOST_TIMES).max(MOST_BYTES) {
+            return Ok(());
+        }
+        let region = |part: &str| vec![part; dataset.shape.len()].join(",");
+        Err(Fail::Trouble(format!(
+            "dataset \"{}\": the items have {all} bytes, in a file of {file_bytes}: nearly all must be alike; \
+             --box {} prints the first ones, --box {} all",
+            visible(&dataset.name),
+            region("0:10"),
+            region(":"),
+        )))
     }
 
     /// Prints the line of names of a table. Trouble if the next dataset has other ones.

@@ -294,3 +294,35 @@ fn nothing_has_no_ratio() {
         );
     }
 }
+
+/// A small file may say that it has any number of items: chunks of the fill value take no bytes. Nobody who prints a file of 2 KB expects
+/// a day of them; who wants them all says so.
+#[test]
+fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
+    let place = Place::new();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut dataset = Dataset::new("rho", DataType::Uint8, [1 << 30]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![1 << 26]), text: false };
+    file.dataset(&dataset, &[], &[]).unwrap();
+    let metadata = br#"{"zarr_format":3,"node_type":"array","shape":[1048576,1024],"data_type":"string","fill_value":"none",
+        "codecs":["vlen-utf8"],"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[65536,1024]}}}"#;
+    file.block(b"scda dataset 00", 0, metadata.len() as u64, Some(metadata), scda::Encode::None).unwrap();
+    file.varray(b"names", &[16], &[0; 16], None, scda::Source::Contiguous(&[]), scda::Encode::None).unwrap();
+    file.close().unwrap();
+    assert!(place.read("a.scda").len() < 4096);
+    for (how, hint) in [
+        ("rho", "--box 0:10 prints the first ones, --box : all"),
+        ("rho --as bytes", "--box 0:10 prints the first ones, --box : all"),
+        ("rho --as csv --record :", "--box : all"),
+        ("names", "--box 0:10,0:10 prints the first ones, --box :,: all"),
+    ] {
+        let found = place.scda(&format!("cat a.scda {how}")).bad(2, hint);
+        assert!(found.text().lines().count() <= 1, "{found:?}");
+    }
+    assert_eq!(place.scda("cat a.scda rho --box 0:3").good().text(), "0\n0\n0\n");
+    assert_eq!(place.scda("cat a.scda names --box 0:1,0:2").good().text(), "\"none\" \"none\"\n");
+    let found = place.shell("scda cat a.scda rho --box : | head -n 3").good();
+    assert_eq!(found.text(), "0\n0\n0\n");
+    let found = place.shell("scda cat a.scda rho --box 0:20000000 --as bytes | wc -c").good();
+    assert_eq!(found.text().trim(), "20000000");
+}
