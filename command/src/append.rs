@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::copy::sections;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output, Resources, identity, state, status};
+use crate::files::{Held, Identity, Input, Output, Resources, State, status};
 use crate::pick::{Copied, Pick};
 use crate::select::Selection;
 use crate::storing::How;
@@ -91,8 +91,9 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.resources)?;
     // Sections that come from FILE itself are read as FILE was before the command.
-    let is_file =
-        |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
+    let is_file = |input: &Input| {
+        input.path().metadata().is_ok_and(|status| Identity::of(&status) == Identity::of(&before))
+    };
     let own = |input| -> Result<_> {
         let from = Verified::new(input)?;
         match is_in_place && !from.reader.is_sealed() {
@@ -112,7 +113,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
         copied += sections(input, &mut from, &mut output, &how, &mut Pick::new(&args.select, &[]), style)?;
     }
     check_some(copied, &args.select)?;
-    if !is_in_place && state(&before) != state(&status(&args.file)?) {
+    if !is_in_place && State::of(&before) != State::of(&status(&args.file)?) {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was appended"));
     }
     output.finish()

@@ -19,8 +19,19 @@ const TEXT_BYTES: u64 = 1 << 16;
 /// So many bytes become base64 at a time.
 const BASE64_BYTES: usize = 1 << 16;
 
+/// What is described of a file.
+pub struct Contents<'a> {
+    /// Only these sections, if there are some.
+    pub select: &'a [Selection],
+    /// Datasets, groups and streams as the sections that the file has.
+    pub raw: bool,
+    /// Also the data, so that the file can be made again.
+    pub data: bool,
+}
+
 /// Writes the description of a file, a line for each section.
-pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections: &[Selection]) -> Result<()> {
+pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result<()> {
+    let &Contents { select: selections, raw, data } = contents;
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
     let mut reader = match input.open() {
@@ -130,7 +141,13 @@ impl Objects {
             }
             return Ok(());
         };
-        if let (Pair::Dataset(_), None, true) = (pair, item.readable(), self.data) {
+        if let (Pair::Dataset(found), None, true) = (pair, item.readable(), self.data) {
+            if let (Some(why), 1..) = (&found.dataset.unsupported, found.added.len()) {
+                let name = &found.dataset.name;
+                let words =
+                    format!("dataset \"{name}\": it cannot be read: {why}, and rows were added to it");
+                return Err(Fail::Trouble(words));
+            }
             // Only as sections can it be made again.
             self.section(out, reader, item.number, item.section)?;
             let Some(section) = reader.next_section(true)? else { return Ok(()) };

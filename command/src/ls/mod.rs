@@ -8,7 +8,7 @@ use crate::datasets::{
 };
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
-use crate::manifest;
+use crate::manifest::{self, Contents};
 use crate::output::{Output, complain, quote, visible};
 use crate::plot::meaning::{Meaning, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
@@ -77,13 +77,14 @@ const MOST_READ_BYTES: u64 = 256 << 20;
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
     let mut code = 0;
+    let contents = Contents { select: &args.select, raw: args.raw, data: args.data };
     for (index, path) in args.files.iter().enumerate() {
         if index > 0 && !args.json {
             out.bytes(b"\n")?;
         }
         let input = Input::new(path, &args.resources).map(|input| input.with_unsealed(args.unsealed));
         let result = input.and_then(|input| match args.json {
-            true => manifest::write(&mut out, &input, args.raw, args.data, &args.select),
+            true => manifest::write(&mut out, &input, &contents),
             false => list(&mut out, &input, args),
         });
         out.end_file(result, &mut code)?;

@@ -1,0 +1,144 @@
+//! A file that is read, or standard input.
+
+use super::names::{check_not_left, is_standard};
+use super::options::Resources;
+use crate::fail::{Fail, Result};
+use crate::output::complain;
+use scda::{Params, Reader, Solo};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether standard input, a pipe, was read.
+static WAS_READ: AtomicBool = AtomicBool::new(false);
+
+/// A file to read, or standard input.
+pub struct Input {
+    path: PathBuf,
+    name: String,
+    threads: usize,
+    max_memory: u64,
+    /// Whether what is behind its last seal is read, too.
+    unsealed: bool,
+    /// Whether was said that it is not.
+    told: Cell<bool>,
+    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
+    _spool: Option<File>,
+}
+
+impl Input {
+    pub fn new(path: &Path, resources: &Resources) -> Result<Self> {
+        let mut params = Params::default();
+        resources.set(&mut params);
+        let (threads, max_memory) = (params.threads, params.max_memory);
+        let name = path.display().to_string();
+        let input = |path, name, _spool| Self {
+            path,
+            name,
+            threads,
+            max_memory,
+            unsealed: false,
+            told: Cell::new(false),
+            _spool,
+        };
+        if !is_standard(path) {
+            return Ok(input(path.to_owned(), name, None));
+        }
+        let name = "standard input".to_owned();
+        if is_whole_file() {
+            return Ok(input("/dev/stdin".into(), name, None));
+        }
+        if WAS_READ.swap(true, Relaxed) {
+            return Err(Fail::file(&name, "is a pipe, which can be read once"));
+        }
+        let spool = || -> io::Result<_> {
+            let mut spool = tempfile::tempfile()?;
+            io::copy(&mut io::stdin().lock(), &mut spool)?;
+            Ok(spool)
+        };
+        let spool = spool().map_err(|e| Fail::file(&name, e))?;
+        Ok(input(format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, Some(spool)))
+    }
+
+    /// Reads all that is there, also what is behind the last seal, if that is wanted.
+    pub fn with_unsealed(self, unsealed: bool) -> Self {
+        Self { unsealed, ..self }
+    }
+
+    /// Whether it does.
+    pub fn reads_unsealed(&self) -> bool {
+        self.unsealed
+    }
+
+    /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
+    pub fn for_check(self, unsealed: bool) -> Self {
+        let mut params = Params::default();
+        params.max_memory = self.max_memory;
+        let is_damaged = || Reader::open(Solo, &self.path, &params).is_err();
+        let unsealed = unsealed || is_damaged();
+        self.told.set(true);
+        self.with_unsealed(unsealed)
+    }
+
+    /// The name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many threads may work on it.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Trouble if it is what an incomplete write of the file `to` has left.
+    pub fn check_not_left(&self, to: &Path) -> Result<()> {
+        check_not_left(to, &self.path, &self.name)
+    }
+
+    pub fn open(&self) -> scda::Result<Reader> {
+        self.open_with(false)
+    }
+
+    fn open_with(&self, strict: bool) -> scda::Result<Reader> {
+        let mut params = Params::default();
+        (params.threads, params.max_memory) = (self.threads, self.max_memory);
+        (params.strict, params.to_seal) = (strict, !self.unsealed);
+        let reader = Reader::open(Solo, &self.path, &params)?;
+        if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
+            let after = if reader.is_sealed() { "its last seal" } else { "its header" };
+            complain(&format!(
+                "{}: not complete: {bytes} bytes behind {after} were not committed, and are left out",
+                self.name
+            ));
+        }
+        Ok(reader)
+    }
+
+    /// Opens it to read what is left of it: errors of sections leave it open. See [`Params::strict`].
+    pub fn open_damaged(&self, strict: bool) -> scda::Result<Reader> {
+        let mut reader = self.open_with(strict)?;
+        reader.tolerate_damage()?;
+        Ok(reader)
+    }
+}
+
+/// A temporary file without a name, where the system has such files.
+pub fn temporary_file() -> Result<File> {
+    tempfile::tempfile().map_err(|error| Fail::Trouble(format!("temporary file: {error}")))
+}
+
+/// Whether standard input is a file that can be opened again, of which nothing has been read.
+fn is_whole_file() -> bool {
+    let is_at_start = || -> io::Result<bool> {
+        let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(stdin.metadata()?.is_file() && stdin.stream_position()? == 0)
+    };
+    is_at_start().unwrap_or(false) && File::open("/dev/stdin").is_ok()
+}

@@ -1,0 +1,13 @@
+//! The files that are read and written.
+
+mod input;
+mod names;
+mod options;
+mod output;
+
+pub use input::{Input, temporary_file};
+pub use names::{
+    Held, Identity, State, check_free, check_not_left, check_replaceable, is_standard, lock, status,
+};
+pub use options::{EncoderName, Resources, Seal, Style, Threads};
+pub use output::Output;

@@ -1,0 +1,149 @@
+//! What has a name: which file it is, whether it is in the way or has changed meanwhile, and the lock of those who write it.
+
+use crate::fail::{Fail, Result};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use scda::part_path;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Takes the lock of those who write a file, which is held as long as `file` is open. Trouble if another program has it. (A
+/// file system may have no locks: then there is no protection.)
+pub fn lock(file: &File, name: &str) -> Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Fail::file(name, "another program is writing the file")),
+        _ => Ok(()),
+    }
+}
+
+/// Which file it is.
+#[derive(PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    pub fn of(status: &Metadata) -> Self {
+        Self { device: status.dev(), inode: status.ino() }
+    }
+}
+
+/// Which file it is, and whether it has changed.
+#[derive(PartialEq, Eq)]
+pub struct State {
+    identity: Identity,
+    bytes: u64,
+    modified: SystemTime,
+}
+
+impl State {
+    pub fn of(status: &Metadata) -> Self {
+        let modified = status.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Self { identity: Identity::of(status), bytes: status.size(), modified }
+    }
+}
+
+/// Identity and state of the file of this path, from the system.
+pub fn status(path: &Path) -> Result<Metadata> {
+    path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
+}
+
+/// A file that is read and then replaced. Whoever replaces it has the lock of those who write it; what they did before is seen
+/// by its state.
+pub struct Held {
+    path: PathBuf,
+    before: Metadata,
+}
+
+impl Held {
+    /// Trouble if another program writes it.
+    pub fn new(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let trouble = |error| Fail::file(&name, error);
+        let file = File::options().read(true).write(true).open(path).map_err(trouble)?;
+        lock(&file, &name)?;
+        let before = file.metadata().map_err(trouble)?;
+        let held = Self { path: path.to_owned(), before };
+        // The program that had the lock may have replaced the file.
+        held.check()?;
+        Ok(held)
+    }
+
+    /// The file of this path, if it is one of those that are read. Trouble if it is in the way.
+    pub fn among<'a>(
+        path: &Path,
+        force: bool,
+        inputs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Option<Self>> {
+        if is_standard(path) {
+            return Ok(None);
+        }
+        check_free(path, force)?;
+        let Some(old) = path.metadata().ok().filter(Metadata::is_file) else { return Ok(None) };
+        let is_old = |input: &Path| {
+            let input = if is_standard(input) { Path::new("/dev/stdin") } else { input };
+            input.metadata().is_ok_and(|status| Identity::of(&status) == Identity::of(&old))
+        };
+        inputs.into_iter().any(is_old).then(|| Self::new(path)).transpose()
+    }
+
+    /// Trouble if the file is another one now, or has changed.
+    pub fn check(&self) -> Result<()> {
+        match State::of(&self.before) == State::of(&status(&self.path)?) {
+            true => Ok(()),
+            false => {
+                let name = self.path.display().to_string();
+                Err(Fail::file(&name, "the file has changed meanwhile; it stays as it is"))
+            }
+        }
+    }
+}
+
+/// Trouble if `from` is what an incomplete write of the file `to` has left: the next write removes that. `name` is that of `from` in
+/// messages.
+pub fn check_not_left(to: &Path, from: &Path, name: &str) -> Result<()> {
+    let from = std::fs::metadata(from).map(|status| Identity::of(&status));
+    let left = std::fs::symlink_metadata(part_path(to)).map(|status| Identity::of(&status));
+    match (from, left) {
+        (Ok(from), Ok(left)) if from == left => {
+            let to = to.display();
+            let words =
+                format!("was left by an incomplete write of {to} and would be removed; rename it first");
+            Err(Fail::file(name, words))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Trouble if what is to be replaced is no file, or one of those that are read. `what` says which one that is.
+pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item = Metadata>) -> Result<()> {
+    let Ok(old) = path.metadata() else { return Ok(()) };
+    let trouble = |words: &str| Err(Fail::file(&path.display().to_string(), words));
+    if !old.is_file() {
+        return trouble("found a folder, pipe or device, expected a file");
+    }
+    if inputs.into_iter().any(|input| Identity::of(&input) == Identity::of(&old)) {
+        return trouble(&format!("{what}, which must not change; expected another name"));
+    }
+    Ok(())
+}
+
+/// Trouble if a file is in the way.
+pub fn check_free(path: &Path, force: bool) -> Result<()> {
+    let name = path.display().to_string();
+    if is_standard(path) {
+        return Err(Fail::file(&name, "this command writes to files, not to standard output"));
+    }
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(Fail::file(&name, "the file exists; --force replaces it"));
+    }
+    Ok(())
+}
+
+/// Whether it stands for standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}

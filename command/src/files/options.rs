@@ -1,0 +1,86 @@
+//! The options of commands that read and write files.
+
+use scda::{Encoder, LineBreak, Params};
+
+/// How many threads compress and decompress.
+#[derive(clap::Args, Default)]
+pub struct Threads {
+    /// Threads that compress and decompress; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    pub fn count(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get().min(1024));
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+/// What reading a file may use.
+#[derive(clap::Args, Default)]
+pub struct Resources {
+    #[command(flatten)]
+    threads: Threads,
+    /// The most bytes of memory to take, at once and for one thing, that a file asks for: for files of unknown origin
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    max_memory: Option<u64>,
+}
+
+impl Resources {
+    /// Sets them for a file that is opened.
+    pub fn set(&self, params: &mut Params) {
+        params.threads = self.threads.count();
+        params.max_memory = self.max_memory.unwrap_or(0);
+    }
+}
+
+/// How files are written.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Style {
+    Unix,
+    Mime,
+}
+
+impl From<Style> for LineBreak {
+    fn from(style: Style) -> Self {
+        match style {
+            Style::Unix => Self::Unix,
+            Style::Mime => Self::Mime,
+        }
+    }
+}
+
+/// Which code compresses.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum EncoderName {
+    Fast,
+    Zlib,
+}
+
+impl From<EncoderName> for Encoder {
+    fn from(name: EncoderName) -> Self {
+        match name {
+            EncoderName::Fast => Self::Fast,
+            EncoderName::Zlib => Self::Zlib,
+        }
+    }
+}
+
+/// Whether a new file is sealed.
+#[derive(clap::Args, Default)]
+pub struct Seal {
+    /// Seal the new file, by which others know that it is whole [default: if the one that its sections come from is sealed]
+    #[arg(long, conflicts_with = "no_seal")]
+    seal: bool,
+    /// Do not seal the new file
+    #[arg(long)]
+    no_seal: bool,
+}
+
+impl Seal {
+    /// The user's choice, or `default` without one.
+    pub fn wanted(&self, default: bool) -> bool {
+        self.seal || default && !self.no_seal
+    }
+}

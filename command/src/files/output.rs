@@ -1,0 +1,143 @@
+//! A file that is written.
+
+use super::input::{Input, temporary_file};
+use super::names::{check_free, is_standard};
+use crate::fail::{Fail, Result};
+use crate::output::{self, complain};
+use crate::signals;
+use scda::internals::{DATASET_CONVENTION, metadata};
+use scda::{Encode, Params, Solo, Writer};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// A file to write: it appears under its name when it is complete, or it is appended to in place.
+pub struct Output {
+    /// In its folder temporary files may be.
+    path: PathBuf,
+    force: bool,
+    params: Params,
+    /// For standard output: where the file is until it is complete. It has no name, so it is never left behind.
+    spool: Option<File>,
+    /// Until it is finished.
+    writer: Option<Writer>,
+}
+
+impl Output {
+    /// `inputs` are all files that are read for it. The path `-` is standard output.
+    pub fn create(
+        path: &Path,
+        force: bool,
+        user: &[u8],
+        mut params: Params,
+        inputs: &[Input],
+    ) -> Result<Self> {
+        if is_standard(path) {
+            return Self::standard(user, params);
+        }
+        check_free(path, force)?;
+        inputs.iter().try_for_each(|input| input.check_not_left(path))?;
+        params.atomic = true;
+        // Compressed pairs are copied section by section.
+        params.raw = true;
+        signals::begin(path);
+        let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
+        Ok(Self { path: path.to_owned(), force, params, spool: None, writer: Some(writer) })
+    }
+
+    /// For standard output. A file is not written from its beginning to its end, so it is complete before anything is printed.
+    fn standard(user: &[u8], mut params: Params) -> Result<Self> {
+        if output::Output::new()?.is_terminal() {
+            return Err(Fail::file("standard output", "an scda file is not for a terminal"));
+        }
+        let spool = temporary_file()?;
+        params.raw = true;
+        let writer =
+            Writer::create(Solo, Path::new(&format!("/dev/fd/{}", spool.as_raw_fd())), user, &params)?;
+        let path = std::env::temp_dir().join("-");
+        Ok(Self { path, force: true, params, spool: Some(spool), writer: Some(writer) })
+    }
+
+    /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
+    pub fn append(path: &Path, mut params: Params, inputs: &[Input]) -> Result<Self> {
+        // A file that is appended to in place stays if a signal ends the command.
+        if params.atomic {
+            inputs.iter().try_for_each(|input| input.check_not_left(path))?;
+            signals::begin(path);
+        }
+        // After an error, the core cuts what was appended off again, as long as it has the lock of the file.
+        (params.raw, params.sync, params.mark_incomplete) = (true, true, true);
+        let writer = Writer::append(Solo, path, &params).inspect_err(|_| signals::end())?;
+        let cut = writer.bytes_cut_off();
+        if cut > 0 {
+            let name = path.display();
+            complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not committed"));
+        }
+        Ok(Self { path: path.to_owned(), force: true, params, spool: None, writer: Some(writer) })
+    }
+
+    pub fn writer(&mut self) -> Result<&mut Writer> {
+        self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
+    }
+
+    /// Writes the metadata of a dataset, so that contiguous data of so many bytes behind them are aligned.
+    pub fn metadata(&mut self, mut text: String, data_bytes: u64) -> Result<()> {
+        let position = self.position()?;
+        metadata::align(&mut text, data_bytes, position);
+        let writer = self.writer()?;
+        let bytes = text.len() as u64;
+        Ok(writer.block_from(DATASET_CONVENTION, bytes, &mut text.as_bytes(), Encode::None)?)
+    }
+
+    /// Where the next section begins.
+    pub fn position(&mut self) -> Result<u64> {
+        let writer = self.writer()?;
+        if writer.position().is_none() {
+            writer.flush()?;
+        }
+        Ok(writer.position().unwrap_or(0))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it ends with a seal when it is finished.
+    pub fn is_sealed(&self) -> bool {
+        self.params.seal
+    }
+
+    pub fn finish(mut self) -> Result<()> {
+        // Somebody else may have come in the meantime.
+        if self.spool.is_none() {
+            check_free(&self.path, self.force)?;
+        }
+        let closed = self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?));
+        signals::end();
+        match self.spool.take() {
+            Some(spool) => closed.and_then(|()| print_all(spool)),
+            None => closed,
+        }
+    }
+}
+
+/// Prints a file.
+fn print_all(mut file: File) -> Result<()> {
+    let (mut out, mut data) = (output::Output::new()?, vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut data).map_err(|error| Fail::Trouble(format!("temporary file: {error}")))? {
+            0 => return out.finish(),
+            count => out.bytes(&data[..count])?,
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.abandon("the file is not completed");
+            signals::end();
+        }
+    }
+}
