@@ -1,7 +1,7 @@
 //! `scda salvage`: what is whole of a damaged file.
 
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
-use crate::datasets::{Addition, Pair, Pairs, added_to, announced, begins_streams, is_first};
+use crate::datasets::{Added, Addition, Moved, Pair, Pairs, added_to, announced, begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
@@ -186,7 +186,7 @@ struct Left {
     /// The last section that was saved is the metadata of rows that follow those of their dataset.
     are_rows_next: bool,
     /// Datasets that were saved, by where their data began.
-    moved: HashMap<u64, Moved>,
+    moved: HashMap<u64, Saved>,
     /// Rows that were saved under another name: where their data began.
     rows: Vec<u64>,
     /// Datasets that were saved with attributes that had been set later, by where their data began.
@@ -200,18 +200,10 @@ struct Left {
 }
 
 /// A dataset that was saved.
-struct Moved {
-    /// Where its data begin now, and their user string.
-    position: u64,
-    user: UserString,
+struct Saved {
+    data: Moved,
     /// How many rows are saved so far.
     rows: Option<u64>,
-}
-
-impl Moved {
-    fn name(&self) -> Option<&str> {
-        std::str::from_utf8(&self.user).ok()
-    }
 }
 
 impl Left {
@@ -234,8 +226,8 @@ impl Left {
             return Ok(true);
         }
         let first = described.and_then(|dataset| first_row(&dataset.attributes));
-        let data = next.and_then(|next| added_to(next.section_type, &next.user));
-        let moved = data.and_then(|(data, _)| self.moved.get_mut(&data));
+        let added = next.and_then(|next| added_to(next.section_type, &next.user));
+        let moved = added.and_then(|added| self.moved.get_mut(&added.data));
         let moved = moved.filter(|moved| first.is_some() && moved.rows == first);
         match (moved, rows) {
             (Some(moved), Some(rows)) => {
@@ -256,10 +248,10 @@ impl Left {
         mut block: Section,
         progress: &mut Progress,
     ) -> Result<bool> {
-        let data = added_to(block.section_type, &block.user).map_or(0, |(data, _)| data);
-        let name = self.moved.get(&data).and_then(Moved::name);
-        let is_saved =
-            name.is_some_and(|name| *block.user == *Addition::Attributes.user(data, name).as_bytes());
+        let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
+        let saved = self.moved.get(&data).map(|saved| Moved { position: data, ..saved.data });
+        let user = saved.map_or(Ok(None), |moved| moved.user_of(Addition::Attributes))?;
+        let is_saved = user.is_some_and(|user| *user == *block.user);
         if !is_saved {
             self.attributes.push(block.offset);
             block.user = UserString::new(ATTRIBUTES)?;
@@ -275,18 +267,20 @@ impl Left {
     /// A section as it is saved at this position.
     fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
         if let Some(rows) = self.described.take() {
-            self.moved.insert(section.offset, Moved { position, user: section.user, rows });
+            let data = Moved { position, user: section.user };
+            self.moved.insert(section.offset, Saved { data, rows });
         }
         // What was added to a dataset names it by the place of its data.
         let are_rows_next = std::mem::take(&mut self.are_rows_next);
-        if let Some((data, addition)) = added_to(section.section_type, &section.user) {
+        if let Some(Added { addition, data }) = added_to(section.section_type, &section.user) {
             let is_right = match addition {
                 Addition::Attributes => self.announced == Some(section.offset),
                 Addition::Rows => are_rows_next,
             };
             let moved = self.moved.get(&data).filter(|_| is_right);
-            if let Some((moved, name)) = moved.and_then(|moved| Some((moved, moved.name()?))) {
-                section.user = UserString::new(addition.user(moved.position, name).as_bytes())?;
+            let user = moved.map_or(Ok(None), |saved| saved.data.user_of(addition))?;
+            if let Some(user) = user {
+                section.user = user;
                 self.has_additions = true;
             } else if addition == Addition::Rows {
                 self.rows.push(section.offset);
@@ -392,7 +386,7 @@ fn save(
 
 /// Whether a section has attributes of a dataset that were set later, if one that announces them is before it.
 fn has_attributes(Section { section_type, user, .. }: &Section) -> bool {
-    added_to(*section_type, user).is_some_and(|(_, addition)| addition == Addition::Attributes)
+    added_to(*section_type, user).is_some_and(|added| added.addition == Addition::Attributes)
 }
 
 /// How many sections belong to one of metadata.

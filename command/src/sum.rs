@@ -1,7 +1,7 @@
 //! `scda sum`: digests that depend on what is in a file, not on how it was written.
 
 use crate::datasets::in_order::InOrder;
-use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
+use crate::datasets::{Found, FoundGroup, Item, Pair, Walk, added_to};
 use crate::facts::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, temporary_file};
@@ -143,6 +143,19 @@ fn digests_of(
         && let Some(section) = reader.next_section(true)?
     {
         digests.push((facts(item.last(), &section), digest(reader, &section, progress)?));
+    }
+    if let Some(Pair::Dataset(found)) = &item.pair {
+        let before = reader.position().unwrap_or(0);
+        for offset in found.added.iter().flat_map(|rows| rows.offsets) {
+            reader.seek(offset)?;
+            let Some(mut section) = reader.next_section(true)? else { break };
+            if added_to(section.section_type, &section.user).is_some() {
+                // Where the dataset is makes no difference.
+                section.user = found.data.user;
+            }
+            digests.push((facts(item.last(), &section), digest(reader, &section, progress)?));
+        }
+        reader.seek(before)?;
     }
     Ok(digests)
 }

@@ -2,7 +2,7 @@
 
 use crate::datasets::slabs;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{Found, Item, Pair, Walk};
+use crate::datasets::{Added, Addition, Found, Item, Moved, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::Output;
 use crate::output::complain;
@@ -73,6 +73,7 @@ impl Way<'_> {
                 return Ok(reader.skip()?);
             }
             None => {
+                let section = &moved(walk, item, output)?;
                 let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
                 return match as_they_are {
                     true => as_it_is(reader, output.writer()?, section, progress),
@@ -121,8 +122,9 @@ impl Way<'_> {
                 return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
             };
             let words = format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name);
-            if !found.added.is_empty() {
-                return Err(Fail::Trouble(words + ", and rows were added to it"));
+            if !found.added.is_empty() && !output.is_sealed() {
+                let more = ", and rows were added to it, which only a sealed file can have";
+                return Err(Fail::Trouble(words + more));
             }
             complain(&words);
         }
@@ -143,7 +145,32 @@ impl Way<'_> {
             None => self.keep(reader, output, section, progress)?,
         }
         reader.next_section(true)?;
-        self.keep(reader, output, &found.data, progress)
+        let moved = Moved { position: output.position()?, user: found.data.user };
+        self.keep(reader, output, &found.data, progress)?;
+        self.rows(reader, output, found, moved, progress)
+    }
+
+    /// Writes the sections with rows that were added to a dataset, as they are, behind its copy.
+    fn rows(
+        self,
+        reader: &mut Reader,
+        output: &mut Output,
+        found: &Found,
+        moved: Moved,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let before = reader.position().unwrap_or(0);
+        for rows in &found.added {
+            for offset in rows.offsets {
+                reader.seek(offset)?;
+                let Some(mut section) = reader.next_section(true)? else { break };
+                if offset == rows.offsets[1] {
+                    section.user = moved.user_of(Addition::Rows)?.unwrap_or(section.user);
+                }
+                self.keep(reader, output, &section, progress)?;
+            }
+        }
+        Ok(reader.seek(before)?)
     }
 
     /// Writes a section neither more nor less compressed than it is.
@@ -186,6 +213,20 @@ fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Op
         return Ok(None);
     }
     Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
+}
+
+/// A section as it is copied: what was added to a dataset whose metadata are none to this library names the place where its data are
+/// then.
+fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut Output) -> Result<Section> {
+    let mut section = item.section;
+    if let Some(moved) = walk.moved.get_mut(&section.offset) {
+        moved.position = output.position()?;
+    } else if let Some(Added { addition, data }) = added_to(section.section_type, &section.user)
+        && let Some(moved) = walk.moved.get(&data)
+    {
+        section.user = moved.user_of(addition)?.unwrap_or(section.user);
+    }
+    Ok(section)
 }
 
 /// The keys of metadata that this library ignores, and does not write.

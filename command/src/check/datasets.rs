@@ -139,13 +139,13 @@ fn one(
         scan.findings.push(Finding { section: Some(item.section), user, of_dataset: true, ..finding });
     }
     let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
-    let own = Stretch::of(found);
-    if let Some(why) = own.iter().find_map(|rows| rows.dataset.unsupported.as_ref()) {
+    if let Some(why) = &found.dataset.unsupported {
         let words =
             format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
         scan.notes.push(Note { number: item.last(), words });
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
         let beside = walk.dataset_reader()?;
+        let own = Stretch::of(found);
         let decoded = own.iter().try_for_each(|rows| decode(beside, reader, &found.dataset, rows));
         // For what goes on behind it.
         reader.seek(item.section.offset)?;

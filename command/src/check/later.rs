@@ -1,13 +1,13 @@
 //! What was added to datasets later: whether it names a dataset.
 
 use super::walk::header_at;
-use crate::datasets::{Addition, Item, Pair, Walk, added_to, announced};
+use crate::datasets::{Added, Addition, Item, Pair, Walk, added_to, announced};
 use crate::fail::Result;
 
 /// What was seen of the file.
 #[derive(Default)]
 pub struct Later {
-    /// Where the data of all datasets begin, in their order. There may be very many, so their names stay in the file.
+    /// Where the data of all datasets begin, also of those of a type that this library does not have, in their order. There may be very many, so their names stay in the file.
     datasets: Vec<u64>,
     /// What the last section announces.
     announced: Option<Addition>,
@@ -21,6 +21,8 @@ impl Later {
     pub fn look(&mut self, walk: &mut Walk<'_>, item: &Item) -> Result<Option<String>> {
         if let Some(Pair::Dataset(found)) = &item.pair {
             self.datasets.push(found.data.offset);
+        } else if walk.is_of_unknown(item) {
+            self.datasets.push(item.section.offset);
         }
         let (section_type, user) = (item.section.section_type, &item.section.user);
         let Some(announced) = std::mem::replace(&mut self.announced, announced(section_type, user)) else {
@@ -30,8 +32,8 @@ impl Later {
             Addition::Attributes => ("attributes", "a block with attributes of a dataset"),
             Addition::Rows => ("rows", "an array or varray with rows of a dataset"),
         };
-        let named = added_to(section_type, user).filter(|(_, addition)| *addition == announced);
-        let Some((data, _)) = named else {
+        let named = added_to(section_type, user).filter(|added| added.addition == announced);
+        let Some(Added { data, .. }) = named else {
             return Ok(Some(format!("found another section, expected {expected}")));
         };
         let found = match self.datasets.binary_search(&data) {

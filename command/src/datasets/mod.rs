@@ -20,10 +20,11 @@ use scda::{
     AddedRows, DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString,
 };
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A dataset with its sections.
 pub struct Found {
+    /// What cannot be read of the rows that were added to it cannot be read of the dataset.
     pub dataset: Dataset,
     /// The block of metadata.
     pub block: Section,
@@ -161,10 +162,10 @@ impl<'a> Pairs<'a> {
                 .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
         }
         let dataset = reader.dataset()?;
-        let (later, added) = (reader.later_attributes(), reader.added_rows().collect());
-        let found = dataset.zip(second);
-        let found = found.map(|(dataset, data)| Found { dataset, block: *section, data, later, added });
-        Ok(found.map(|found| Pair::Dataset(Box::new(found))))
+        let (later, added) = (reader.later_attributes(), reader.added_rows().collect::<Vec<_>>());
+        let Some((mut dataset, data)) = dataset.zip(second) else { return Ok(None) };
+        dataset.unsupported = dataset.unsupported.or_else(|| added.iter().find_map(unsupported_rows));
+        Ok(Some(Pair::Dataset(Box::new(Found { dataset, block: *section, data, later, added }))))
     }
 
     /// The part of a set of streams that begins with this section; `None` if none does.
@@ -215,6 +216,13 @@ impl<'a> Pairs<'a> {
     ) -> scda::Result<(Option<FoundStreams>, Option<scda::Error>)> {
         tolerated(self.streams_at(section))
     }
+}
+
+/// What keeps rows from being read, and which rows these are.
+fn unsupported_rows(rows: &AddedRows) -> Option<String> {
+    let why = rows.dataset.unsupported.as_ref()?;
+    let last = rows.dataset.shape.first()?.checked_sub(1)?;
+    Some(format!("{why} in the rows {} to {}", rows.first, rows.first + last))
 }
 
 /// What was found, or what is wrong with it. Other errors are returned.
@@ -283,6 +291,10 @@ pub struct Walk<'a> {
     rows: HashSet<u64>,
     /// The user strings of blocks with attributes of such datasets.
     attributes: HashSet<String>,
+    /// The number of the last section with metadata that are none to this library.
+    unknown: u64,
+    /// The data of such datasets, and of those with rows that were added, by where they are: themselves, or their copy.
+    pub moved: HashMap<u64, Moved>,
     /// How many sections were passed.
     pub number: u64,
 }
@@ -290,8 +302,8 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
         let pairs = (!raw).then(|| Pairs::new(input));
-        let (rows, attributes) = Default::default();
-        Self { pairs, later: raw, streams: false, rows, attributes, number: 0 }
+        let (rows, attributes, moved) = Default::default();
+        Self { pairs, later: raw, streams: false, rows, attributes, unknown: 0, moved, number: 0 }
     }
 
     /// The sections of streams are together, too.
@@ -350,13 +362,33 @@ impl<'a> Walk<'a> {
                 (item.streams, item.fault) = (streams.map(Box::new), fault);
             }
         }
+        if item.fault.is_some() && is_first(section.section_type, &section.user) {
+            self.unknown = item.number;
+        } else if self.is_of_unknown(&item) {
+            self.moved.insert(section.offset, Moved { position: section.offset, user: section.user });
+        }
         if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
             self.rows.extend(found.added.iter().map(|rows| rows.offsets[0]));
+            if !found.added.is_empty() {
+                let Section { offset: position, user, .. } = found.data;
+                self.moved.insert(position, Moved { position, user });
+            }
             let name = found.later.and(std::str::from_utf8(&found.data.user).ok());
             self.attributes.extend(name.map(|name| later_user(found.data.offset, name)));
         }
         self.number = item.last();
         Ok(Some(item))
+    }
+
+    /// The user string of the data at this offset, if they are of a dataset that was passed to which something may have been added.
+    pub fn passed(&self, data: u64) -> Option<&UserString> {
+        self.moved.get(&data).map(|moved| &moved.user)
+    }
+
+    /// Whether this section has the data of a dataset whose metadata are none to this library.
+    pub fn is_of_unknown(&self, item: &Item) -> bool {
+        let is_data = matches!(item.section.section_type, SectionType::Array | SectionType::Varray);
+        is_data && self.unknown > 0 && item.number == self.unknown + 1
     }
 
     /// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them. What
@@ -369,11 +401,11 @@ impl<'a> Walk<'a> {
         reader.skip()?;
         let second = reader.next_section(true)?;
         let is_passed = second.is_some_and(|second| match added_to(second.section_type, &second.user) {
-            Some((_, Addition::Attributes)) => {
+            Some(Added { addition: Addition::Attributes, .. }) => {
                 let user = std::str::from_utf8(&second.user);
                 announced == Addition::Attributes && user.is_ok_and(|user| self.attributes.contains(user))
             }
-            Some((_, addition)) => addition == announced,
+            Some(Added { addition, .. }) => addition == announced,
             None => false,
         });
         if is_passed {
@@ -387,7 +419,7 @@ impl<'a> Walk<'a> {
 }
 
 /// What is added to a dataset later.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Addition {
     Attributes,
     Rows,
@@ -412,12 +444,36 @@ pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
     }
 }
 
-/// Where the data begin of the dataset to which a section adds something, and what.
-pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<(u64, Addition)> {
-    match section_type {
-        SectionType::Inline => None,
-        SectionType::Block => later_of(user).map(|(data, _)| (data, Addition::Attributes)),
-        SectionType::Array | SectionType::Varray => rows_of(user).map(|(data, _)| (data, Addition::Rows)),
+/// What a section adds to a dataset, as its user string says.
+pub struct Added {
+    pub addition: Addition,
+    /// Where the data of the dataset begin.
+    pub data: u64,
+}
+
+/// What a section adds to a dataset, if it adds something.
+pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<Added> {
+    let (addition, named) = match section_type {
+        SectionType::Inline => return None,
+        SectionType::Block => (Addition::Attributes, later_of(user)),
+        SectionType::Array | SectionType::Varray => (Addition::Rows, rows_of(user)),
+    };
+    named.map(|(data, _)| Added { addition, data })
+}
+
+/// The data of a dataset in a copy.
+#[derive(Clone, Copy)]
+pub struct Moved {
+    /// Where they begin.
+    pub position: u64,
+    pub user: UserString,
+}
+
+impl Moved {
+    /// The user string of a section that adds something to it. Only names that are text can have such sections.
+    pub fn user_of(&self, addition: Addition) -> scda::Result<Option<UserString>> {
+        let name = std::str::from_utf8(&self.user).ok();
+        name.map(|name| UserString::new(addition.user(self.position, name).as_bytes())).transpose()
     }
 }
 

@@ -135,12 +135,39 @@ impl Things<'_, '_, '_> {
                 differences.extend(self.sections(&at.plus(number), &section, &other)?);
             }
         }
+        if let (Some(Pair::Dataset(found)), Some(Pair::Dataset(other))) = (&x.pair, &y.pair) {
+            if found.added.len() != other.added.len() {
+                differences.push(of_items(&at, x, y));
+            }
+            differences.extend(self.rows(&at.plus(1), found, other)?);
+        }
+        Ok(differences)
+    }
+
+    /// Compares the sections with rows that were added to datasets that cannot be read.
+    fn rows(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+        let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
+        let mut differences = Vec::new();
+        for (x, y) in found.added.iter().zip(&other.added) {
+            for (x, y) in x.offsets.into_iter().zip(y.offsets) {
+                self.a.reader.seek(x)?;
+                self.b.reader.seek(y)?;
+                let next = (self.a.reader.next_section(true)?, self.b.reader.next_section(true)?);
+                if let (Some(section), Some(other)) = next {
+                    differences.extend(self.sections(at, &section, &other)?);
+                }
+            }
+        }
+        self.a.reader.seek(before[0])?;
+        self.b.reader.seek(before[1])?;
         Ok(differences)
     }
 
     fn sections(&mut self, at: &At, x: &Section, y: &Section) -> Result<Option<Difference>> {
+        // What was added to a dataset has the place of that in its name, which tells nothing of what the files hold.
+        let is_same_addition = || self.a.addition(x).is_some_and(|x| Some(x) == self.b.addition(y));
         let is_same = x.section_type == y.section_type
-            && x.user == y.user
+            && (x.user == y.user || is_same_addition())
             && (x.count, x.size) == (y.count, y.size)
             && units(x) == units(y);
         let readers = (&mut self.a.reader, &mut self.b.reader);

@@ -1,16 +1,18 @@
 //! Finds the things of two files that are to be compared: those of the same kind and name, one after the other.
 
 use super::report::At;
-use crate::datasets::{Item, Pair, Walk};
+use crate::datasets::{Added, Addition, Item, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use scda::{Reader, Streams};
+use scda::{Reader, Section, Streams};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a thing is: those of different kinds are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Section,
+    /// What was added to a dataset that is none to this library.
+    Added(Addition),
     Dataset,
     Streams,
     /// A part of streams whose first part is missing.
@@ -19,17 +21,6 @@ enum Kind {
 
 /// A kind and a name.
 type Key = (Kind, Vec<u8>);
-
-fn key_of(item: &Item) -> Key {
-    match (&item.pair, &item.streams) {
-        (Some(Pair::Dataset(found)), _) => (Kind::Dataset, found.dataset.name.clone().into_bytes()),
-        (_, Some(found)) => {
-            let kind = if found.streams.part() > 0 { Kind::Part } else { Kind::Streams };
-            (kind, found.streams.name().to_vec())
-        }
-        _ => (Kind::Section, item.section.user.to_vec()),
-    }
-}
 
 /// Where a thing begins.
 #[derive(Clone, Copy)]
@@ -55,6 +46,27 @@ impl<'a> Side<'a> {
         let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
         let (sets, last_sets, groups) = Default::default();
         Ok(Self { reader: input.open()?, walk, sets, last_sets, groups })
+    }
+
+    fn key_of(&self, item: &Item) -> Key {
+        match (&item.pair, &item.streams) {
+            (Some(Pair::Dataset(found)), _) => (Kind::Dataset, found.dataset.name.clone().into_bytes()),
+            (_, Some(found)) => {
+                let kind = if found.streams.part() > 0 { Kind::Part } else { Kind::Streams };
+                (kind, found.streams.name().to_vec())
+            }
+            _ => match self.addition(&item.section) {
+                Some((addition, user)) => (Kind::Added(addition), user),
+                None => (Kind::Section, item.section.user.to_vec()),
+            },
+        }
+    }
+
+    /// What a section adds to a dataset that was passed, and the user string of that: what the section is called says, too, where the
+    /// dataset is in the file, which is no difference.
+    pub fn addition(&self, section: &Section) -> Option<(Addition, Vec<u8>)> {
+        let Added { addition, data } = added_to(section.section_type, &section.user)?;
+        Some((addition, self.walk.passed(data)?.to_vec()))
     }
 
     /// The reader of the dataset that was found last.
@@ -163,9 +175,9 @@ impl<'a> Both<'a> {
     ) -> Result<bool> {
         let (x, y) = (self.a.next()?, self.b.next()?);
         if let (Some(x), Some(y)) = (&x, &y) {
-            let key = key_of(x);
+            let key = self.a.key_of(x);
             let met = self.met.entry(key.clone()).or_default();
-            if met.waiting.is_empty() && key == key_of(y) {
+            if met.waiting.is_empty() && key == self.b.key_of(y) {
                 let record = met.counts[0];
                 met.counts = [record + 1; 2];
                 return match key.0 {
@@ -203,7 +215,8 @@ impl<'a> Both<'a> {
         side: usize,
         compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
     ) -> Result<bool> {
-        let (key, here) = (key_of(item), Place::of(item));
+        let key = if side == 0 { self.a.key_of(item) } else { self.b.key_of(item) };
+        let here = Place::of(item);
         let is_set = key.0 == Kind::Streams;
         let met = self.met.entry(key).or_default();
         let record = met.counts[side];

@@ -125,7 +125,7 @@ impl Lines<'_> {
 
     /// Whether a section announces what was added to a dataset later, or is that. Rows of no dataset are sections like others.
     fn is_of_dataset(&self, section_type: SectionType, row: &Row) -> bool {
-        let addition = added_to(section_type, &row.user).map(|(_, addition)| addition);
+        let addition = added_to(section_type, &row.user).map(|added| added.addition);
         match announced(section_type, &row.user).or(addition) {
             None => false,
             Some(Addition::Attributes) => true,

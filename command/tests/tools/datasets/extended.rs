@@ -228,3 +228,113 @@ fn rows_of_no_dataset_are_copied() {
     place.scda("seal c.scda").good();
     place.scda("diff a.scda c.scda").good();
 }
+
+/// Appends rows to a dataset as another program does: their metadata, and their data.
+fn append_as_others(place: &Place, name: &str, metadata: &str, user: &str) {
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::append(Solo, &place.path(name), &params).unwrap();
+    let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
+    file.block(b"scda added rows 00", 0, bytes, Some(text), Encode::None).unwrap();
+    let data = Source::Contiguous(b"future!");
+    file.varray(user.as_bytes(), &[1], &[7], None, data, Encode::None).unwrap();
+    file.close().unwrap();
+}
+
+/// Where these data are.
+fn future_rows(place: &Place, name: &str) -> Option<usize> {
+    place.read(name).windows(7).position(|bytes| bytes == b"future!")
+}
+
+/// The metadata of two rows of three items, by a codec that is still to be invented.
+fn future(data_type: &str, first: u64) -> String {
+    format!(
+        r#"{{"zarr_format": 3, "node_type": "array", "shape": [2, 3], "data_type": {data_type}, "fill_value": 0,
+        "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": [2, 3]}}}},
+        "codecs": [{{"name": "bytes", "configuration": {{"endian": "little"}}}}, {{"name": "future"}}],
+        "attributes": {{"scda_first_row": {first}}}}}"#
+    )
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_copied_as_they_are() {
+    let place = Place::new();
+    extended(&place, "a.scda");
+    append_as_others(&place, "a.scda", &future("\"int16\"", 6), "/+768/rho");
+    let why = "the codec \"future\" at place 1 in the rows 6 to 7";
+    let rho = "0 1 0\n1 0 1\n1 0 1\n0 1 0\n0 1 0\n1 0 1\n";
+    let is_right = |name: &str| {
+        let found = place.scda(&format!("check --strict {name}")).good();
+        assert!(found.text().contains(why), "{found:?}");
+        let found = place.scda(&format!("ls {name}")).good();
+        assert!(
+            found.text().contains("8x3") && found.text().contains("cannot be read: the codec"),
+            "{found:?}"
+        );
+        let found = place.scda(&format!("cat {name} rho")).bad(2, "\"future\"");
+        assert_eq!(found.text(), rho);
+        assert_eq!(place.scda(&format!("cat {name} rho --box 0:6,:")).good().text(), rho);
+        place.scda(&format!("cat {name} c/p")).good();
+        assert!(future_rows(&place, name).is_some());
+        place.scda(&format!("sum {name}")).good();
+    };
+    is_right("a.scda");
+    for how in ["copy", "copy --encode auto", "copy --style mime"] {
+        let found = place.scda(&format!("{how} --force a.scda b.scda"));
+        assert!(
+            found.code == 0
+                && found.err.contains(&format!("\"rho\" stays as it is: it cannot be read: {why}")),
+            "{found:?}"
+        );
+        is_right("b.scda");
+        place.scda("diff a.scda b.scda").good();
+        // The copy of the copy, too, where the dataset is somewhere else again.
+        assert_eq!(place.scda("copy --force --delete on --delete c/p b.scda c.scda").code, 0);
+        place.scda("check --strict c.scda").good();
+        place.scda("cat c.scda rho").bad(2, "\"future\"");
+    }
+    assert_eq!(place.scda("join a.scda --output d.scda").code, 0);
+    is_right("d.scda");
+    place
+        .scda("copy --no-seal a.scda e.scda")
+        .bad(2, "rows were added to it, which only a sealed file can have");
+    // Another byte of these rows is a difference.
+    let mut all = place.read("a.scda");
+    let at = future_rows(&place, "a.scda").unwrap();
+    all[at] = b'F';
+    place.write("f.scda", all);
+    let found = place.scda("diff b.scda f.scda");
+    assert!(found.text().contains("byte 0: 0x66 | 0x46") || found.code == 2, "{found:?}");
+}
+
+/// The metadata of a dataset whose type is still to be invented tell nothing; what was added to it goes with it.
+#[test]
+fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
+    let place = Place::new();
+    extended(&place, "a.scda");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
+    let (text, name) = (future("\"int1024\"", 0), format!("new {}", "x".repeat(54)));
+    file.block(b"scda dataset 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
+    let data = file.position().unwrap();
+    file.varray(name.as_bytes(), &[1], &[3], None, Source::Contiguous(b"own"), Encode::None).unwrap();
+    file.inline(b"scda attributes 00", 0, Some(b"Below: attributes of a dataset.\n")).unwrap();
+    let user = scda::internals::later::later_user(data, &name);
+    file.block(user.as_bytes(), 0, 13, Some(b"{\n  \"n\": 2\n}\n"), Encode::None).unwrap();
+    file.close().unwrap();
+    let user = scda::internals::later::rows_user(data, &name);
+    append_as_others(&place, "a.scda", &future("\"int1024\"", 2), &user);
+    place.scda("check --strict a.scda").good();
+    let copied = |name: &str, how: &str| {
+        place.scda(&format!("copy {how} a.scda {name}")).good();
+        let found = place.scda(&format!("check --strict {name}")).good();
+        assert!(found.text().contains("int1024"), "{found:?}");
+        assert!(future_rows(&place, name).is_some());
+    };
+    copied("b.scda", "");
+    place.scda("diff a.scda b.scda").good();
+    copied("c.scda", "--delete rho --delete c/p");
+    let diff = place.scda("diff a.scda c.scda");
+    assert!((diff.code, diff.text().lines().count()) == (1, 2), "{diff:?}");
+}
