@@ -14,9 +14,10 @@ use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
+use crate::transfer::read_metadata;
 use report::{At, Difference, of_headers, of_items, only};
 use scda::{Reader, Section};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use walk::{Both, Side};
 
@@ -128,7 +129,10 @@ impl Things<'_, '_, '_> {
             return Ok(vec![of_items(at, x, y)]);
         }
         let at = At { numbers: (x.number, y.number), record: at.record };
-        let mut differences = Vec::from_iter(self.sections(&at, &x.section, &y.section)?);
+        let mut differences = match (&x.pair, &y.pair) {
+            (Some(Pair::Dataset(found)), Some(Pair::Dataset(other))) => self.metadata(&at, found, other)?,
+            _ => Vec::from_iter(self.sections(&at, &x.section, &y.section)?),
+        };
         for number in 1..=x.last() - x.number {
             let next = (self.a.reader.next_section(true)?, self.b.reader.next_section(true)?);
             if let (Some(section), Some(other)) = next {
@@ -142,6 +146,37 @@ impl Things<'_, '_, '_> {
             differences.extend(self.rows(&at.plus(1), found, other)?);
         }
         Ok(differences)
+    }
+
+    /// Compares the metadata of datasets that cannot be read. How they are laid out, and where their attributes stand, is no difference.
+    fn metadata(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+        let texts = (
+            read_metadata(&mut self.a.reader, &found.block)?,
+            read_metadata(&mut self.b.reader, &other.block)?,
+        );
+        let all_else = |text: &str| -> Option<Map<String, Value>> {
+            let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
+            members.remove("attributes");
+            Some(members)
+        };
+        let (a, b) = (&found.dataset, &other.dataset);
+        if all_else(&texts.0) == all_else(&texts.1) {
+            self.a.reader.skip()?;
+            self.b.reader.skip()?;
+            let at = at.plus(1);
+            return Ok(datasets::of_attributes(
+                &at,
+                "dataset",
+                a.name.as_bytes(),
+                &a.attributes,
+                &b.attributes,
+            ));
+        }
+        for (reader, block) in [(&mut self.a.reader, &found.block), (&mut self.b.reader, &other.block)] {
+            reader.seek(block.offset)?;
+            reader.next_section(true)?;
+        }
+        Ok(Vec::from_iter(self.sections(at, &found.block, &other.block)?))
     }
 
     /// Compares the sections with rows that were added to datasets that cannot be read.

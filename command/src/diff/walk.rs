@@ -34,6 +34,8 @@ pub struct Place {
 pub struct Side<'a> {
     pub reader: Reader,
     walk: Walk<'a>,
+    /// Whether all of it was passed: going back changes nothing of that.
+    is_over: bool,
     /// The sets of streams up to here, each with its place, and which is the last one of each name.
     sets: Vec<(Place, Streams)>,
     last_sets: HashMap<Vec<u8>, usize>,
@@ -45,7 +47,7 @@ impl<'a> Side<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Result<Self> {
         let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
         let (sets, last_sets, groups) = Default::default();
-        Ok(Self { reader: input.open()?, walk, sets, last_sets, groups })
+        Ok(Self { reader: input.open()?, walk, is_over: false, sets, last_sets, groups })
     }
 
     fn key_of(&self, item: &Item) -> Key {
@@ -76,7 +78,8 @@ impl<'a> Side<'a> {
 
     /// The next thing but for groups. More parts of streams are put to those before.
     fn next(&mut self) -> Result<Option<Item>> {
-        while let Some(item) = self.walk.next(&mut self.reader)? {
+        while !self.is_over {
+            let Some(item) = self.walk.next(&mut self.reader)? else { break };
             if let Some(Pair::Group(found)) = &item.pair {
                 self.groups.insert(found.group.path.clone(), Place::of(&item));
                 item.skip(&mut self.reader)?;
@@ -94,6 +97,7 @@ impl<'a> Side<'a> {
             extended.map_err(|error| Fail::file(self.walk.file_name(), error))?;
             item.skip(&mut self.reader)?;
         }
+        self.is_over = true;
         Ok(None)
     }
 

@@ -109,6 +109,12 @@ fn another_order_is_a_note_or_a_difference() {
     make(&place, "b.scda", &[&x, &more, BLOCK, &y]);
     assert!(!place.scda("diff a.scda b.scda").bad(1, "").text().contains("order"));
     place.scda("diff --order a.scda a.scda").good();
+    // The shorter file has ended when its first dataset is compared: nothing of it comes twice.
+    make(&place, "a.scda", &[&x, &y, &more]);
+    make(&place, "b.scda", &[&more, &y]);
+    let run = place.scda("diff a.scda b.scda").bad(1, "");
+    assert!(run.text().starts_with("only in a.scda: section 2: "), "{run:?}");
+    assert_eq!(run.text().matches("only in").count(), 1, "{run:?}");
 }
 
 /// A set of two tasks, in two parts if it is sealed.
