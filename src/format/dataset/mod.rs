@@ -146,10 +146,9 @@ impl Dataset {
 
     /// What it is called in messages.
     pub(crate) fn title(&self) -> String {
-        match self.extends {
-            true => later::title(self.name.as_bytes()),
-            false => format!("dataset \"{}\"", self.name),
-        }
+        let Self { name, extends, .. } = self;
+        let added = later::addition(name.as_bytes()).filter(|_| *extends);
+        added.unwrap_or_else(|| format!("{}dataset \"{name}\"", if *extends { "rows of the " } else { "" }))
     }
 
     /// An error that names the dataset, and which of the regions it is, unless this one lies in the array.
