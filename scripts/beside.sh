@@ -21,22 +21,20 @@ builds)
   chrt --idle --pid 0 $$ || true # not every container lets it
   export SCDA_PATIENCE=8
   if cargo clippy --version >/dev/null 2>&1; then
-    heading "Rust lints"
-    step clippy 900 cargo clippy "${rust_with_mpi[@]}" --all-targets -- -D warnings
-    heading "Rust lints, serial"
-    step clippy-serial 900 cargo clippy "${rust_serial[@]}" --all-targets -- -D warnings
+    heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
+    step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a cargo clippy --workspace "${rust_with_mpi[@]}" --all-targets -- -D warnings
+    heading "Rust lints, serial" # the tests and benchmarks are the same
+    step clippy-serial 900 cargo clippy "${rust_serial[@]}" --lib -- -D warnings
   else
     echo "Rust lints: left out: rustup component add clippy"
   fi
-  heading "Builds for the sanitizers, the fuzzers and the counted instructions"
+  heading "Builds for the sanitizers and the counted instructions"
   step sanitize-build 1800 scripts/sanitize.sh address-build
-  step fuzz-build 1800 scripts/fuzz.sh 0
   step instructions 1800 scripts/instructions.sh --target-dir $folder/cargo-instructions
   heading "Instructions of the pure parts"
   sed 1d $folder/logs/instructions.log
-  heading "Licences and sources of the crates"
-  step dependencies 2400 scripts/dependencies.sh
-  sed 1d $folder/logs/dependencies.log
+  heading "The crates are those of the list of licences" # what they may be: scripts/dependencies.sh
+  step crates 120 scripts/crates.py check
   heading "The modules"
   step modules 60 scripts/modules.py
   sed 1d $folder/logs/modules.log
@@ -54,32 +52,26 @@ builds)
   if grep '^warning' "$log"; then
     exit 1
   fi
-  # That it compiles, with MPI and without, by the crates that the lints have compiled; and what is in the package and is not needed
-  # to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
+  # That it compiles, with its tests, by the crates that the lints have compiled. (scripts/long.sh runs all of its tests.)
   unpack_crate $folder/cargo
   package=(--manifest-path $folder/cargo/unpacked/Cargo.toml)
-  step package-check 900 cargo check "${rust_serial[@]}" --features rsmpi "${package[@]}"
-  step package-tests 900 cargo test "${rust_serial[@]}" "${package[@]}" --test pages --test vectors
+  step package-check 900 cargo check "${rust_serial[@]}" --features rsmpi "${package[@]}" --tests
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;
 checks)
   heading "Sanitizers: addresses, leaks, undefined behaviour"
   step sanitize 1800 scripts/sanitize.sh address
-  heading "The fuzzers, 3000 runs each"
-  FUZZ_SEED=1 step fuzz 1200 scripts/fuzz.sh 3000x
   rm -rf $folder/together* # nothing of an earlier installation may help
+  heading "C library, openmpi: a part of another project" # the others: scripts/long.sh
+  step subproject-openmpi 900 ffi-tests/consumers/subproject.sh openmpi
   for variant in openmpi mpich serial; do
-    if [ $variant != mpich ]; then # scripts/long.sh does that, too
-      heading "C library, $variant: a part of another project"
-      step subproject-$variant 900 ffi-tests/consumers/subproject.sh $variant
-    fi
     log=$root/$folder/logs/together-$variant.log
     build_library $variant $folder/together-$variant -DSCDA_SUFFIX=-$variant "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
   done
   rm -rf $folder/moved-together
   mv $folder/together $folder/moved-together
-  for variant in openmpi mpich serial; do
+  for variant in openmpi serial; do # MPICH is the other MPI of the first
     heading "C library, $variant: used by strangers, all variants in one folder, moved"
     step consumers-together-$variant 900 ffi-tests/consumers/run.sh $folder/moved-together scda-$variant
   done

@@ -39,6 +39,11 @@ for variant in mpich serial; do
   build_with_library ffi-tests $folder/$variant "-DSCDA_COMPARE_WITH=$tests"
   c_tests ctest-$variant 7200 $folder/$variant/ffi-tests --timeout 600
 done
+heading "Used by strangers, and by the benchmark programme"
+for there in $folder $folder/mpich $folder/serial; do
+  measured ffi-tests/consumers/run.sh $there/prefix
+done
+measured scripts/bench.sh --quick --mpi mpich --installed $folder
 
 heading "Open MPI 5, MPICH 5, and the standard ABI of MPI 5"
 scripts/mpis.sh $folder
@@ -59,21 +64,28 @@ measured cargo test --locked --release --target-dir $folder/cargo --test files -
 heading "A million disks after a loss of power, 100,000 simulated runs"
 measured env SCDA_STATES=1000000 SCDA_CHANGES=9 SCDA_SEEDS=100000 \
   cargo test --locked --release --target-dir $folder/cargo --test power_loss -- --nocapture
+heading "Each byte that is flipped or cut off, each exchange or allocation that fails, large chunks at each level"
+measured env SCDA_EACH=1 cargo test --locked --release --target-dir $folder/cargo --test files -- levels:: sealed_reading:: to_seal::
+measured env SCDA_EACH=1 cargo test --locked --release --target-dir $folder/cargo --test faults --test exhaustion
 heading "10,000 schedules of files that are written in the background"
 measured env SCDA_SCHEDULES=10000 cargo test --locked --release --target-dir $folder/cargo --test background -- whatever
 heading "64 real ranks"
 mkdir -p $folder/files/matrix
 measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
 measured "$mpiexec" -n 64 "$tests/matrix" $folder/files/matrix
-heading "Each call of the system or of MPI fails, on 2 and on 5 ranks"
+heading "Each call of the system or of MPI fails, on 1, 2 and 5 ranks"
 mkdir -p $folder/files/injected.scda-folder
-for ranks in 2 5; do
+for ranks in 1 2 5; do
   measured "$mpiexec" -n $ranks "$tests/injected" $folder/files/injected.scda-folder
 done
 heading "Patches and particles in 10,000 changed files"
 for ranks in 1 3; do
   measured env ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 "$mpiexec" -n $ranks "$tests/codes_fuzz" $folder/files 5000 ${ranks}00000
 done
+heading "The fuzzers, 3000 runs each, with the same inputs on every machine"
+FUZZ_SEED=1 measured scripts/fuzz.sh 3000x
+heading "Sanitizers of addresses: each call that can fail, and each kill"
+measured scripts/sanitize.sh address-each
 heading "All tests of the packaged crate, in the package"
 cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
 unpack_crate $folder/cargo
@@ -84,8 +96,10 @@ scripts/offline.sh serial
 heading "The same bytes from two builds"
 scripts/reproduce.sh
 scripts/reproduce.sh wheels
-heading "A part of another project, with MPICH"
-measured ffi-tests/consumers/subproject.sh mpich
+heading "A part of another project"
+for variant in openmpi mpich serial; do
+  measured ffi-tests/consumers/subproject.sh $variant
+done
 heading "Python: pip install ./python"
 run 120 "$(system_python)" -m venv --clear $folder/venv
 run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps ./python

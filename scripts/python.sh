@@ -14,16 +14,6 @@ log=$root/$folder/logs/build.log
 [ -x "$with/prefix/bin/scda" ] || build_library openmpi "${with#"$root"/}"
 
 export CARGO_TARGET_DIR=$root/$folder/cargo
-options=(--locked -p scda-python)
-if cargo fmt --version >/dev/null 2>&1; then
-  heading "Python package: Rust format"
-  run 60 cargo fmt -p scda-python --check
-fi
-if cargo clippy --version >/dev/null 2>&1; then
-  heading "Python package: Rust lints"
-  run 900 cargo clippy "${options[@]}" --all-targets -- -D warnings
-fi
-
 heading "Python package: source archive and wheel" # scripts/long.sh installs it from the folder
 # numpy, matplotlib, mpi4py and pytest are the system's: mpi4py then has the system's MPI.
 run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
@@ -60,7 +50,7 @@ tests_with() {
   heading "Python package: tests with $name"
   log=$root/$folder/logs/${name// /-}.log
   [ -x "$python" ] || run 120 "$(system_python)" -m venv --clear "${python%/bin/python}"
-  if ! timeout 600 "$python" -m pip install --disable-pip-version-check pytest pytest-xdist "$@" >"$log" 2>&1 </dev/null; then
+  if ! timeout 600 "$python" -m pip install --no-compile --disable-pip-version-check pytest pytest-xdist "$@" >"$log" 2>&1 </dev/null; then
     echo "Python package: $* could not be installed, so the tests with $name were skipped: $log"
     return
   fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sanitize.sh [address|thread|miri|big-endian]...: checks that find what tests alone do not see; all of them by default.
-# address-build: builds what `address` runs.
+# address-build: builds what `address` runs. address-each: `address`, also with each call that can fail and each kill, not samples of them.
 # A check for which this machine lacks something says `skipped: NAME: why`; if it was named, that is an error.
 # Writes below target/sanitize only.
 set -euo pipefail
@@ -15,8 +15,9 @@ serial=(--locked --no-default-features --features bundled-zlib)
 # The address, leak and undefined-behaviour sanitizers in all of the installed serial library (Rust, the zlib and libdeflate
 # that are built in) and in the C of its tests. Serial, because MPI libraries leak on their own account.
 check_address() {
-  local folder=$folder/address sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+  local folder=$folder/address sampled=ON sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
   mkdir -p $folder
+  [ "$check" != address-each ] || sampled=OFF
   # RUSTC_BOOTSTRAP lets stable Rust take the flag.
   export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address
   # The compiler cannot load a procedural macro that has the sanitizer in it: what runs while building is built without.
@@ -32,7 +33,7 @@ check_address() {
       "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib
     run 1200 cmake --build $folder/build
     run 60 cmake --install $folder/build
-    build_with_library ffi-tests $folder -DVALGRIND=OFF
+    build_with_library ffi-tests $folder -DVALGRIND=OFF -DSCDA_SAMPLED=$sampled
   )
   [ "$check" != address-build ] || return 0
 
@@ -167,10 +168,10 @@ named=$*
 [ $# -gt 0 ] || set -- address thread miri big-endian
 for check; do
   case $check in
-  address-build) (check_address) ;;
+  address-build | address-each) (check_address) ;;
   address | thread | miri | big-endian) (check_"${check//-/_}") ;;
   *)
-    echo "usage: $0 [address|thread|miri|big-endian]..." >&2
+    echo "usage: $0 [address|address-each|thread|miri|big-endian]..." >&2
     exit 2
     ;;
   esac

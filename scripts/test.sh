@@ -20,6 +20,8 @@ esac
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
 # With all assertions; but tests that try every failure in turn take a tenth of the time.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1
+# scripts/long.sh tests the libraries as users get them.
+compile_soon
 
 folder=target/test
 mkdir -p $folder/logs
@@ -66,14 +68,11 @@ mv "$there/destdir$root/$there/prefix" $there/moved
 step consumers-openmpi 600 ffi-tests/consumers/run.sh $there/moved
 heading "Reference of the C interface" # it is the same for all
 step reference 120 cmake --build $there/build --target doc
-heading "The benchmark programme"
-step bench 600 scripts/bench.sh --quick --installed $folder
+heading "The benchmark programme" # with MPICH: scripts/long.sh
+step bench 600 scripts/bench.sh --quick --mpi openmpi --installed $folder
 
 heading "The Python package, with the tutorial and its picture"
-(
-  compile_soon
-  step python 2400 scripts/python.sh $folder/openmpi
-)
+step python 2400 scripts/python.sh $folder/openmpi
 
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
