@@ -22,9 +22,15 @@ if [ "${SCDA_UPDATE:-0}" = 0 ] && [ "$(head -n 1 $record)" != "# $made_with" ]; 
   exit 0
 fi
 
+# Built as Cargo.toml has it, whatever other tests are built with. What only the tests need, and cargo compiles nevertheless, is not optimized.
+unset CARGO_PROFILE_RELEASE_{LTO,CODEGEN_UNITS,OPT_LEVEL}
+options=()
+for crate in cbindgen proptest rand regex-syntax syn toml winnow; do
+  options+=(--config "profile.release.package.$crate.opt-level=0")
+done
 # Without MPI: what is counted has none, and its start would take most of the time.
 program=$(cargo bench --locked --no-default-features --features bundled-zlib --bench instructions --no-run \
-  --message-format=json "$@" 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+  --message-format=json "${options[@]}" "$@" 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 counts=$(mktemp)
 trap 'rm -f "$counts" "$counts".*' EXIT
 printf '# %s\n' "$made_with" >"$counts"
