@@ -313,7 +313,7 @@ fn streams_are_the_same_too() {
 fn whatever_the_schedule_the_files_are_the_same() {
     // In memory, if there is such a folder: the disk would take most of the time.
     let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let schedules = std::env::var("SCDA_SCHEDULES").map_or(100, |number| number.parse().unwrap());
+    let schedules = std::env::var("SCDA_SCHEDULES").map_or(25, |number| number.parse().unwrap());
     for seed in 0..schedules {
         println!("schedule {seed}");
         let size = 1 + seed as usize % 4;

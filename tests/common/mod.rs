@@ -16,6 +16,11 @@ use scda::{
 };
 use std::path::{Path, PathBuf};
 
+/// Whether every case is to be tried, as `scripts/long.sh` wants, and not a sample of them.
+pub fn each() -> bool {
+    std::env::var_os("SCDA_EACH").is_some()
+}
+
 /// A file as data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {

@@ -718,7 +718,8 @@ fn verifying_finds_every_flipped_bit() {
     let file =
         seal::sealed(&appended(&second, |w| write_all_kinds(w, "3", 1)), seal_of(&second), LineBreak::Unix);
     let walked = raw_walk(&file);
-    for place in 0..file.len() {
+    let step = if crate::common::each() { 1 } else { 5 };
+    for place in (0..file.len()).step_by(step) {
         let mut damaged = file.clone();
         damaged[place] ^= 1 << (place % 8);
         std::fs::write(&path, &damaged).unwrap();

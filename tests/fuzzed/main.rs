@@ -84,7 +84,7 @@ fn inputs_at_random_find_nothing() {
     let numbers: Vec<&str> = words.filter(|word| word.parse::<u128>().is_ok()).collect();
     for (name, target) in targets::ALL {
         let seeds = inputs(name);
-        for _ in 0..60 {
+        for _ in 0..200 {
             let mut input = match rng.below(3) {
                 0 => {
                     let n = rng.below(600) as usize;
