@@ -9,7 +9,6 @@ import numpy as np
 
 from ._common import Memory, memory_of
 from ._description import Description, integers, items_of, native
-from ._errors import ArgumentError
 from ._given import Options
 
 if TYPE_CHECKING:
@@ -17,15 +16,13 @@ if TYPE_CHECKING:
 
 # The first indices and the shape of a part of an array.
 Box = tuple[list[int], list[int]]
-# So many boxes are compared with one another before anything is written.
-_MOST_COMPARED = 256
 
 
 class Parts:
     """What a writer is given of datasets."""
 
-    def __init__(self, path: str, is_alone: bool) -> None:
-        self._path, self._is_alone = path, is_alone
+    def __init__(self, is_alone: bool) -> None:
+        self._is_alone = is_alone
         # Of each dataset of which this process has written a part last: its shape, and the boxes.
         self._last: dict[str, tuple[tuple[int, ...], list[Box]]] = {}
 
@@ -57,24 +54,13 @@ class Parts:
         else:
             whole = integers("shape", shape)
         placed = [_box_of(first, part, whole) for first, part in parts]
-        if self._is_alone:
-            self._check_apart(name, placed)
         if not wanted.extends:
             self._note_parts(name, whole, placed)
         return wanted.describe(name, item, whole), placed, [memory_of(part) for _, part in parts]
 
-    def _check_apart(self, name: str, boxes: list[Box]) -> None:
-        """The core's error for an index that two boxes have, before anything is written. Of many boxes the core finds it."""
-        if not 1 < len(boxes) <= _MOST_COMPARED:
-            return
-        starts, counts = (np.array(numbers, np.int64) for numbers in zip(*boxes))
-        ends = starts + counts
-        for number in range(1, len(boxes)):
-            first = np.maximum(starts[:number], starts[number])
-            both = np.flatnonzero((first < np.minimum(ends[:number], ends[number])).all(axis=1))
-            for other in both[:1]:
-                what = f'dataset "{name}": found index {first[other].tolist()} in two regions, expected each in one at most'
-                raise ArgumentError(f"{self._path}: {what}", None, self._path)
+    def forget(self) -> None:
+        """What was given last was not written."""
+        self._last.clear()
 
     def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
         """An error for a part of an array beside another one that was written before: it would be a record of its own."""

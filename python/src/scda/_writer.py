@@ -21,6 +21,9 @@ from ._parts import Parts
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
+    from ._common import Memory
+    from ._description import Description
+    from ._parts import Box
     from numpy.typing import DTypeLike, NDArray
 
 _MOST_CHUNK_BYTES = 1 << 30
@@ -193,7 +196,7 @@ class Writer(Handle):
         self._atomic = bool(settings.atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
         self._may_seal = bool(settings.seal) or settings.appends
-        self._parts = Parts(self._path, self._ranks is None)
+        self._parts = Parts(self._ranks is None)
         failure: Optional[Exception] = None
         try:
             text = user_string(user)
@@ -370,7 +373,7 @@ class Writer(Handle):
                 self._texts(name, texts, options)
                 return
             given = self._parts.given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
-            self._core.datasets([given])
+            self._write_parts([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
         """Writes several datasets, one after the other: the same bytes as a call of :meth:`dataset` for each. The chunks of
@@ -401,7 +404,14 @@ class Writer(Handle):
                     if isinstance(error, Error):
                         raise
                     raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
+            self._write_parts(given)
+
+    def _write_parts(self, given: list[tuple[Description, list[Box], list[Memory]]]) -> None:
+        try:
             self._core.datasets(given)
+        except Error:
+            self._parts.forget()
+            raise
 
     def field(
         self,

@@ -69,6 +69,12 @@ impl Region {
         items(&self.count).ok_or_else(|| too_many("region", &self.count))
     }
 
+    /// Whether both have an item.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let mut dimensions = self.start.iter().zip(&self.count).zip(other.start.iter().zip(&other.count));
+        dimensions.all(|((a, n), (b, m))| a.max(b) < &(a + n).min(b + m))
+    }
+
     /// The box that both have, if it has items.
     pub(crate) fn intersection(&self, other: &Self) -> Option<Self> {
         let mut both = self.clone();

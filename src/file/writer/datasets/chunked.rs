@@ -1,7 +1,7 @@
 //! The chunks of datasets: compressed by their owners, and written.
 
 use super::DatasetWriter;
-use super::pieces::{Array, Chunk, Overlap, Passed, Plan, Window};
+use super::pieces::{Array, Chunk, Overlap, Passed, Plan, Window, overlapping};
 use super::ready::is_text;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
@@ -286,12 +286,4 @@ impl ChunkPieces {
         }
         Ok(())
     }
-}
-
-#[cold]
-pub(super) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
-    Error::argument(format!(
-        "{}: found index {index:?} in two regions, expected each in one at most",
-        dataset.title()
-    ))
 }

@@ -1,8 +1,7 @@
 //! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
 
 use super::DatasetWriter;
-use super::chunked::overlapping;
-use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
+use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window, overlapping};
 use crate::error::Result;
 use crate::file::source::Source;
 use crate::file::team::Failure;

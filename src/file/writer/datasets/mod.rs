@@ -24,6 +24,7 @@ pub(super) use unplaced::Unplaced;
 use self::extended::Extended;
 use self::layouts::{Layouts, Stored};
 use self::own_rows::KnownRows;
+use self::pieces::check_apart;
 use self::ready::{Ready, ready};
 use self::unplaced::Instead;
 use super::kinds::{Compression, SectionWriter};
@@ -105,7 +106,16 @@ impl DatasetWriter<'_> {
     /// Writes a dataset.
     pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
         let (dataset, text) = self.begin_dataset(dataset)?;
+        self.check_apart(&dataset, &boxes)?;
         self.write_dataset(&dataset, text, boxes, None)
+    }
+
+    /// Where nobody else knows of the call, boxes that meet are an error before anything is written.
+    fn check_apart(&self, dataset: &Dataset, boxes: &Result<Boxes<'_>>) -> Result<()> {
+        match boxes {
+            Ok((regions, _)) if self.sections.team.is_alone() => check_apart(dataset, regions),
+            _ => Ok(()),
+        }
     }
 
     /// The dataset of this name has changed: before rows are added to it, it is read again.
@@ -122,6 +132,7 @@ impl DatasetWriter<'_> {
     /// several contiguous ones written together.
     pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
         self.sections.team.note(Topic::Dataset, all.len() as u64);
+        all.iter().try_for_each(|one| self.check_apart(one.dataset, &one.boxes))?;
         let mut rest = all;
         while let Some(first) = rest.first() {
             let (now, later) = rest.split_at(self.together(rest));

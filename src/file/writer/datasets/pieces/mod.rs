@@ -12,6 +12,7 @@ mod wire;
 
 pub(super) use parts::Chunk;
 pub(in crate::file::writer) use passed::Passed;
+pub(super) use passed::{check_apart, overlapping};
 
 use super::owners::{Bins, Owners};
 use super::rows::Rows;

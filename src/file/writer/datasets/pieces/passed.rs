@@ -10,6 +10,9 @@ use crate::memory::{reserve, resize};
 use crate::numbers::to_usize;
 use std::ops::Range;
 
+/// So many boxes are compared with one another before anything is written.
+const MOST_COMPARED: usize = 256;
+
 /// The data that this rank passes: boxes, and their items.
 pub(in crate::file::writer) struct Passed<'a> {
     regions: &'a [Region],
@@ -134,4 +137,28 @@ impl InPieces for Passed<'_> {
         self.gather(start, buffer);
         Ok(buffer)
     }
+}
+
+/// An error if two boxes have an index in common: for a rank that writes alone, before anything is written. Of very many boxes, who assembles
+/// them finds it. Boxes outside of the dataset are not looked at.
+pub(in crate::file::writer::datasets) fn check_apart(dataset: &Dataset, regions: &[Region]) -> Result<()> {
+    let compared = if (2..=MOST_COMPARED).contains(&regions.len()) { regions } else { &[] };
+    if compared.iter().enumerate().any(|(number, region)| dataset.check_region(number, region).is_err()) {
+        return Ok(());
+    }
+    for (number, region) in compared.iter().enumerate() {
+        let mut common = compared[..number].iter().filter(|other| other.meets(region));
+        if let Some(both) = common.find_map(|other| other.intersection(region)) {
+            return Err(overlapping(dataset, &both.start));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+pub(in crate::file::writer::datasets) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
+    Error::argument(format!(
+        "{}: found index {index:?} in two regions, expected each in one at most",
+        dataset.title()
+    ))
 }
