@@ -2,9 +2,10 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use scda::{
-    Communicator, Encode, ErrorKind, Params, Reader, Sink, Solo, Source, Writer, run_on_threads,
+    Communicator, Encode, ErrorKind, Params, ReadAt, Reader, Sink, Solo, Source, Writer, run_on_threads,
     uniform_partition,
 };
+use std::io;
 use std::path::Path;
 use std::sync::{Barrier, Mutex};
 
@@ -175,4 +176,44 @@ fn a_reader_follows_a_series_that_grows() {
         std::fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
         assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::ShortFile);
     }
+}
+
+/// What a reader sees when another job appends between its question for the size and its first look.
+struct CutOff {
+    bytes: Vec<u8>,
+    /// The answers, of which the last one stays.
+    sizes: Vec<u64>,
+}
+
+impl ReadAt for CutOff {
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(if self.sizes.len() > 1 { self.sizes.remove(0) } else { self.sizes[0] })
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset as usize + buffer.len();
+        let found = self.bytes.get(offset as usize..end).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_cut_off_while_a_file_is_opened_was_not_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.scda");
+    series(&path, 3);
+    let bytes = std::fs::read(&path).unwrap();
+    let size = bytes.len() as u64;
+    for more in [1, 31, 32, 500, 4096, 100_000] {
+        let cut = CutOff { bytes: bytes.clone(), sizes: vec![size + more, size] };
+        let mut reader = Reader::open_at(cut, Path::new("a"), &Params::default()).unwrap();
+        assert_eq!((reader.sections().unwrap(), reader.find(b"step", -1).unwrap()), (9, Some(6)));
+        assert_eq!(reader.left_out(), Some(0));
+        reader.close().unwrap();
+    }
+    // A size that stays is wrong.
+    let cut = CutOff { bytes, sizes: vec![size + 1] };
+    let opened = Reader::open_at(cut, Path::new("a"), &Params::default());
+    assert_eq!(opened.err().unwrap().kind(), ErrorKind::ShortFile);
 }

@@ -242,8 +242,23 @@ impl Extent {
         }
     }
 
-    /// Where a file of this size ends.
-    pub fn ends(self, file: &mut dyn ParallelFile, size: u64) -> Result<Ends> {
+    /// Where a file of this size ends. A job that appends may cut off meanwhile what another one has left: then, where it ends now.
+    pub fn ends(self, file: &mut dyn ParallelFile, mut size: u64) -> Result<Ends> {
+        loop {
+            match self.ends_at(file, size) {
+                Err(error) if error.kind() == ErrorKind::ShortFile => {
+                    let now = file.size()?;
+                    if now == size {
+                        return Err(error);
+                    }
+                    size = now;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    fn ends_at(self, file: &mut dyn ParallelFile, size: u64) -> Result<Ends> {
         if matches!(self, Self::Raw) {
             return Ok(Ends::all(size));
         }
