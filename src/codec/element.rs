@@ -392,6 +392,34 @@ mod tests {
         }
     }
 
+    /// Elements that libdeflate takes no part in. If these bytes change, so do those of files that users write: CHANGELOG.md says it.
+    #[test]
+    fn the_bytes_of_short_elements_and_of_noise_stay() {
+        let found = [1, 2, 3, 6, 7, 9].map(|level| {
+            let mut all = Vec::new();
+            for bytes in (0..80).chain([100, 150, 200, 255, 256]) {
+                for (_, data) in kinds(bytes) {
+                    all.extend(encode(Encoder::Fast, level, LineBreak::Unix, &data));
+                }
+            }
+            for bytes in [16_385, 40_000, 70_000] {
+                for (_, data) in kinds(bytes).into_iter().filter(|(kind, _)| kind.ends_with("noise")) {
+                    all.extend(encode(Encoder::Fast, level, LineBreak::Unix, &data));
+                }
+            }
+            crate::format::crc::of(&all)
+        });
+        let expected = [
+            0x3ff2_48b8_c1cb_cd45,
+            0x0866_b285_b226_ac6c,
+            0x1bf1_d806_fd0c_dcb1,
+            0xab7f_a3cc_774b_4395,
+            0x1e7c_cde8_b95d_75f5,
+            0x1e7c_cde8_b95d_75f5,
+        ];
+        assert_eq!(found, expected, "{found:#x?}");
+    }
+
     #[test]
     fn an_estimate_is_not_more_than_it_takes_and_for_noise_not_much_less() {
         let noise = |bytes: usize| kinds(bytes)[3].1.clone();
