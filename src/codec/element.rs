@@ -392,6 +392,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn words_that_come_again_nearby_are_found_though_longer_ones_do_not() {
+        let noise = |bytes: usize| kinds(bytes)[3].1.clone();
+        let (words, picks) = (noise(4 * 800), noise(2 * 16_000));
+        let data: Vec<u8> = picks
+            .as_chunks()
+            .0
+            .iter()
+            .flat_map(|pick| &words[4 * (usize::from(u16::from_le_bytes(*pick)) % 800)..][..4])
+            .copied()
+            .collect();
+        let [fast, zlib] = [Encoder::Fast, Encoder::Zlib].map(|e| encode(e, 6, LineBreak::Unix, &data).len());
+        assert!(fast <= zlib + zlib / 16 && zlib < data.len(), "{fast} {zlib}");
+    }
+
     /// Elements that libdeflate takes no part in. If these bytes change, so do those of files that users write: CHANGELOG.md says it.
     #[test]
     fn the_bytes_of_short_elements_and_of_noise_stay() {
