@@ -7,7 +7,7 @@
 !
 ! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, unless its comment says otherwise.
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
-!   program with scda_last_error_message().
+!   program with scda_last_error_message(); so does SCDA_ERR_EOF of scda_fread_section_header at the end of a file.
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
 !   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
 ! - What is shorter than the arguments say, and an E that is no multiple of the size of an element, is refused on all ranks
@@ -15,7 +15,20 @@
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
 ! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with. Indices of datasets
 !   count from 1, and their dimensions have the order of Fortran.
-! - User strings lose their trailing blanks, unless len says how many characters to write.
+! - User strings, of at most SCDA_USER_STRING_BYTES, and names of files lose their trailing blanks, unless len says how many
+!   characters of a user string to write. Blanks pad what is read; len is then its length in the file.
+! - comm is an integer or type(MPI_Comm), info (but that of scda_get_info) an integer or type(MPI_Info). SCDA_COMM_SELF is this
+!   process alone, also without MPI.
+! - Nq has the elements of each rank, one entry per rank, or is a partition, integer(int64) :: Nq(SCDA_PARTITION_WORDS).
+! - E is the bytes of the block, or of each element. Without it, the last dimension of data counts the elements, exactly as many as
+!   Nq says for this rank: field(5, n) is n elements of 5 numbers, and a rank without elements passes field(5, 0). A block then has
+!   the size of the data of root, for one more exchange. When reading, E is that of the section header, which data must fit exactly.
+! - found, decode and indirect are logical. With indirect, data is an array of type(c_ptr), one for each element of this rank, as for
+!   data of other types than those above; pass E as well when writing.
+! - section is the number of a section; -1 if none is found.
+! - By default root and record are 0, encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither counts nor sizes
+!   (root, record, len, constants) are of the default kind; what streams, structs and texts take is integer(int64).
+! - params%lend is only for contiguous variables with the attribute target.
 !
 ! .mod files depend on the compiler: this source is compiled with the program that uses it, once; it includes scda.inc
 ! and scda_c.inc, which lie beside it. It is Fortran 2018. (Not with
@@ -198,6 +211,11 @@ module scda_implementation
   !>   dimension_names  a name for each dimension, blank for none
   !>   type         SCDA_TYPE_UINT8, ...: the type in the file, if it is not that in memory
   !>   extends      a logical: these are indices of the last dimension that are added to the last dataset of this name
+  !> Without start and Nq, process 0 writes all of the array; the others pass an array of the same type and shape. With start, all pass
+  !> the same shape; a process that has nothing passes a count of zeros. Several boxes of a process are the columns of start and count,
+  !> and one after the other in data. What is written twice is an error. With type, integers are taken for unsigned ones of the same size,
+  !> integer(int16) for the bits of SCDA_TYPE_FLOAT16, and integer(int8) for raw bytes (SCDA_TYPE_RAW), those of an item in the first
+  !> dimension, which is none of the dataset; other numbers are converted, without fill.
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -212,7 +230,10 @@ module scda_implementation
   end interface scda_write
 
   !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
-  !> scda_read(f, data [, start, count, ierr, type]). type: what the numbers in memory stand for, if Fortran has no such type.
+  !> scda_read(f, data [, start, count, ierr, type]). type: what the numbers in memory stand for, if Fortran has no such type. Without it,
+  !> unsigned integers are read as signed ones of the same size: too large ones become negative. Without start, data has the shape of the
+  !> dataset (or another rank, and as many items). Data of another shape, types that cannot be converted, and a missing name are
+  !> SCDA_ERR_ARG on all processes.
   interface scda_read
     module procedure read_integer8, named_integer8
     module procedure read_integer16, named_integer16
@@ -228,7 +249,9 @@ module scda_implementation
 
   !> What scda_fread_datasets is to read of a dataset: scda_request(name, data [, record, start, count, type]), with the arguments of
   !> scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler refuses others. It is read later,
-  !> so it must still be there.
+  !> so it must still be there (gfortran: no scalars). A pointer that is not associated stands for no items, where count has a zero.
+  !> Requests can be used again, also for other files. Of an array constructor of requests, gfortran leaks some bytes: assign them to
+  !> the elements of an array.
   interface scda_request
     module procedure request_integer8
     module procedure request_integer16
@@ -1307,7 +1330,9 @@ contains
   ! ---- Several datasets in one call ----------------------------------------------------------------------------------------
 
   !> From here on, scda_write holds chunked datasets back, until scda_fwrite_datasets_end writes them in one call. The file is the same as
-  !> without: call scda_fwrite_datasets_begin(f [, ierr])
+  !> without. It holds copies, at most 16 MiB of items on a rank (with start, on the mean of all ranks). Contiguous datasets, those of
+  !> SCDA_ENCODE_AUTO, and larger ones are written at once. Errors come at the latest at the end; any other writing in between is one.
+  !> call scda_fwrite_datasets_begin(f [, ierr])
   subroutine scda_fwrite_datasets_begin(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
@@ -1580,6 +1605,7 @@ contains
   end subroutine take_boxes
 
   !> Reads several datasets in one call: call scda_fread_datasets(f, requests [, ierr]). scda_request makes the requests.
+  !> All ranks request the same datasets in the same order, each its own boxes, which do not overlap in memory.
   subroutine scda_fread_datasets(f, requests, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(scda_request_t), intent(in) :: requests(:)

@@ -7,21 +7,150 @@ use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a plotfile of AMReX
-///
-/// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name. The streams of the tasks of a SIONlib file become the
-/// elements of a varray, and what else the file says becomes datasets and attributes; of several physical files, IN is the first. A
-/// plotfile of AMReX, IN being its folder, becomes a mesh of patches. The
-/// beginning of the file tells which of them it is. docs/tools.md says what is written. HDF5, NetCDF, .npz and plotfiles need the Python
-/// package scda: python3, or the interpreter that SCDA_PYTHON names, runs it.
-#[derive(clap::Args)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   scda import flow.h5 flow.scda
   scda import flow.nc flow.scda --without 'time_bnds'
   scda import state.sdf state.scda; scda ls state.scda
   scda import plt00010 plt00010.scda
-  scda import restart.sion restart.scda; scda cat restart.scda sion/streams --range 3:4 > task-3")]
+  scda import restart.sion restart.scda; scda cat restart.scda sion/streams --range 3:4 > task-3";
+
+const DESCRIPTION: &str = r#"The user string of the new file is the name of the old one. The attribute imported of the group /
+has format ("HDF5", also for NetCDF-4; "NetCDF" for the classic formats; "NPZ", "SDF" or
+"SIONlib"), file, its name, bytes, its size, and complete: false if something was missing or
+omitted. A damaged file is an error, exit code 1; of SDF and SIONlib, --salvage imports what is
+whole and reports the rest, exit code 0. What an scda file cannot hold is omitted and reported,
+exit code 3; with --strict it is an error, exit code 2.
+
+HDF5 and NetCDF-4 (which need h5py), classic NetCDF (CDF-1, CDF-2, CDF-5) and .npz; the
+attributes scda_... are explained below:
+  numbers, complex ones (r, i), bools of h5py, opaque items, texts of fixed length
+                         the same type. NetCDF's int8 with dtype = "bool" becomes bool
+  compound types         structs; arrays in items: dimensions
+  enumerations           integers, and scda_enum
+  texts of variable length
+                         texts as long as the longest one; of any length, if that took (from 64 MiB
+                         on) 64 times their bytes
+  references to objects  their paths
+  lists of variable length, and what has them in it
+                         bytes of any length, with scda_type
+  user block of up to 1 MiB; links; types with a name; dimensions that no variable has
+                         scda_user_block; scda_links; scda_named_types; scda_dimensions
+  chunks                 the same; those with other filters than shuffle and deflate are compressed
+                         anew
+  data without filters   contiguous; chunks if most chunks were never written
+  fill values            the same; of arrays, lists, and structs with texts of variable length
+                         zeros, as h5py cannot read them
+  attributes             JSON, with scda_types. Texts that are no UTF-8 are taken as Latin-1
+  dimensions that may grow; no data space
+                         scda_max_shape
+  omitted                references to regions; filters that HDF5 does not have here (hdf5plugin
+                         adds many); names with control characters or not in UTF-8; attributes of
+                         more than 4,000,000 bytes of JSON; datasets of more than 4,194,304 chunks
+                         (h5repack makes larger ones) or records
+What scda export wrote becomes records again, and a forest the same bytes if it was written with
+the same parameters. An array of more than 64 MiB needs as much room again beside OUT during the
+import, unless its chunks are copied.
+
+Attributes for what JSON cannot say; scda export and xarray follow them:
+  scda_max_shape         a list with the greatest number of indices of each dimension, null if there
+                         is none; null instead of the list: HDF5 had no data space
+  scda_enum              an object: the integer of each name of an enumeration
+  scda_type              the type in HDF5 (below), where scda export would choose another
+  scda_type_path         its path, if it has a name
+  scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
+                         path]}, or {"hard": path} for one more name of a group
+  scda_named_types       of a group, an object: the types in it
+  scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
+                         variable has, null for one that may grow
+  scda_user_block        of /, what stands before the bytes of HDF5: an object with bytes, their
+                         number, and base64, themselves without the zeros at their end
+  scda_types             an object: for names of attributes their type, where scda export would
+                         choose another: that of items, char for text of fixed length, string for
+                         text of variable length; > before a number's type for the highest byte
+                         first. Behind it stands the shape in brackets where the lists of JSON do
+                         not tell it: int16[1] (an array of one item, which is the item in JSON;
+                         from NetCDF's library it is the number), float32[0,2] (no items),
+                         float64[null] (no data space). Behind a text's type may stand, after spaces, ascii or
+                         utf-8; nullpad, nullterm or spacepad; the bytes; latin-1 if its bytes are
+                         not UTF-8. Any other type is an object with type, as in scda_type, and
+                         shape; its value has lists for structs, lists and bytes
+
+Types in scda_type (readers ignore one that does not fit the items):
+  "int16", "complex64", "r24", ...
+                         those of items; ">int16" with the highest byte first
+  "bits8", "time64"      bit fields and times (H5T_TIME): unsigned and signed integers
+  "char 8", "string"     text of 8 bytes ("char utf-8 nullterm 8"), of variable length ("string
+                         ascii"); by default ASCII padded with zeros, and UTF-8
+  "reference"            a reference to an object, whose path the text is
+  {"enum": type, "names": {name: integer}}
+                         an enumeration
+  {"opaque": bytes, "tag": text}
+                         opaque items; with h5py's tag NUMPY:<M8[us] they are times
+  {"array": type, "shape": [...]}
+                         an array; that of a dataset are its last dimensions
+  {"struct": [[name, type, offset], ...], "bytes": n}
+                         a compound type
+  {"list": type}         a list of variable length
+Bytes of any length are the items of a list one after the other (with {"list": "int16"}, 6 bytes are
+three numbers), or the bytes of a text. Numbers have their lowest byte first, whatever scda_type
+says; members of structs follow one another without gaps; a reference is its path in UTF-8. A list
+or a text within an item has the number of its items or bytes before it, in 64 bits.
+
+AMReX: IN is the folder of a plotfile with lists of FABs of version 1, the default. Its cells
+become a group patches with one time step; ghost cells, particles and other contents are not
+imported.
+
+SDF: arrays become contiguous datasets, in the order of the file; those of one label records.
+  label                  the name; characters that a name cannot have become _; a long one is cut,
+                         and one that clashes gets ~ and a number
+  f, i, c; b with 1 byte float32, float64; int8 to int64; complex64, complex128; uint8
+  another type or length raw items of the big-endian bytes of the file, which is reported. A word
+                         of more than 65,536 bytes becomes a last dimension of items r8
+  dimensions             the shape, in the same order. More than 32 dimensions become one
+The attribute sdf of a dataset has order, label (label_hex if it is no UTF-8), type,
+bytes_per_word, dims, and for raw items byte_order. SDF for IDL writes unsigned integers as i: they
+become negative from 2^31 or 2^63 on. Labels such as a and a/b become a dataset and a group of one
+name, which scda export and Zarr refuse.
+
+SIONlib, formats 2 to 5 in both byte orders (tested: format 5): IN is the first physical file, or
+any other if that is missing; the others are IN with .000001, .000002, ... at its end. ulimit -Hn
+must allow that many open files. The new file has
+  sion/global_ranks      int64 [tasks]: the number that each task had
+  sion/chunk_bytes       uint64 [tasks]: the bytes of a chunk: before format 4 those asked for,
+                         later those in the file
+  sion/blocks            uint64 [tasks]: the number of chunks
+  sion/physical_files    uint64 [tasks]: the physical file, if there are several
+  sion/block_bytes       uint64 [blocks, tasks]: the bytes in each chunk, 0 if it is not used
+  sion/records           uint64 [records, 4]: of key-value files: task, key, where the value begins
+                         in the stream, and its bytes
+  sion/streams           a varray with an element for each task, its stream: what it has written;
+                         in key-value files with key and length before each value, in the byte
+                         order of the file
+  sion/lengths_known, sion/least_bytes
+                         bool, uint64 [tasks]: without second metadata block: whether the length of
+                         the stream is known; the bytes up to the last one that is not 0
+  sion/found             bool [tasks]: if files are missing: whether that of the task could be read
+Data stay as they are, whatever data_byte_order claims. imported also has what the file says of
+itself, such as format_version; key_values, "none", "inline", or the number of an unknown mode;
+tasks_in_order, false if the mapping is missing, so that the order of tasks is that of the files;
+missing_files, the number that --salvage did without.
+
+Without its second metadata block (never closed, or cut off), a SIONlib file does not tell how many
+bytes of each chunk are used: all are imported, with 0 where nothing was written. Block k of a task
+is bytes k C to (k + 1) C of its element, with C its chunk size. Errors, which --salvage does
+without, are a physical file that is missing or contradicts the others, a wrong second metadata
+block or mapping, chunks that are cut off, and key-value records that do not fit their stream.
+Missing tasks then have empty streams and the rank -1."#;
+
+/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a plotfile of AMReX
+///
+/// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name. The streams of the tasks of a SIONlib file become the
+/// elements of a varray, and what else the file says becomes datasets and attributes. A plotfile of AMReX becomes a mesh of patches. The
+/// beginning of the file tells which of them it is. HDF5, NetCDF, .npz and plotfiles need the Python package scda: python3, or the
+/// interpreter that SCDA_PYTHON names, runs it.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct Args {
     /// The file to import
     #[arg(value_name = "IN")]

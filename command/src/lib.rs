@@ -58,10 +58,17 @@ use std::io::{self, Write as _};
     version,
     max_term_width = 100,
     after_help = "\
-A FILE of - is standard input. A section is named by its number in scda ls or by its user string, in which * and ? stand \
-for any text and any character; 2-5 names several sections.
+A section is named by its number in scda ls, from 1 on, or by its user string, in which * and ? stand for any text and any \
+character; 2-5,7- names several sections. A name of more than 58 bytes finds its dataset.
 
-Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong."
+One file may be -, standard input, but not for export, refs, vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
+and make, standard output. A pipe is first copied to the folder of TMPDIR.
+
+Memory does not grow with the file; one element, compressed block or chunk must fit. Temporary files of large chunks are \
+beside OUT, else in the folder of TMPDIR. NO_COLOR turns colours off. Control characters appear as \\x1b.
+
+Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong, with diff also an \
+invalid file; 3 done, but import or export omitted something."
 )]
 struct Cli {
     #[command(subcommand)]

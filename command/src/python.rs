@@ -70,6 +70,10 @@ pub struct RefsArgs {
 ///
 /// Packed numbers are unpacked: times scale_factor, plus add_offset. _FillValue, missing_value, and a floating-point fill value other than 0
 /// become NaN. Complex numbers become vectors of two components, raw bytes vectors of bytes, slashes in names _.
+///
+/// Where OUT refers to FILE by its absolute path, write OUT again if FILE is moved or replaced. With --relative, HDF5 looks for FILE from
+/// the folder in which the program was started: start ParaView in the folder of OUT, or set HDF5_EXTFILE_PREFIX='${ORIGIN}' in its
+/// environment. Compressed or big-endian data are copied in any case.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -101,6 +105,51 @@ pub struct VtkArgs {
     force: bool,
 }
 
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  scda export flow.scda flow.h5
+  scda export flow.scda flow.nc --without 'mesh/*'";
+
+const EXPORT: &str = r#"What becomes of
+  several records        one dataset, whose unlimited first dimension, named as in xarray, counts
+                         them; attributes scda_records, their number, and scda_record_attributes, a
+                         JSON list of those that differ. If type, shape or fill value differ:
+                         datasets 0, 1, ... of a group with their name, in HDF5 with scda_records
+  chunks by zlib         the same chunks, except text chunks and chunks larger than the array
+  other chunks           shuffled and deflated. With --blosc (needs the package hdf5plugin), frames
+                         of Blosc stay the same, for readers with HDF5's filter 32001
+  names of dimensions    dimension scales if a dataset of one dimension has that name, else labels.
+                         In NetCDF-4 all are scales; those without a name are rho_dim_0 and so on
+  fill value             the fill value, with _FillValue in NetCDF-4 for floating-point numbers,
+                         unless it is 0; omitted for arrays, lists, structs with texts of variable
+                         length, and in NetCDF-4 for S
+  attributes             numbers, texts, and lists of these, in HDF5 also bools and arrays of
+                         several dimensions, of the types in scda_types; without it int64, float64
+                         (also "NaN", "Infinity", "-Infinity"), texts of variable length (in
+                         NetCDF-4 NC_CHAR, lists NC_STRING), but of the type of the data
+                         flag_values, flag_masks, valid_range, valid_min, valid_max, actual_range,
+                         _FillValue and missing_value. Other values are JSON texts, which the list
+                         scda_json names
+  scda_max_shape         dimensions that may grow
+  scda_enum              an enumeration, in NetCDF-4 if scda_named_types has it, else flag_values
+                         and flag_meanings
+  structs                compound types
+  texts                  those of bytes have a fixed length, in NetCDF-4 as characters with one
+                         more dimension; others a variable one. Omitted are texts of any length
+                         with a NUL character
+  times                  integers with units as CF has them; scda_item says what they were
+  bytes of any length    lists of the type in scda_type, else of uint8
+  bool, complex numbers, raw bytes
+                         enumeration, compound (r, i) and opaque type of h5py. In NetCDF-4, bool is
+                         int8 with dtype = "bool"
+  float16, links, names that NetCDF has not
+                         omitted in NetCDF-4
+  user string; order of records; codec, level and shuffle of other chunks; groups, blocks and
+  inline sections of up to 64 KiB (not of a file that was imported)
+                         in HDF5 the attributes scda_user, scda_places, scda_codec (zstd 1
+                         shuffle), and scda_sections, a JSON list with the number of datasets
+                         before each; scda import restores all"#;
+
 /// Write the datasets to an HDF5 or NetCDF file
 ///
 /// The end of OUT tells which: .h5, .hdf5 and .hdf are HDF5, .nc and .nc4 NetCDF-4. Groups, attributes and dimensions go over; several
@@ -108,10 +157,7 @@ pub struct VtkArgs {
 /// What OUT has no place for is left out, with a line for each thing; the exit code is then 3. Runs the Python package scda with h5py, by
 /// python3 or the interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  scda export flow.scda flow.h5
-  scda export flow.scda flow.nc --without 'mesh/*'")]
+#[command(after_help = EXPORT_EXAMPLES, after_long_help = format!("{EXPORT}\n\n{EXPORT_EXAMPLES}"))]
 pub struct ExportArgs {
     /// The file to read
     file: PathBuf,

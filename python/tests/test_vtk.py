@@ -217,7 +217,7 @@ def test_from_another_folder(
 
 
 def test_origin(tmp_path: Path) -> None:
-    """As docs/tools.md says: HDF5 reads the variable when the program starts, or the reader."""
+    """As `scda vtk --help` says: HDF5 reads the variable when the program starts, or the reader."""
     import sys
 
     (tmp_path / "data").mkdir()

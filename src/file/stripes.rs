@@ -137,7 +137,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// What docs/performance.md says, "Many nodes".
+    /// What docs/administrators.md says.
     #[test]
     fn writers_follow_from_piece_stripe_and_node() {
         for (piece, stripe, ranks, expected) in [

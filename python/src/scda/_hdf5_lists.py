@@ -1,5 +1,5 @@
-"""Items of HDF5 that have any length, lists and all that has lists or long texts in it, as bytes of scda (docs/datasets.md,
-"Items of any length")."""
+"""Items of HDF5 that have any length, lists and all that has lists or long texts in it, as bytes of scda (`scda import --help`,
+"Bytes of any length")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The types of HDF5 and those of scda: one table for both directions.
 
-A type of HDF5 is described in JSON, as docs/datasets.md has it ("Types of HDF5"): ``"float64"``, ``">int16"``, ``"char 8"``,
+A type of HDF5 is described in JSON, as `scda import --help` has it ("Types in scda_type"): ``"float64"``, ``">int16"``, ``"char 8"``,
 ``{"struct": [["x", "float32", 0]], "bytes": 4}``.
 """
 

@@ -12,7 +12,16 @@ Coordinates of a dimension are the datasets of one dimension that have its name,
 itself may be without a name, if its size fits. CF conventions apply; a floating-point fill value other than 0 is a missing value.
 
 Records are the first dimension of a variable if a name has several: ``time`` if ``time`` has as many numbers; otherwise
-``record``, or, if several numbers of records remain, ``rho_record``. ``record=k`` opens only record k of each such name.
+``record``, or, if several numbers of records remain, ``rho_record``. ``record=k`` opens only record k of each such name,
+as it must be where shapes or types differ.
+
+Several files: ``xarray.open_mfdataset("step*.scda", engine="scda")`` joins them in the order of ``time``, a dataset without
+dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. Without ``time``, use
+``combine="nested", concat_dim="time"``.
+
+Writing by others: ``ds.to_netcdf("out.nc")``, ``ds.to_zarr("out.zarr")``. Attributes that NetCDF cannot have are JSON text, named by the
+attribute ``scda_json``, from which ``scda import`` restores them. NetCDF has no raw bytes, no ``float16`` and, without
+``auto_complex=True``, no complex numbers: ``drop_vars`` leaves them out.
 """
 
 from __future__ import annotations
