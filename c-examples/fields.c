@@ -32,7 +32,7 @@ static int write_fields (const char *filename, const uint64_t start[2], const ui
   d.dimension_names = names;
   d.attributes = "{\"units\": \"kg m-3\"}";
   f = scda_fwrite_dataset (f, &d, rho, 1, start, count, &err);
-  /* The usual case in one call: so many elements on each rank, one number each. */
+  /* The usual case in one call: count[0] elements on this rank, one number each. */
   f = scda_fwrite_field (f, "flow/mass", SCDA_TYPE_FLOAT64, mass, count[0], 1, SCDA_ENCODE_NONE, &err);
   scda_fclose (f, &err);
   if (err != 0 && rank == 0) { fprintf (stderr, "fields: %s\n", scda_last_error_message ()); }

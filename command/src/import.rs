@@ -68,10 +68,12 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
   scda_types             an object: for names of attributes their type, where scda export would
                          choose another: that of items, char for text of fixed length, string for
                          text of variable length; > before a number's type for the highest byte
-                         first. Behind it stands the shape in brackets where the lists of JSON do
-                         not tell it: int16[1] (an array of one item, which is the item in JSON;
-                         from NetCDF's library it is the number), float32[0,2] (no items),
-                         float64[null] (no data space). Behind a text's type may stand, after spaces, ascii or
+                         first. A number is one of JSON, or "NaN", "Infinity", "-Infinity"; a
+                         complex number a list of two; raw bytes a list of integers; arrays are
+                         lists in lists. Behind the type stands the shape in brackets where the
+                         lists do not tell it: int16[1] (an array of one item, which is the item in
+                         JSON; from NetCDF's library it is the number), float32[0,2] (no items),
+                         float64[null] (no data space). Behind a text's type, after spaces: ascii or
                          utf-8; nullpad, nullterm or spacepad; the bytes; latin-1 if its bytes are
                          not UTF-8. Any other type is an object with type, as in scda_type, and
                          shape; its value has lists for structs, lists and bytes
