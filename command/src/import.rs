@@ -39,15 +39,16 @@ attributes scda_... are explained below:
   chunks                 the same; those with other filters than shuffle and deflate are compressed
                          anew
   data without filters   contiguous; chunks if most chunks were never written
-  fill values            the same; of arrays, lists, and structs with texts of variable length
-                         zeros, as h5py cannot read them
+  fill values            the same; of arrays, lists, opaque items with a tag, and structs with
+                         texts of variable length zeros, as h5py cannot read them
   attributes             JSON, with scda_types. Texts that are no UTF-8 are taken as Latin-1
   dimensions that may grow; no data space
                          scda_max_shape
   omitted                references to regions; filters that HDF5 does not have here (hdf5plugin
                          adds many); names with control characters or not in UTF-8; attributes of
-                         more than 4,000,000 bytes of JSON; datasets of more than 4,194,304 chunks
-                         (h5repack makes larger ones) or records
+                         more than 4,000,000 bytes of JSON, or with the name of one that scda import
+                         writes; datasets of more than 4,194,304 chunks (h5repack makes larger ones)
+                         or records
 What scda export wrote becomes records again, and a forest the same bytes if it was written with
 the same parameters. An array of more than 64 MiB needs as much room again beside OUT during the
 import, unless its chunks are copied.
@@ -58,6 +59,10 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
   scda_enum              an object: the integer of each name of an enumeration
   scda_type              the type in HDF5 (below), where scda export would choose another
   scda_type_path         its path, if it has a name
+  scda_scales            of a dataset, where scda export would choose others: an object with
+                         dimensions, a list with an object for each, which has its label and
+                         scales, a list of their paths, if there are any; and name, if the dataset
+                         is a scale itself
   scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
                          path]}, or {"hard": path} for one more name of a group
   scda_named_types       of a group, an object: the types in it
@@ -68,15 +73,16 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
   scda_types             an object: for names of attributes their type, where scda export would
                          choose another: that of items, char for text of fixed length, string for
                          text of variable length; > before a number's type for the highest byte
-                         first. A number is one of JSON, or "NaN", "Infinity", "-Infinity"; a
-                         complex number a list of two; raw bytes a list of integers; arrays are
-                         lists in lists. Behind the type stands the shape in brackets where the
-                         lists do not tell it: int16[1] (an array of one item, which is the item in
-                         JSON; from NetCDF's library it is the number), float32[0,2] (no items),
-                         float64[null] (no data space). Behind a text's type, after spaces: ascii or
-                         utf-8; nullpad, nullterm or spacepad; the bytes; latin-1 if its bytes are
-                         not UTF-8. Any other type is an object with type, as in scda_type, and
-                         shape; its value has lists for structs, lists and bytes
+                         first. A number is one of JSON, or "NaN" (whatever its bits are),
+                         "Infinity", "-Infinity"; a complex number a list of two; raw bytes a list
+                         of integers; arrays are lists in lists. Behind the type stands the shape
+                         in brackets where the lists do not tell it: int16[1] (an array of one
+                         item, which is the item in JSON; from NetCDF's library it is the number),
+                         float32[0,2] (no items), float64[null] (no data space). Behind a text's
+                         type, after spaces: ascii or utf-8; nullpad, nullterm or spacepad; the
+                         bytes; latin-1 if its bytes are not UTF-8. Any other type is an object
+                         with type, as in scda_type, and shape (null: no data space); its value has
+                         lists for structs, lists and bytes
 
 Types in scda_type (readers ignore one that does not fit the items):
   "int16", "complex64", "r24", ...

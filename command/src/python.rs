@@ -118,11 +118,12 @@ const EXPORT: &str = r#"What becomes of
   chunks by zlib         the same chunks, except text chunks and chunks larger than the array
   other chunks           shuffled and deflated. With --blosc (needs the package hdf5plugin), frames
                          of Blosc stay the same, for readers with HDF5's filter 32001
-  names of dimensions    dimension scales if a dataset of one dimension has that name, else labels.
-                         In NetCDF-4 all are scales; those without a name are rho_dim_0 and so on
+  names of dimensions    those of scda_scales; else dimension scales if a dataset of one dimension
+                         has that name, else labels. In NetCDF-4 all are scales; those without a
+                         name are rho_dim_0 and so on
   fill value             the fill value, with _FillValue in NetCDF-4 for floating-point numbers,
-                         unless it is 0; omitted for arrays, lists, structs with texts of variable
-                         length, and in NetCDF-4 for S
+                         unless it is 0; omitted for arrays, lists, opaque items with a tag, structs
+                         with texts of variable length, and in NetCDF-4 for S
   attributes             numbers, texts, and lists of these, in HDF5 also bools and arrays of
                          several dimensions, of the types in scda_types; without it int64, float64
                          (also "NaN", "Infinity", "-Infinity"), texts of variable length (in
