@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 /// is, with one seal. OUT appears when it is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
 ///
 /// Of a dataset both sections are copied or none. --encode stores datasets in compressed chunks, --decode contiguously;
-/// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete.
+/// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete. Metadata written anew lack
+/// unknown keys, which is reported. Streams are compressed only with --pack-streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -34,8 +34,10 @@ attributes scda_... are explained below:
   references to objects  their paths
   lists of variable length, and what has them in it
                          bytes of any length, with scda_type
-  user block of up to 1 MiB; links; types with a name; dimensions that no variable has
-                         scda_user_block; scda_links; scda_named_types; scda_dimensions
+  user block of up to 1 MiB
+                         scda_user_block
+  links; types with a name; dimensions that no variable of their group has
+                         scda_links; scda_named_types; scda_dimensions
   chunks                 the same; those with other filters than shuffle and deflate are compressed
                          anew
   data without filters   contiguous; chunks if most chunks were never written
@@ -67,7 +69,7 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
                          path]}, or {"hard": path} for one more name of a group
   scda_named_types       of a group, an object: the types in it
   scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
-                         variable has, null for one that may grow
+                         variable directly in it has, null for one that may grow
   scda_user_block        of /, what stands before the bytes of HDF5: an object with bytes, their
                          number, and base64, themselves without the zeros at their end
   scda_types             an object: for names of attributes their type, where scda export would

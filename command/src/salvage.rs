@@ -29,6 +29,9 @@ const ATTRIBUTES: &[u8] = b"salvaged attributes";
 /// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
 /// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 ///
+/// If several bytes of plain sealed data differ, none of the section is saved, since nothing tells where. A dataset whose sections are
+/// whole, but do not fit each other, is saved as it is; OUT is then not sealed, even with --seal.
+///
 /// Chunks of streams whose other sections are damaged are saved as "salvaged chunks": with their own name no reader would find the whole
 /// streams of that name. Rows that were added to a dataset, and their metadata, are saved as "salvaged rows" if they, or rows
 /// before them, are not whole; attributes that were set later as "salvaged attributes" if their dataset is not whole. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the

@@ -22,7 +22,11 @@ use values::Series;
 ///
 /// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
 /// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
-/// significant byte of a number first. Of what is damaged, it prints what comes before the damage.
+/// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
+/// comes before the damage; --range reads elements behind it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
+///
+/// --as csv names columns by the attribute columns, a list of texts, else NAME[0], NAME[1] and so on; several records with the same
+/// columns make one table.
 ///
 /// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
 /// file are therefore printed with --box only, such as --box : for all of a dataset of one dimension.

@@ -33,11 +33,18 @@ use walk::walk;
 /// whole; scda salvage saves that.
 ///
 /// Compares the metadata of datasets with the sections of their data. Metadata without such a section, and metadata that
-/// do not fit it, are wrong; codecs and types that this library does not have are noted.
+/// do not fit it, are wrong; so are a damaged chunk, and a bool other than 0 and 1. What is sealed is decompressed only with --strict. In
+/// sections that are not sealed, what RFC 1951 forbids is invalid, although libscda reads it. An element that does not fit into memory is
+/// NOT CHECKED, exit code 2.
+///
+/// Notes, with exit code 0, say what is not checked or unusual: codecs, types and keys that this library does not have; sections named like
+/// a set of streams that are none; a mesh most of whose chunks are fill values.
 ///
 /// Checks meshes, if all else is valid. Of adaptive ones (forests, docs/forest.md): whether the quadrants fill the trees in their order,
 /// and whether connectivity, fields and time steps fit. Of points and cells (docs/cells.md): whether the cells have points that are
-/// there, and as many as their shapes say, and whether fields and time steps fit.
+/// there, and as many as their shapes say, and whether fields and time steps fit. Of patches (docs/patches.md) and particles
+/// (docs/particles.md) likewise. Conventions of a later version are not checked; of more than 16,777,216 faces, edges and corners of trees
+/// only whether they lead to trees that exist.
 ///
 /// What is behind the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
 /// a file is not complete. All that is committed can be read; --unsealed accepts the rest, too.

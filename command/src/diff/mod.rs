@@ -30,7 +30,9 @@ use walk::{Both, Side};
 ///
 /// Of datasets, compares type, shape, names of dimensions, fill value, attributes, and the values; how they are stored,
 /// in chunks or not, is no difference. Counts the items that differ, and tells the largest deviations of numbers; the relative
-/// one is a part of the number in B. Without --rtol and --atol, values are the same if their bytes are.
+/// one is a part of the number in B. Without --rtol and --atol, values are the same if their bytes are: 0.0 differs from -0.0.
+///
+/// A block is compared with an array of its name, but a dataset only with a dataset, and packed streams only with packed ones.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
