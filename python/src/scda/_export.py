@@ -541,10 +541,11 @@ def _of_scales(variable: Variable) -> Optional[dict[str, Any]]:
 
 def _may_be(scale: h5py.Dataset, size: int) -> bool:
     """Whether the scale is a dimension of NetCDF without a variable that may grow, whose length no other variable has yet."""
-    is_one = scale.maxshape == (None,) and scale.shape == (0,) and h5py.h5ds.get_scale_name(scale.id).startswith(NO_VARIABLE.encode())
-    if is_one:
-        scale.resize((size,))
-    return is_one
+    mark = bytes(h5py.h5ds.get_scale_name(scale.id))
+    if scale.maxshape != (None,) or scale.shape != (0,) or not mark.startswith(NO_VARIABLE.encode()):
+        return False
+    scale.resize((size,))
+    return True
 
 
 def _dimension(group: Any, name: str, size: int, is_unlimited: bool) -> h5py.Dataset:
