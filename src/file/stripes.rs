@@ -80,7 +80,7 @@ impl Pieces<'_> {
         let mut next = 0;
         self.pieces.iter().filter(|piece| piece.start < piece.end).filter_map(move |piece| {
             let first = (piece.start / self.stripe).max(next);
-            next = next.max((piece.end - 1) / self.stripe + 1);
+            next = next.max(piece.end.div_ceil(self.stripe));
             (first < next).then_some(first..next)
         })
     }

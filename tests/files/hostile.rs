@@ -238,3 +238,22 @@ fn a_large_file_is_read_with_little_memory() {
         });
     }
 }
+
+#[test]
+fn a_count_that_is_cut_off_is_an_error_with_both_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut params = Params::default();
+    params.seal = false;
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    file.array(b"", &[5], 1, Source::Contiguous(b"abcde"), Encode::None).unwrap();
+    file.close().unwrap();
+    // The second count, behind the headers of the file and of the section.
+    let (start, end) = (128 + 64 + 32, 240);
+    File::options().write(true).open(&path).unwrap().set_len(end).unwrap();
+    let mut file = Reader::open(Solo, &path, &params).unwrap();
+    let error = file.next_section(true).unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::ShortFile, Some(start)));
+    let words = format!("found the end of the file at byte {end}, expected at least {} bytes", start + 32);
+    assert!(error.to_string().contains(&words), "{error}");
+}

@@ -1,8 +1,8 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
 use scda::{
-    DataStream, ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer,
-    run_on_threads,
+    DataStream, ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, SectionType, Solo,
+    Source, Writer, run_on_threads,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -214,6 +214,11 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
     file.array_from(b"", 1000, 5, &mut Trickle(&all[0]), auto).unwrap();
     let error = file.array_from(b"", 2000, 4500, &mut Trickle(&all[0]), auto).unwrap_err();
     assert!(error.kind() == ErrorKind::Argument && error.to_string().contains("that can be read again"));
+    // Nothing of it was read.
+    let mut file = Writer::create(Solo, &whole, b"", &params).unwrap();
+    let mut elements = Elements { sizes: &[3], data: Trickle(b"abc") };
+    assert_eq!(file.varray_from(b"", 1, &mut elements, auto).unwrap_err().kind(), ErrorKind::Argument);
+    assert_eq!((elements.sizes, elements.data.0), (&[3][..], &b"abc"[..]));
 }
 
 #[test]
@@ -222,11 +227,19 @@ fn streams_are_for_one_rank() {
     let path = folder.path().join("f");
     let file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
     file.close().unwrap();
-    for error in run_on_threads(2, |comm| {
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
-        file.block_from(b"", 1, &mut Trickle(b"x"), Encode::None).unwrap_err()
+    for kinds in run_on_threads(2, |comm| {
+        [SectionType::Block, SectionType::Array, SectionType::Varray].map(|section| {
+            let mut file = Writer::create(comm.clone(), &path, b"", &Params::default()).unwrap();
+            let mut data = Elements { sizes: &[1], data: Trickle(b"x") };
+            let written = match section {
+                SectionType::Block => file.block_from(b"", 1, &mut data, Encode::None),
+                SectionType::Array => file.array_from(b"", 1, 1, &mut data, Encode::None),
+                _ => file.varray_from(b"", 1, &mut data, Encode::None),
+            };
+            written.unwrap_err().kind()
+        })
     }) {
-        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(kinds, [ErrorKind::Usage; 3]);
     }
     for error in run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, &path, &Params::default()).unwrap();

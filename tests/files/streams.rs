@@ -5,8 +5,8 @@
 use crate::common::Rng;
 use crate::common::system::reads;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region, Result, Sink,
-    Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, Params, Reader, Region,
+    Result, Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -821,4 +821,45 @@ fn the_chunks_of_a_dataset_are_no_streams() {
             }
         });
     }
+}
+
+/// The padding depends on the last byte of the data: that of the last stream if it fills the last chunk, else a zero.
+#[test]
+fn streams_are_canonical_whatever_their_last_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for streams in [["a", "abc\n"], ["abcd", "abc\n"], ["abcde", "abc\n"], ["a", "abc\nabc\n"], ["a", "abc"]]
+    {
+        run_on_threads(2, |comm| {
+            let own = streams[comm.rank()].as_bytes();
+            let mut file = Writer::create(comm, &path, b"", &params(false)).unwrap();
+            file.begin_streams(b"log", 4).unwrap();
+            file.write_stream(own).unwrap();
+            file.end_streams().unwrap();
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &params(false)).unwrap();
+        file.check_canonical(LineBreak::Unix).unwrap();
+        while file.next_section(true).unwrap().is_some() {
+            file.check_canonical(LineBreak::Unix).unwrap();
+            file.skip().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_read_is_an_error_of_its_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"", &params(false)).unwrap();
+    file.begin_streams(b"log", 4096).unwrap();
+    file.write_stream(&[1; 300_000]).unwrap();
+    file.end_streams().unwrap();
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &params(false)).unwrap();
+    let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+    let stream = file.stream(&streams, 0).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(10_000).unwrap();
+    let error = file.stream_reader(stream).read_to_end(&mut Vec::new()).unwrap_err();
+    assert!(error.get_ref().is_some_and(|inner| inner.is::<scda::Error>()), "{error}");
 }

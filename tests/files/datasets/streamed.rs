@@ -95,3 +95,24 @@ fn long_datasets_come_in_parts_and_have_the_bytes_of_those_from_memory() {
     }
     assert!(chosen.iter().all(|&count| count > 0), "{chosen:?}");
 }
+
+/// The seal has the offset of each 4096th chunk.
+#[test]
+fn a_stream_of_very_many_chunks_has_the_seal_of_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["memory", "stream"].map(|name| folder.path().join(name));
+    let shape = [3 * 4096];
+    let array: Vec<u8> = (0..shape[0]).flat_map(u64::to_ne_bytes).collect();
+    let mut dataset = Dataset::new("a", DataType::Uint64, &shape);
+    dataset.layout = chunked(&[1]);
+    let params = with(|params| params.seal = true);
+    let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
+    let mut file = create(&paths[0]);
+    file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
+    file.close().unwrap();
+    let mut file = create(&paths[1]);
+    file.dataset_from(&dataset, &mut std::io::Cursor::new(&array[..])).unwrap();
+    file.close().unwrap();
+    let [memory, stream] = paths.map(|path| std::fs::read(path).unwrap());
+    assert!(memory == stream);
+}

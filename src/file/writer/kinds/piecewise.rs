@@ -349,7 +349,6 @@ fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
         left -= next_sizes(elements, left, &mut sizes)?;
         total = sum(total, Sizes::Each(&sizes).total()?).ok_or_else(too_large)?;
     }
-    read_again(elements)?;
     Ok(total)
 }
 
