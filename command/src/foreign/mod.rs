@@ -7,6 +7,7 @@ mod sion;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Resources, check_replaceable};
 use crate::output::complain;
+use crate::python;
 use scda::internals::Foreign;
 use scda::{Error, Params};
 use serde_json::{Value, json};
@@ -39,14 +40,9 @@ pub trait Format: Sync {
     /// Writes what the file has to a new one.
     fn import(&self, source: Source, import: &Import<'_>) -> Result<()>;
 
-    /// The endings of the names of files that are exported to it.
+    /// The endings of the names of files that are exported to it, which the Python package does.
     fn exported_endings(&self) -> &'static [&'static str] {
         &[]
-    }
-
-    /// Runs `scda export` with these arguments, where the name of the new file ends as [above](Self::exported_endings).
-    fn export(&self, _arguments: &[OsString]) -> Result<()> {
-        Err(Fail::Trouble(format!("files of {} cannot be written", self.name())))
     }
 }
 
@@ -174,11 +170,10 @@ pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
 /// `scda export`, to a file of this name. `arguments` are those of the whole command.
 pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
     let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
-    let writes = |format: &&dyn Format| format.exported_endings().contains(&&*ending);
-    if let Some(format) = FORMATS.into_iter().find(writes) {
-        return format.export(arguments);
-    }
     let known: Vec<_> = FORMATS.iter().flat_map(|format| format.exported_endings()).collect();
+    if known.contains(&&&*ending) {
+        return python::run(arguments);
+    }
     let known: Vec<_> = known.iter().map(|ending| format!(".{ending}")).collect();
     let words = format!("found a name that ends with '.{ending}', expected one of {}", known.join(" "));
     Err(Fail::file(&to.display().to_string(), words))

@@ -4,7 +4,6 @@ use super::{Format, Import, Source};
 use crate::fail::{Fail, Result};
 use crate::files::is_standard;
 use crate::python;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// A format of the package.
@@ -90,9 +89,5 @@ impl Format for Packaged {
 
     fn exported_endings(&self) -> &'static [&'static str] {
         self.exported_endings
-    }
-
-    fn export(&self, arguments: &[OsString]) -> Result<()> {
-        python::run(arguments)
     }
 }

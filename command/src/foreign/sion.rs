@@ -220,3 +220,19 @@ fn facts(sion: &Sion) -> Value {
         "physical_files": sion.files().map(of_file).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_tasks_are_named_by_their_runs() {
+        assert_eq!(missing_tasks(&[]), "which tasks are missing is not known");
+        assert_eq!(missing_tasks(&[5]), "task 5 is missing");
+        assert_eq!(missing_tasks(&[1, 2, 3, 7, 9, 10]), "tasks 1 to 3, 7, 9 to 10 are missing");
+        let odd: Vec<usize> = (0..21).map(|n| 2 * n + 1).collect();
+        assert!(missing_tasks(&odd[..20]).starts_with("tasks 1, 3, 5, 7, 9, "));
+        let found = missing_tasks(&odd);
+        assert!(found.starts_with("21 tasks are missing: 1, 3, ") && found.ends_with(", 39, ..."), "{found}");
+    }
+}

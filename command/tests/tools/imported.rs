@@ -420,6 +420,11 @@ fn a_second_metadata_block_that_is_cut_off_loses_only_the_lengths() {
         assert_eq!(found, expected);
         assert_eq!(attributes(&mut reader)["complete"], false);
     }
+    let records = std::fs::read(file("sion_d3_keyval.sion")).unwrap();
+    place.write("a.sion", &records[..records.len() - 12]);
+    let run = place.scda("import --force a.sion a.scda");
+    run.bad(0, "a.sion: its key-value records are not listed, because the lengths are not known");
+    assert!(open(&place, "a.scda").find_dataset("sion/records", 0).unwrap().is_none());
 }
 
 #[test]

@@ -38,6 +38,9 @@ fn arguments_and_the_exit_code_are_passed_on() {
             assert_eq!((run.text(), run.err.as_str()), (expected, ""), "{line}");
         }
     }
+    let words = "a.XYZ: found a name that ends with '.xyz', expected one of .h5 .hdf5 .hdf .nc .nc4";
+    place.scda("export a.scda a.XYZ").bad(2, words);
+    place.with_input("import - a.scda", b"PK\x03\x04").bad(2, "expected the name of a file of NumPy");
     // What is wrong is told without it.
     place.shell("SCDA_PYTHON=$PWD/python3 scda refs").bad(2, "<FILE>");
     place.shell("SCDA_PYTHON=$PWD/python3 scda refs a --nosuch").bad(2, "--nosuch");
