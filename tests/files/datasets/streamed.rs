@@ -103,7 +103,7 @@ fn a_stream_of_very_many_chunks_has_the_seal_of_memory() {
     let paths = ["memory", "stream"].map(|name| folder.path().join(name));
     let shape = [3 * 4096];
     let array: Vec<u8> = (0..shape[0]).flat_map(u64::to_ne_bytes).collect();
-    let mut dataset = Dataset::new("a", DataType::Uint64, &shape);
+    let mut dataset = Dataset::new("a", DataType::Uint64, shape);
     dataset.layout = chunked(&[1]);
     let params = with(|params| params.seal = true);
     let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
