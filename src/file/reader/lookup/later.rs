@@ -86,15 +86,21 @@ impl Added {
     }
 }
 
-/// Behind so many bytes of the file, nothing was added to datasets: the same on all ranks.
-#[derive(Default)]
+/// From this offset of the file on, nothing was added to datasets: the same on all ranks.
 pub(super) struct NoneBehind {
-    attributes: Option<u64>,
-    rows: Option<u64>,
+    attributes: u64,
+    rows: u64,
+}
+
+impl Default for NoneBehind {
+    /// That is not known.
+    fn default() -> Self {
+        Self { attributes: u64::MAX, rows: u64::MAX }
+    }
 }
 
 impl NoneBehind {
-    fn of(&mut self, kind: Kind) -> &mut Option<u64> {
+    fn of(&mut self, kind: Kind) -> &mut u64 {
         match kind {
             Kind::Attributes => &mut self.attributes,
             Kind::Rows => &mut self.rows,
@@ -115,16 +121,16 @@ impl Lookup<'_> {
     /// Notes on all ranks what was found of the dataset whose data begin at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
         for (kind, added) in [(Kind::Attributes, later.attributes), (Kind::Rows, later.rows)] {
-            if added == Added::NoneBehind {
+            if matches!(added, Added::NoneBehind) {
                 let none = self.cache.none_later.of(kind);
-                *none = Some(none.map_or(data, |none| none.min(data)));
+                *none = data.min(*none);
             }
         }
     }
 
     /// Whether something may stand behind this offset.
     fn may_be_later(&mut self, kind: Kind, data: u64) -> bool {
-        self.sections.is_sealed() && self.cache.none_later.of(kind).is_none_or(|none| data < none)
+        self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
     }
 
     /// As [`Self::later`], on this rank alone. The dataset begins at offset `start` or before; where its data do is looked up only if
