@@ -50,7 +50,7 @@ pub const FINE: u64 = u64::MAX >> 1;
 const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
 /// The most numbers that are reduced with them. All are always sent: a rank that has an error meets the others
 /// wherever they are.
-const MOST_WORDS: usize = 8;
+pub const MOST_WORDS: usize = 8;
 
 /// The ranks of one file.
 pub struct Team {

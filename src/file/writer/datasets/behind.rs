@@ -306,7 +306,10 @@ impl DatasetWriter<'_> {
             Some(((dataset, passed), text)) if all.is_empty() => {
                 self.one_contiguous(dataset, text, passed, own)
             }
-            last => self.contiguous_datasets(all.into_iter().chain(last)),
+            last => {
+                all.extend(last);
+                self.contiguous_datasets(all)
+            }
         }
     }
 

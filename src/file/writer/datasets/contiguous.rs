@@ -56,14 +56,13 @@ impl Contiguous<'_> {
 impl DatasetWriter<'_> {
     /// Writes contiguous datasets, at most [`MOST_IN_TURNS`]: those whose rows the ranks have in their order, as many as follow one
     /// another, together.
-    pub(super) fn contiguous_datasets<'a>(
+    pub(super) fn contiguous_datasets(
         &mut self,
-        all: impl Iterator<Item = ((&'a Dataset, Passed<'a>), String)>,
+        all: Vec<((&Dataset, Passed<'_>), String)>,
     ) -> Result<(), Failure> {
-        let (passed, texts): (Vec<_>, Vec<_>) = all.unzip();
-        let own = self.own_rows(&passed)?;
+        let own = self.own_rows(all.iter().map(|((dataset, passed), _)| (*dataset, passed)))?;
         let mut waiting: Vec<Contiguous<'_>> = Vec::new();
-        for (((dataset, passed), text), own) in passed.into_iter().zip(texts).zip(own) {
+        for (((dataset, passed), text), own) in all.into_iter().zip(own) {
             let start = waiting.last().map_or(self.sections.end(), |last| last.layout.end);
             let one = self.contiguous(dataset, text, passed, own, start)?;
             if one.goes_together {
@@ -91,9 +90,10 @@ impl DatasetWriter<'_> {
         passed: Passed<'_>,
         own: Option<Partition>,
     ) -> Result<(), Failure> {
-        let all = [(dataset, passed)];
-        let own = if own.is_none() { self.own_rows(&all)?[0] } else { own };
-        let [(dataset, passed)] = all;
+        let own = match own {
+            None => self.own_rows(std::iter::once((dataset, &passed)))?[0],
+            known => known,
+        };
         let one = self.contiguous(dataset, text, passed, own, self.sections.end())?;
         self.write_contiguous(vec![one])
     }

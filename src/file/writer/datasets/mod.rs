@@ -31,7 +31,7 @@ use super::kinds::{Compression, SectionWriter};
 use super::sections::Sections;
 use crate::error::{Error, Result};
 use crate::file::params::Encode;
-use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
 use crate::format::INLINE_BYTES;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
@@ -47,8 +47,8 @@ use std::borrow::Cow;
 /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
 const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
 
-/// The most contiguous datasets that are written together.
-const MOST_IN_TURNS: usize = 8;
+/// The most contiguous datasets that are written together: an agreement has a number for each.
+const MOST_IN_TURNS: usize = MOST_WORDS;
 
 /// Longer metadata are not remembered.
 const MOST_KNOWN_BYTES: usize = 1 << 14;
@@ -190,7 +190,7 @@ impl DatasetWriter<'_> {
                     return Ok(());
                 }
             }
-            return self.contiguous_datasets(passed.into_iter().zip(texts));
+            return self.contiguous_datasets(passed.into_iter().zip(texts).collect());
         }
         let plan = self.plan(passed)?;
         let datasets: Vec<&Dataset> = datasets.iter().map(|dataset| &**dataset).collect();

@@ -22,14 +22,18 @@ impl KnownRows {
         self.0.iter().find(|known| known.total == rows).copied()
     }
 
-    fn keep(&mut self, found: Partition) -> Result<()> {
+    /// There is room for another one.
+    fn make_room(&mut self) -> Result<()> {
+        reserve(&mut self.0, 1)
+    }
+
+    /// Keeps one for which there is room: between two exchanges nothing may fail on one rank alone.
+    fn keep(&mut self, found: Partition) {
         self.0.retain(|known| known.total != found.total);
         if self.0.len() == MOST_KNOWN {
             self.0.remove(0);
         }
-        reserve(&mut self.0, 1)?;
         self.0.push(found);
-        Ok(())
     }
 }
 
@@ -38,16 +42,9 @@ struct Question {
     rows: u64,
     /// The rows that this rank passes, if it passes whole ones, one after the other.
     own: Option<Range<u64>>,
-    /// What this rank has if the ranks have the rows as all of them suppose.
+    /// What this rank has if the ranks have the rows as all of them suppose; in the end, what it has, if they have them in their order.
     guess: Option<Partition>,
-    answer: Answer,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Answer {
-    Open,
-    /// The ranks have rows in their order, or not.
-    Found(Option<Partition>),
+    is_open: bool,
 }
 
 impl Question {
@@ -79,17 +76,17 @@ fn in_order(counts: &[u64], rows: u64, rank: usize) -> Option<Partition> {
 impl DatasetWriter<'_> {
     /// Of each dataset, of which there are at most [`MOST_IN_TURNS`], the indices of the first dimension that this rank has, if each rank passes
     /// whole rows, and all of them in the order of the ranks are the array.
-    pub(super) fn own_rows(
+    pub(super) fn own_rows<'p>(
         &mut self,
-        all: &[(&Dataset, Passed<'_>)],
+        all: impl Iterator<Item = (&'p Dataset, &'p Passed<'p>)>,
     ) -> Result<Vec<Option<Partition>>, Failure> {
-        debug_assert!(all.len() <= MOST_IN_TURNS, "an agreement has a number for each");
         let (rank, mut questions) = (self.sections.team.rank(), Vec::new());
-        reserve(&mut questions, all.len())?;
+        reserve(&mut questions, MOST_IN_TURNS)?;
         for (dataset, passed) in all {
             let (rows, own) = (dataset.rows()?.0, passed.rows(&dataset.shape));
             let guess = self.cache.rows.of(rows).unwrap_or_else(|| at_root(rows, rank));
-            questions.push(Question { rows, own, guess: Some(guess), answer: Answer::Open });
+            self.cache.rows.make_room()?;
+            questions.push(Question { rows, own, guess: Some(guess), is_open: true });
         }
         // Of this one, all ranks know the counts, and suppose what follows from them.
         let mut exchanged: Option<usize> = None;
@@ -100,27 +97,24 @@ impl DatasetWriter<'_> {
                 *least = u64::from(question.is_as_guessed());
             }
             let agreed = self.sections.team.agree_with(mine, &mut least[..questions.len()])?;
-            for (i, question) in questions.iter_mut().enumerate() {
-                if question.answer == Answer::Open && (least[i] == 1 || exchanged == Some(i)) {
-                    question.answer = Answer::Found(question.guess.filter(|_| least[i] == 1));
+            for (i, question) in questions.iter_mut().enumerate().filter(|(_, question)| question.is_open) {
+                question.is_open = least[i] == 0 && exchanged != Some(i);
+                if least[i] == 0 && !question.is_open {
+                    question.guess = None;
                 }
             }
-            if let Some(Answer::Found(Some(found))) = exchanged.map(|i| questions[i].answer) {
-                self.cache.rows.keep(found)?;
+            if let Some(found) = exchanged.and_then(|i| questions[i].guess) {
+                self.cache.rows.keep(found);
             }
-            exchanged = questions.iter().position(|question| question.answer == Answer::Open);
-            let Some(i) = exchanged else { break };
+            exchanged = questions.iter().position(|question| question.is_open);
+            let Some(i) = exchanged else {
+                return Ok(questions.into_iter().map(|question| question.guess).collect());
+            };
             let counts;
             (counts, mine) = split(agreed.comm().allgather(questions[i].count()));
             let (rows, guess) = (questions[i].rows, in_order(&counts, questions[i].rows, rank));
-            questions.iter_mut().filter(|other| other.rows == rows).for_each(|other| other.guess = guess);
+            let alike = questions.iter_mut().filter(|other| other.is_open && other.rows == rows);
+            alike.for_each(|other| other.guess = guess);
         }
-        let mut found = Vec::new();
-        reserve(&mut found, all.len())?;
-        found.extend(questions.iter().map(|question| match question.answer {
-            Answer::Found(rows) => rows,
-            Answer::Open => None,
-        }));
-        Ok(found)
     }
 }
