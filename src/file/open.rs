@@ -288,8 +288,12 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
         Ok(())
     };
     if params.driver == Driver::Auto && mpi_io == MpiIo::There && !team.is_alone() {
-        let file_system = file_system::FileSystem::of(real_path(team, path, params));
-        words[2] = 1 + u64::from(file_system.is_ok_and(|kind| kind.is_coherent));
+        // Where no folder is, no driver opens a file: the error is that of opening it.
+        let is_coherent = match file_system::FileSystem::of(real_path(team, path, params)) {
+            Ok(kind) => kind.is_coherent,
+            Err(error) => error.kind() == ErrorKind::NoSuchFile,
+        };
+        words[2] = 1 + u64::from(is_coherent);
     }
     team.agree_with(mine, &mut words)?;
     let [driver, check, coherent, stripes, background] = words;
