@@ -349,6 +349,37 @@ static void saved_in_two_halves (const char *path) {
   destroy (p);
 }
 
+/* With params.lend: what is written from memory of the headers is copied, since that is freed when the call returns. */
+static void lent (const char *path) {
+  const int level = dimension == 2 ? 8 : 5;
+  p4est_connectivity_t *c = NULL;
+  p4est_t *p = p4est_new_ext (MPI_COMM_WORLD, connectivity_of (0), 0, level, 1, sizeof (data_t), initialize, NULL), *q = NULL;
+  const uint64_t n = (uint64_t) p->local_num_quadrants;
+  scda_statistics_t before, after;
+  scda_dataset_t field;
+  scda_params_t params;
+  int err = -1;
+  before.size = after.size = sizeof before;
+  scda_params_init (&params);
+  params.background_bytes = 64 << 20;
+  params.lend = 1;
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, path, "lent", NULL, &params, &err);
+  f = scda_p4est_write_forest (f, NULL, p, 1, &err);
+  REQUIRE (f != NULL && scda_get_statistics (f, &before, &err) == 0);
+  REQUIRE (before.copied_bytes >= n * sizeof (data_t));
+  scda_dataset_init (&field);
+  strcpy (field.name, "value");
+  field.type = SCDA_TYPE_FLOAT64;
+  f = scda_p4est_write_member (f, NULL, p, &field, offsetof (data_t, value), &err);
+  REQUIRE (f != NULL && scda_get_statistics (f, &after, &err) == 0);
+  REQUIRE (after.copied_bytes >= before.copied_bytes + n * sizeof (double));
+  REQUIRE (scda_fclose (f, &err) == 0);
+  q = scda_p4est_load (path, MPI_COMM_WORLD, sizeof (data_t), 1, 1, NULL, &c);
+  REQUIRE (q != NULL && checksum_of (p) == checksum_of (q));
+  destroy (q);
+  destroy (p);
+}
+
 int main (int argc, char **argv) {
   char path[2][512];
   int size;
@@ -366,6 +397,7 @@ int main (int argc, char **argv) {
   connectivities (path[0]);
   saved (path[0]);
   saved_in_two_halves (path[0]);
+  lent (path[0]);
   series (path[0], 0);
   series (path[1], 1);
   if (world_rank == 0) {

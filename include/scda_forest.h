@@ -507,21 +507,32 @@ static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *gr
   if (r != NULL) { scda_fclose (r, &ignored); }
 }
 
+/* Whose memory is written: that of the program, which `params.lend` lends to the thread, or ours, which is freed after the call. */
+typedef enum { scda_forest_theirs_internal, scda_forest_ours_internal } scda_forest_memory_internal_t;
+
 /* Writes a dataset of which each rank has `rows` rows from `first` on; `d` has its shape, and its name is `name`. */
 static inline scda_fcontext_t *scda_forest_write_rows_internal (scda_fcontext_t *f, scda_dataset_t *d,
                                                                 const scda_forest_name_internal_t *name, uint64_t first,
-                                                                uint64_t rows, const void *data, int *err) {
+                                                                uint64_t rows, const void *data, scda_forest_memory_internal_t memory,
+                                                                int *err) {
   uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
+  scda_box_t box;
   int i;
   memcpy (d->name, name->text, sizeof d->name);
   for (i = 0; i < d->ndims && i < SCDA_MAX_DIMS; ++i) {
     start[i] = i == 0 ? first : 0;
     count[i] = i == 0 ? rows : d->shape[i];
   }
-  return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err);
+  if (memory == scda_forest_theirs_internal) { return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err); }
+  scda_box_init (&box);
+  box.data = (void *) data; /* not changed */
+  box.start = start;
+  box.count = count;
+  return scda_fwrite_datasets (f, 1, d, NULL, &box, err); /* which lends nothing */
 }
 
-/* Datasets of a mesh or a connectivity, which are written in one call. Of each, the ranks have rows in their order. */
+/* Datasets of a mesh or a connectivity, which are written in one call, from memory that may be freed then. Of each, the ranks have rows in their
+ * order. */
 enum { scda_forest_most_parts_internal = 20, scda_forest_part_dims_internal = 3 };
 
 typedef struct {
@@ -634,7 +645,7 @@ static inline scda_fcontext_t *scda_forest_compare_internal (scda_fcontext_t *f,
 static inline scda_fcontext_t *scda_forest_write_field_internal (scda_fcontext_t *f, const char *group, const char *mesh,
                                                                  const scda_dataset_t *field, const char *dimension,
                                                                  uint64_t rows0, uint64_t first, uint64_t rows, const void *data,
-                                                                 int *err) {
+                                                                 scda_forest_memory_internal_t memory, int *err) {
   scda_forest_error_internal_t e;
   scda_forest_name_internal_t name;
   const char *names[SCDA_MAX_DIMS];
@@ -653,7 +664,7 @@ static inline scda_fcontext_t *scda_forest_write_field_internal (scda_fcontext_t
   names[0] = dimension;
   d.dimension_names = names;
   d.attributes = attributes;
-  f = scda_forest_write_rows_internal (f, &d, &name, first, rows, data, err);
+  f = scda_forest_write_rows_internal (f, &d, &name, first, rows, data, memory, err);
   free (attributes);
   return f;
 }
@@ -685,11 +696,12 @@ static inline void scda_forest_sums_internal (const scda_forest_part_internal_t 
 
 /* Writes a field of the elements of a mesh, which is the last one in the file. */
 static inline scda_fcontext_t *scda_forest_write_values_internal (scda_fcontext_t *f, const char *group, const scda_forest_part_internal_t *part,
-                                                                  const scda_dataset_t *field, const void *data, int *err) {
+                                                                  const scda_dataset_t *field, const void *data,
+                                                                  scda_forest_memory_internal_t memory, int *err) {
   char mesh[scda_forest_checksum_bytes_internal];
   f = scda_forest_belong_internal (f, group, part, field->name, mesh, err);
   if (f == NULL) { return NULL; }
-  return scda_forest_write_field_internal (f, group, mesh, field, part->element, part->all, part->first, part->n, data, err);
+  return scda_forest_write_field_internal (f, group, mesh, field, part->element, part->all, part->first, part->n, data, memory, err);
 }
 
 /* Writes a field with a number of values of its own for each element. */
@@ -725,10 +737,9 @@ static inline scda_fcontext_t *scda_forest_write_ragged_internal (scda_fcontext_
   d.dimension_names = &part->element;
   d.attributes = attributes;
   d.encode = field->encode;
-  f = scda_forest_write_rows_internal (f, &d, &name, part->first, part->n,
-                                     counts, err);
+  f = scda_forest_write_rows_internal (f, &d, &name, part->first, part->n, counts, scda_forest_theirs_internal, err);
   if (f == NULL) { return NULL; }
-  return scda_forest_write_field_internal (f, group, mesh, field, samples, all, before, own, data, err);
+  return scda_forest_write_field_internal (f, group, mesh, field, samples, all, before, own, data, scda_forest_theirs_internal, err);
 }
 
 /* Goes to a dataset of the step, which is in `folder` of the group. */

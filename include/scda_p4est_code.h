@@ -434,7 +434,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_field) (scda_fcontext_t *f, const 
                                                       const scda_dataset_t *field, const void *data, int *err) {
   scda_forest_part_internal_t part;
   f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
-  return f == NULL ? NULL : scda_forest_write_values_internal (f, group, &part, field, data, err);
+  return f == NULL ? NULL : scda_forest_write_values_internal (f, group, &part, field, data, scda_forest_theirs_internal, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
@@ -442,6 +442,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
   static const unsigned char bytes_of_type[SCDA_TYPE_RAW] = { 0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16 };
   const uint64_t n = (uint64_t) p4est->local_num_quadrants;
   uint64_t bytes = field->type == SCDA_TYPE_RAW ? field->item_bytes : 0;
+  scda_forest_part_internal_t part;
   scda_forest_error_internal_t e;
   SCDA_P4 (data_internal_t) data;
   int i;
@@ -468,8 +469,9 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
   if (f != NULL) {
     SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
-    f = SCDA_P4 (write_field) (f, group, p4est, field, data.bytes, err);
+    f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
   }
+  if (f != NULL) { f = scda_forest_write_values_internal (f, group, &part, field, data.bytes, scda_forest_ours_internal, err); }
   free (data.bytes);
   return f;
 }

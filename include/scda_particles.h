@@ -203,9 +203,7 @@ static inline scda_fcontext_t *scda_particles_write (scda_fcontext_t *f, const c
   uint64_t own[2], before[2] = { 0, 0 }, sums[2], start = 0, count = 0, i;
   int64_t *offsets = NULL;
   char attributes[64], text[scda_forest_checksum_bytes_internal];
-  const char *dimension = "cell_boundary";
   int rank = 0, size = 1, numbered;
-  scda_dataset_t d;
   if (f == NULL) { return NULL; }
   scda_forest_no_error_internal (&e);
   free (p->begin_internal);
@@ -257,17 +255,15 @@ static inline scda_fcontext_t *scda_particles_write (scda_fcontext_t *f, const c
     state->has_group = 1;
   }
   if (f != NULL) {
-    scda_dataset_init (&d);
-    d.type = SCDA_TYPE_INT64;
-    d.ndims = 1;
-    d.shape[0] = p->all_cells + 1;
-    d.dimension_names = &dimension;
+    scda_forest_parts_internal_t parts;
+    scda_forest_no_parts_internal (&parts, scda_particles_group_internal (group));
     if (of_mesh != NULL) {
       scda_forest_checksum_text_internal (of_mesh->checksum, text);
       sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\"}", text);
-      d.attributes = attributes;
     }
-    f = scda_forest_write_rows_internal (f, &d, &name, start, count, offsets, err);
+    scda_forest_add_part_internal (&parts, "offsets", SCDA_TYPE_INT64, p->all_cells + 1, 0, "cell_boundary", NULL, of_mesh != NULL ? attributes : NULL,
+                                   start, count, offsets);
+    f = scda_forest_write_parts_internal (f, &parts, err);
   }
   free (offsets);
   if (f != NULL) {

@@ -1171,7 +1171,7 @@ inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char 
   if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
-  return f == nullptr ? nullptr : scda_forest_write_values_internal (f, group, &part, field, data, err);
+  return f == nullptr ? nullptr : scda_forest_write_values_internal (f, group, &part, field, data, scda_forest_theirs_internal, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
