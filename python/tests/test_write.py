@@ -438,8 +438,13 @@ def test_parts_that_are_written_one_by_one_are_refused(tmp_path: Path) -> None:
     data = np.arange(12.0).reshape(4, 3)
     with scda.create(tmp_path / "f") as w:
         w.dataset("rho", data[:2], shape=(4, 3), start=(0, 0))
-        with pytest.raises(ValueError, match=r"'rho': found another part of an array .* boxes="):
-            w.dataset("rho", data[2:], shape=(4, 3), start=(2, 0))
+        meeting = [((0, 0), data[:2]), ((1, 0), data[:2])]
+        with pytest.raises(scda.ArgumentError, match="in two regions"):
+            w.dataset("all", boxes=meeting, shape=(4, 3))
+        # Neither what was refused before nor that changes anything.
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"'rho': found another part of an array .* boxes="):
+                w.dataset("rho", data[2:], shape=(4, 3), start=(2, 0))
         # Records, whole or each with a part at the same place, and other arrays.
         w.dataset("p", data)
         w.dataset("p", data)

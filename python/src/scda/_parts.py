@@ -54,25 +54,31 @@ class Parts:
         else:
             whole = integers("shape", shape)
         placed = [_box_of(first, part, whole) for first, part in parts]
-        if not wanted.extends:
-            self._note_parts(name, whole, placed)
-        return wanted.describe(name, item, whole), placed, [memory_of(part) for _, part in parts]
-
-    def forget(self) -> None:
-        """What was given last was not written."""
-        self._last.clear()
-
-    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
-        """An error for a part of an array beside another one that was written before: it would be a record of its own."""
-        before = self._last.pop(name, None)
-        if not self._is_alone or not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(shape):
-            return
-        if before is not None and before[0] == shape and not any(_meet(a, b) for a in boxes for b in before[1]):
+        described = wanted.describe(name, item, whole)
+        if self._is_part(described, placed) and self._is_beside_another(described, placed):
             raise ValueError(
-                f"dataset {name!r}: found another part of an array of the shape {shape}, which would be a record of its own; "
+                f"dataset {name!r}: found another part of an array of the shape {whole}, which would be a record of its own; "
                 "expected all parts in one call: boxes=[(start, data), ...]"
             )
-        self._last[name] = shape, boxes
+        return described, placed, [memory_of(part) for _, part in parts]
+
+    def written(self, given: Sequence[tuple[Description, list[Box], list[Memory]]]) -> None:
+        """These were written."""
+        for described, boxes, _ in given:
+            if self._is_part(described, boxes):
+                self._last[described.name] = tuple(described.shape), boxes
+            elif not described.extends:
+                self._last.pop(described.name, None)
+
+    def _is_part(self, described: Description, boxes: list[Box]) -> bool:
+        """Whether this process alone writes boxes that are not all of the array."""
+        is_all = not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(described.shape)
+        return self._is_alone and not described.extends and not is_all
+
+    def _is_beside_another(self, described: Description, boxes: list[Box]) -> bool:
+        """Whether another part of such an array was written last."""
+        shape, before = self._last.get(described.name, (None, []))
+        return shape == tuple(described.shape) and not any(_meet(a, b) for a in boxes for b in before)
 
 
 def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:

@@ -21,9 +21,6 @@ from ._parts import Parts
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
-    from ._common import Memory
-    from ._description import Description
-    from ._parts import Box
     from numpy.typing import DTypeLike, NDArray
 
 _MOST_CHUNK_BYTES = 1 << 30
@@ -373,7 +370,8 @@ class Writer(Handle):
                 self._texts(name, texts, options)
                 return
             given = self._parts.given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
-            self._write_parts([given])
+            self._core.datasets([given])
+            self._parts.written([given])
 
     def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
         """Writes several datasets, one after the other: the same bytes as a call of :meth:`dataset` for each. The chunks of
@@ -404,14 +402,8 @@ class Writer(Handle):
                     if isinstance(error, Error):
                         raise
                     raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
-            self._write_parts(given)
-
-    def _write_parts(self, given: list[tuple[Description, list[Box], list[Memory]]]) -> None:
-        try:
             self._core.datasets(given)
-        except Error:
-            self._parts.forget()
-            raise
+            self._parts.written(given)
 
     def field(
         self,
