@@ -67,6 +67,29 @@ compile_soon() {
   export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 }
 
+# once SCRIPT ARGUMENT...: runs it, unless it has passed for this commit: then it is noted in target/passed, with its seconds. Nothing is noted
+# or left out if the sources are not those of the commit. It ends with this script, by a signal, too: Ctrl-C does not reach what runs under
+# a time-out, which goes on.
+once() {
+  local commit begin=$SECONDS session passed=target/passed
+  commit=$(git rev-parse HEAD)
+  [ -z "$(git status --porcelain)" ] || passed=/dev/null
+  [ "$(sed -n 1p $passed 2>/dev/null)" = "$commit" ] || echo "$commit" >$passed
+  if cut -f 2 $passed | grep -xF -- "$*" >/dev/null; then
+    echo "passed before: $*"
+    return
+  fi
+  heading "$*"
+  setsid env --default-signal=INT "$@" </dev/null &
+  session=$!
+  # shellcheck disable=SC2064 # of this script
+  trap "pkill --session $session || true" EXIT
+  wait $session
+  trap - EXIT
+  echo "$((SECONDS - begin)) s: $*"
+  printf '%s\t%s\n' $((SECONDS - begin)) "$*" >>$passed
+}
+
 # c_tests NAME SECONDS FOLDER OPTION...: a step, the tests of the C library that were built in FOLDER; shows what was skipped, and why.
 c_tests() {
   local name=$1 seconds=$2 built=$3

@@ -2,8 +2,8 @@
 # release.sh [--dry-run] VERSION: makes a release of the last commit. In a fresh clone, target/release-VERSION, it changes the version,
 # runs all tests, commits and tags, and makes what is published, in target/release-VERSION/publish: the archive, wheels, Debian packages,
 # the site, the bill of materials, checksums and notes. Then the commit and the tag come into this repository; nothing is uploaded.
-# After an interruption or a failure, the same call goes on: a command that has passed is noted in target/passed of the clone and not
-# repeated. If the last commit has changed since, or the clone, all starts anew.
+# After an interruption or a failure, the same call goes on: what has passed in the clone is not repeated (`once` in lib.sh), nor are steps of
+# scripts/long.sh. If the last commit has changed since, or the clone, all starts anew.
 # --dry-run leaves out the tests and what takes long, and leaves nothing behind.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
@@ -46,7 +46,6 @@ else
   cd -- "$clone"
   mkdir -p target publish "$root/target/tools"
   ln -s "$root/target/tools" target # those of mdBook, of the wheels and the like, which are kept
-  touch target/passed
   echo /publish/ >>.git/info/exclude
   git config user.name "$(git -C "$root" log -1 --format=%an)"
   git config user.email "$(git -C "$root" log -1 --format=%ae)"
@@ -62,32 +61,14 @@ scripts/abi.sh
 # What has to pass, and what is made then.
 tests=(scripts/dependencies.sh scripts/test.sh scripts/long.sh "scripts/sanitize.sh thread miri big-endian")
 products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh target/libscda-$version-site")
-# interruptible COMMAND...: ends with this script, by a signal, too: Ctrl-C does not reach what runs under a time-out, which goes on.
-interruptible() {
-  setsid env --default-signal=INT "$@" </dev/null &
-  local session=$!
-  # shellcheck disable=SC2064 # of this command
-  trap "pkill --session $session || true" EXIT
-  wait $session
-  trap - EXIT
-}
+left_out=()
+[ -z "$dry" ] || left_out=(echo "left out:")
 pass_all() {
   local command
   for command in "${tests[@]}" "${products[@]}"; do
-    if grep -qxF -- "$command" target/passed; then
-      echo "passed before: $command"
-      continue
-    fi
+    [ -x "${command%% *}" ] || fail "there is no ${command%% *}"
     # shellcheck disable=SC2086 # a command and its arguments
-    set -- $command
-    [ -x "$1" ] || fail "there is no $1"
-    if [ -n "$dry" ]; then
-      echo "left out: $command"
-    else
-      heading "$command"
-      time interruptible "$@"
-    fi
-    echo "$command" >>target/passed
+    once "${left_out[@]}" $command
   done
 }
 pass_all
@@ -95,12 +76,17 @@ if [ -n "$dry" ]; then
   mkdir "$publish/pages"
   scripts/site.py prepare "$publish/pages"
   [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
-  sed -i 2d target/passed # as if only that had failed
-  pass_all >target/again
-  [ "$(grep -v '^passed before: ' target/again)" = "left out: ${tests[1]}" ] || fail "going on repeats more than what had failed"
+  repeated() { pass_all | sed -n 's/^left out: //p'; }
+  sed -i 3d target/passed # as if only that had failed
+  [ "$(repeated)" = "${tests[1]}" ] || fail "going on repeats more than what had failed"
+  [ -z "$(repeated)" ] || fail "going on repeats what has passed"
   goes_on || fail "the same commit starts anew"
+  touch changed
+  [ "$(repeated)" = "$(printf '%s\n' "${tests[@]}" "${products[@]}")" ] || fail "what is changed is taken for what has passed"
+  rm changed
   git commit -q --allow-empty -m "Another commit"
   ! goes_on || fail "another commit does not start anew"
+  [ "$(repeated)" = "$(printf '%s\n' "${tests[@]}" "${products[@]}")" ] || fail "another commit is taken for what has passed"
   echo "dry run: version $version would be released"
   exit 0
 fi
