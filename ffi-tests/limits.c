@@ -1,4 +1,4 @@
-/* Large numbers. Not for every day: `ctest -L long` runs them, or scripts/long.sh, which measures them.
+/* Large numbers. Not for every day: scripts/long.sh runs and measures them.
  *
  *   limits array FILE      an array of 10^8 elements of 8 bytes
  *   limits varray FILE     a varray of 10^7 elements

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# long.sh [STEP [NUMBER]]: what takes too long for every day, with Open MPI: all steps, or this one; NUMBER instead of its own, where it has one.
+# long.sh [STEP [ARGUMENT...]]: what takes too long for every day, with Open MPI: all steps, or this one, also with another number of its own.
 # Of all steps, what has passed for this commit is not repeated (`once` in lib.sh). Each shows time and peak memory of its programs. Writes
 # below target only; needs 11 GiB in target/long.
 set -euo pipefail
@@ -213,7 +213,7 @@ if [ $# -eq 0 ]; then
   exit
 fi
 [ "$(type -t "step_$1")" = function ] || {
-  echo "usage: $0 [STEP [NUMBER]], where STEP NUMBER may be" >&2
+  echo "usage: $0 [STEP [ARGUMENT...]], of which all are" >&2
   printf '  %s\n' "${steps[@]}" >&2
   exit 2
 }

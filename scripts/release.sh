@@ -53,6 +53,7 @@ else
   scripts/version.py set "$version" "$(date -u +%F)"
   git commit -qam "Release $version"
 fi
+[ -n "$dry" ] || scripts/setup.sh release
 git show --stat --format=%s HEAD | grep -v docs/man
 scripts/version.py notes >"$publish/notes.md"
 scripts/crates.py check

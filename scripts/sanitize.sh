@@ -84,9 +84,9 @@ EOF
   grep 'tests passed' "$log"
 }
 
-# lacks COMMANDS: the check cannot run here; these install what is missing. An error if it was named.
+# lacks: the check cannot run here. An error if it was named.
 lacks() {
-  echo "skipped: $check: something is missing: $1"
+  echo "skipped: $check: something is missing, which scripts/setup.sh sanitize installs"
   [ -z "$named" ] || exit 1
 }
 
@@ -107,7 +107,7 @@ sees_race() {
 # The thread sanitizer over ranks that are threads and share memory. Rust's own library must have it in, too.
 check_thread() {
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/src" ]; then
-    lacks "rustup component add rust-src"
+    lacks
     return
   fi
   # What cannot be allocated is an error of ours.
@@ -131,7 +131,7 @@ miri=(parallel:: file::window file::team format:: codec::base64
 check_miri() {
   if ! cargo +nightly miri --version >/dev/null 2>&1 ||
     [ ! -d "$(rustc +nightly --print sysroot)/lib/rustlib/src" ]; then
-    lacks "rustup toolchain install nightly --component miri --component rust-src"
+    lacks
     return
   fi
   local target test
@@ -148,14 +148,14 @@ check_miri() {
 # All of the library, on a machine where the highest byte of a number comes first, emulated.
 check_big_endian() {
   local target=s390x-unknown-linux-gnu
-  if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || ! command -v qemu-s390x >/dev/null ||
+  if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || ! command -v qemu-s390x-static >/dev/null ||
     ! command -v s390x-linux-gnu-gcc >/dev/null; then
-    lacks "rustup target add $target; apt-get install qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross"
+    lacks
     return
   fi
   heading "Rust tests on a big-endian machine"
   export PROPTEST_CASES=12 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
-  export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu"
+  export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
   local test=(cargo test --target $target --target-dir $folder/big-endian "${serial[@]}")
   run 3600 "${test[@]}" --lib --test vectors --test fuzzed -- --skip time_grows
   show_passed

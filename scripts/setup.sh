@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# setup.sh demo|test|bench|python|long|wheels: installs what the demonstration, the tests, the benchmark, the tests of the Python package,
-# the long tests or the wheels need and this machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
+# setup.sh demo|test|bench|python|long|wheels|sanitize|release: installs what the demonstration, the tests, the benchmark, the tests of the
+# Python package, the long tests, the wheels, all that scripts/sanitize.sh does, or a whole release need and this machine lacks (Debian,
+# Ubuntu; Rust's parts by rustup); elsewhere says what is missing. Says nothing if all is there.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 case ${1-} in
-demo | test | bench | python | wheels) wanted=$1 ;;
+demo | test | bench | python | wheels | sanitize) wanted=$1 ;;
 long) wanted=test ;;
+release)
+  scripts/setup.sh long
+  scripts/setup.sh wheels
+  exec scripts/setup.sh sanitize
+  ;;
 *)
-  echo "usage: $0 demo|test|bench|python|long|wheels" >&2
+  echo "usage: $0 demo|test|bench|python|long|wheels|sanitize|release" >&2
   exit 2
   ;;
 esac
@@ -37,6 +43,10 @@ if [ "$wanted" = wheels ]; then
   need python3-venv "holds the tools that make wheels" has_python ensurepip
   need qemu-user-static "runs what is made for another processor" command -v qemu-aarch64-static
   need git "makes the archive of the sources" command -v git
+elif [ "$wanted" = sanitize ]; then
+  need qemu-user-static "runs what is made for another processor" command -v qemu-s390x-static
+  need gcc-s390x-linux-gnu "compiles for a big-endian processor" command -v s390x-linux-gnu-gcc
+  need libc6-dev-s390x-cross "compiles for a big-endian processor" test -e /usr/s390x-linux-gnu/include/stdio.h
 else
   need cmake "builds and installs the library" command -v cmake
   need ninja-build "runs the build for cmake" command -v ninja
@@ -119,5 +129,11 @@ fi
 if ! command -v cargo >/dev/null; then
   echo "cargo is missing: the library is written in Rust. Install it with rustup." >&2
   status=1
+elif [ "$wanted" = sanitize ]; then
+  # rust_part COMMAND...: rustup does this, if the part is not there yet; it says what it does only if it fails.
+  rust_part() { output=$(rustup "$@" 2>&1) || { echo "rustup $*: $output" >&2; status=1; }; }
+  rust_part component add rust-src
+  rust_part target add s390x-unknown-linux-gnu
+  cargo +nightly miri --version >/dev/null 2>&1 || rust_part toolchain install nightly --profile minimal --component miri --component rust-src
 fi
 exit $status

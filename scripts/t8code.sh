@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # t8code.sh [PREFIX]: tests include/scda_t8code.hxx with the t8code 4.0 that is installed in PREFIX. Without PREFIX, builds one from the sources in
-# ../shared/codes, if they are there, into target/t8code/t8code, where the next run finds it (10 minutes). Writes below target only.
+# ../shared/codes, if they are there, into target/tools/t8code, where the next run, and a release, find it (10 minutes). Writes below target only.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
 folder=target/t8code
 mkdir -p $folder/logs
 log=$root/$folder/logs/build.log
-prefix=${1:-$root/$folder/t8code}
+prefix=${1:-$root/target/tools/t8code}
 if [ $# -eq 0 ] && [ -x ../shared/codes/build.sh ]; then
   heading "Building t8code"
   run 3600 ../shared/codes/build.sh "$prefix"
