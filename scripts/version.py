@@ -42,7 +42,7 @@ def set_version(new, date):
     change("command/Cargo.toml", rf'"={quoted}"', f'"={new}"', 1)
     subprocess.run(["cargo", "metadata", "--offline", "--format-version=1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([ROOT / "scripts/crates.py", "update"], check=True)
-    change("packaging/conda/meta.yaml", rf'set version = "{quoted}"', f'set version = "{new}"', 1)
+    change("packaging/conda/recipe.yaml", rf'^  version: "{quoted}"$', f'  version: "{new}"', 1)
     change("packaging/easybuild/libscda.eb", rf"^version = '{quoted}'", f"version = '{new}'", 1)
     change("CITATION.cff", rf"^version: {quoted}$(\ndate-released: .*)?", f"version: {new}\ndate-released: {date}", 1)
     for page in sorted((ROOT / "docs/man").iterdir()):

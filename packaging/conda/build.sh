@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Called by conda-build, in the folder of the sources.
+# Called by rattler-build, in the folder of the sources.
 set -eu
 options=(-DSCDA_MPI=OFF)
 if [ "$mpi" != nompi ]; then
