@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::copy::sections;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Identity, Input, Output, Resources, State, status};
+use crate::files::{Held, Identity, Input, OutputFile, Resources, State, status};
 use crate::pick::{Copied, Pick};
 use crate::select::Selection;
 use crate::storing::How;
@@ -106,7 +106,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     };
     let own = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
     let own: Vec<_> = own.collect::<Result<_>>()?;
-    let mut output = Output::append(&args.file, params, &inputs)?;
+    let mut output = OutputFile::append(&args.file, params, &inputs)?;
     let mut copied = Copied::default();
     for (input, from) in inputs.iter().zip(own) {
         let mut from = from.map_or_else(|| Verified::new(input), Ok)?;
@@ -131,7 +131,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
             None => {
                 let params = args.how.params_like(&from.reader, &args.resources);
                 let style = params.line_break;
-                let new = Output::create(&args.to, args.force, from.reader.user(), params, &inputs)?;
+                let new = OutputFile::create(&args.to, args.force, from.reader.user(), params, &inputs)?;
                 output.insert((new, style))
             }
         };

@@ -4,7 +4,7 @@ use crate::check::Verified;
 use crate::copy::sections;
 use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index, number_of};
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output as NewFile, Resources};
+use crate::files::{Held, Input, OutputFile, Resources};
 use crate::output::{Output, complain};
 use crate::pick::Pick;
 use crate::seal::unsealed;
@@ -214,7 +214,7 @@ pub fn run(args: &Args) -> Result<()> {
     let how = How::default();
     let params = how.params_like(&from.reader, &args.resources);
     if from.reader.is_sealed() {
-        let mut output = NewFile::append(&args.file, params, &[])?;
+        let mut output = OutputFile::append(&args.file, params, &[])?;
         // From now on, nobody else writes the file.
         held.check()?;
         output.writer()?.set_attributes(&args.name, args.record.unwrap_or(-1), &changes)?;
@@ -232,7 +232,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let (user, style) = (*from.reader.user(), params.line_break);
     let inputs = std::slice::from_ref(&input);
-    let mut output = NewFile::create(&args.file, true, &user, params, inputs)?;
+    let mut output = OutputFile::create(&args.file, true, &user, params, inputs)?;
     sections(&input, &mut from, &mut output, &how, &mut pick, style)?;
     if owner.is_none() {
         output.writer()?.group(path, &attributes)?;

@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output, Resources};
+use crate::files::{Held, Input, OutputFile, Resources};
 use crate::pick::{Copied, Pick, Replacement};
 use crate::progress::Progress;
 use crate::ranges::Records;
@@ -75,7 +75,7 @@ pub struct Args {
 pub fn sections(
     input: &Input,
     from: &mut Verified,
-    output: &mut Output,
+    output: &mut OutputFile,
     how: &How,
     pick: &mut Pick<'_>,
     style: LineBreak,
@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> Result<()> {
     pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;
     pick.steps = args.steps.map(|steps| Kept::new(&input, steps)).transpose()?;
     let inputs = std::slice::from_ref(&input);
-    let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
+    let mut output = OutputFile::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
     args.how.check_names()?;

@@ -9,32 +9,32 @@ use std::str::FromStr;
 
 /// How data are shown.
 #[derive(Clone, PartialEq)]
-pub enum Format {
+pub enum DataFormat {
     /// As they are.
     Bytes,
     Hex,
     Text,
     /// Of datasets only.
     Csv,
-    Numbers(Vec<Number>),
+    Numbers(Vec<NumberFormat>),
 }
 
 /// A number in memory.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Number {
-    kind: Kind,
+pub struct NumberFormat {
+    kind: NumberKind,
     bytes: usize,
     big_endian: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum NumberKind {
     Signed,
     Unsigned,
     Float,
 }
 
-impl FromStr for Format {
+impl FromStr for DataFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -49,7 +49,7 @@ impl FromStr for Format {
         for part in text.split(',') {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
             let times = if digits == 0 { Some(1) } else { part[..digits].parse::<usize>().ok() };
-            let number = times.zip(Number::new(&part[digits..]));
+            let number = times.zip(NumberFormat::new(&part[digits..]));
             let (times, number) = number.filter(|(times, _)| (1..=4096).contains(times)).ok_or_else(|| {
                 format!(
                     "\"{part}\" is none of csv, hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
@@ -62,7 +62,7 @@ impl FromStr for Format {
     }
 }
 
-impl Format {
+impl DataFormat {
     /// How data are shown that begin with these bytes, if the user does not say.
     pub fn usual(data: &[u8], is_terminal: bool) -> Self {
         match is_terminal {
@@ -73,19 +73,19 @@ impl Format {
     }
 }
 
-impl Number {
+impl NumberFormat {
     fn new(text: &str) -> Option<Self> {
         let (kind, rest) = match text.split_at_checked(1)? {
-            ("i", rest) => (Kind::Signed, rest),
-            ("u", rest) => (Kind::Unsigned, rest),
-            ("f", rest) => (Kind::Float, rest),
+            ("i", rest) => (NumberKind::Signed, rest),
+            ("u", rest) => (NumberKind::Unsigned, rest),
+            ("f", rest) => (NumberKind::Float, rest),
             _ => return None,
         };
         let end = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (bits, order) = rest.split_at(end);
         let bytes = match (kind, bits) {
-            (Kind::Signed | Kind::Unsigned, "8") => 1,
-            (Kind::Signed | Kind::Unsigned, "16") => 2,
+            (NumberKind::Signed | NumberKind::Unsigned, "8") => 1,
+            (NumberKind::Signed | NumberKind::Unsigned, "16") => 2,
             (_, "32") => 4,
             (_, "64") => 8,
             _ => return None,
@@ -107,20 +107,20 @@ impl Number {
         let unsigned = u64::from_le_bytes(word);
         let unused = 64 - 8 * u32::try_from(self.bytes).unwrap_or(8);
         let _ = match (self.kind, self.bytes) {
-            (Kind::Unsigned, _) => write!(text, "{unsigned}"),
+            (NumberKind::Unsigned, _) => write!(text, "{unsigned}"),
             // Shifted up and down again, with its sign.
-            (Kind::Signed, _) => write!(text, "{}", (unsigned << unused).cast_signed() >> unused),
-            (Kind::Float, 4) => {
+            (NumberKind::Signed, _) => write!(text, "{}", (unsigned << unused).cast_signed() >> unused),
+            (NumberKind::Float, 4) => {
                 write!(text, "{:?}", f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             }
-            (Kind::Float, _) => write!(text, "{:?}", f64::from_bits(unsigned)),
+            (NumberKind::Float, _) => write!(text, "{:?}", f64::from_bits(unsigned)),
         };
     }
 }
 
 /// Shows the pieces of a section, one after the other.
 pub struct Show {
-    format: Format,
+    format: DataFormat,
     is_block: bool,
     /// Whether it is an array whose elements have no bytes: there may be any number of them.
     is_empty_array: bool,
@@ -141,26 +141,26 @@ const HEX_COLUMNS: usize = 16;
 const BLOCK_COLUMNS: usize = 8;
 
 impl Show {
-    pub fn new(format: Format, columns: Option<usize>, section: &Section, start: u64) -> Self {
+    pub fn new(format: DataFormat, columns: Option<usize>, section: &Section, start: u64) -> Self {
         let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
         let is_empty_array = section.section_type == SectionType::Array && section.size == 0;
         Self { is_block, is_empty_array, columns, ..Self::of_bytes(format, start) }
     }
 
     /// Shows bytes as those of a block.
-    pub fn of_bytes(format: Format, start: u64) -> Self {
+    pub fn of_bytes(format: DataFormat, start: u64) -> Self {
         let (waiting, line, columns) = (Vec::new(), String::new(), None);
         Self { format, is_block: true, is_empty_array: false, columns, waiting, start, offset: start, line }
     }
 
     pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
-        if self.format == Format::Bytes {
+        if self.format == DataFormat::Bytes {
             return out.bytes(pieces.data());
         }
         if self.is_empty_array {
             let range = pieces.range();
             let name = format!("[{}:{}]\n", range.start, range.end);
-            return if self.format == Format::Hex { out.bytes(name.as_bytes()) } else { Ok(()) };
+            return if self.format == DataFormat::Hex { out.bytes(name.as_bytes()) } else { Ok(()) };
         }
         if !self.is_block {
             return pieces.elements().try_for_each(|(index, element)| self.element(out, index, element));
@@ -170,7 +170,7 @@ impl Show {
 
     /// Shows more bytes of a block.
     pub fn bytes(&mut self, out: &mut Output, data: &[u8]) -> Result<()> {
-        if self.format == Format::Bytes {
+        if self.format == DataFormat::Bytes {
             return out.bytes(data);
         }
         data.chunks(CHUNK_BYTES).try_for_each(|chunk| self.chunk(out, chunk))
@@ -181,14 +181,16 @@ impl Show {
         let mut data = std::mem::take(&mut self.waiting);
         data.extend_from_slice(chunk);
         let whole = match &self.format {
-            Format::Hex => data.len() - data.len() % self.columns.unwrap_or(HEX_COLUMNS),
+            DataFormat::Hex => data.len() - data.len() % self.columns.unwrap_or(HEX_COLUMNS),
             // Whole records, and whole lines of them.
-            Format::Numbers(numbers) => {
+            DataFormat::Numbers(numbers) => {
                 data.len() - data.len() % (record(numbers) * self.columns.unwrap_or(BLOCK_COLUMNS))
             }
             // The piece may end within a character.
-            Format::Text => data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len()),
-            Format::Bytes | Format::Csv => data.len(),
+            DataFormat::Text => {
+                data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len())
+            }
+            DataFormat::Bytes | DataFormat::Csv => data.len(),
         };
         self.waiting = data.split_off(whole);
         self.block(out, &data)
@@ -205,10 +207,10 @@ impl Show {
             return Ok(());
         }
         match self.format {
-            Format::Hex => self.hex(out, None, self.offset, data)?,
-            Format::Text => text(out, data)?,
-            Format::Numbers(_) => self.numbers(out, None, data)?,
-            Format::Bytes | Format::Csv => out.bytes(data)?,
+            DataFormat::Hex => self.hex(out, None, self.offset, data)?,
+            DataFormat::Text => text(out, data)?,
+            DataFormat::Numbers(_) => self.numbers(out, None, data)?,
+            DataFormat::Bytes | DataFormat::Csv => out.bytes(data)?,
         }
         self.offset += data.len() as u64;
         Ok(())
@@ -216,20 +218,20 @@ impl Show {
 
     fn element(&mut self, out: &mut Output, index: u64, data: &[u8]) -> Result<()> {
         match self.format {
-            Format::Hex => self.hex(out, Some(index), 0, data),
-            Format::Text => {
+            DataFormat::Hex => self.hex(out, Some(index), 0, data),
+            DataFormat::Text => {
                 text(out, data)?;
                 if data.ends_with(b"\n") { Ok(()) } else { out.bytes(b"\n") }
             }
-            Format::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
-            Format::Numbers(_) => self.numbers(out, Some(index), data),
-            Format::Bytes | Format::Csv => out.bytes(data),
+            DataFormat::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
+            DataFormat::Numbers(_) => self.numbers(out, Some(index), data),
+            DataFormat::Bytes | DataFormat::Csv => out.bytes(data),
         }
     }
 
     /// Lines of numbers.
     fn numbers(&mut self, out: &mut Output, element: Option<u64>, data: &[u8]) -> Result<()> {
-        let Format::Numbers(numbers) = &self.format else { return Ok(()) };
+        let DataFormat::Numbers(numbers) = &self.format else { return Ok(()) };
         let one = record(numbers);
         if !data.len().is_multiple_of(one) {
             let place = element.map(|index| format!("element {index}: ")).unwrap_or_default();
@@ -290,7 +292,7 @@ impl Show {
 }
 
 /// The bytes of all the numbers.
-fn record(numbers: &[Number]) -> usize {
+fn record(numbers: &[NumberFormat]) -> usize {
     numbers.iter().map(|number| number.bytes).sum()
 }
 

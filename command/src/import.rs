@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::check_free;
-use crate::foreign::{FORMATS, Format, Import, Source, in_words, names};
+use crate::foreign::{FORMATS, Format, Import, ImportSource, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -188,7 +188,7 @@ pub struct Args {
 /// `arguments` are those of the whole command.
 pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     check_free(&args.to, args.force)?;
-    let source = Source::new(&args.from)?;
+    let source = ImportSource::new(&args.from)?;
     let Some(format) = recognise(&source)? else { return Err(not_recognised(&source)) };
     let given =
         [("--salvage", args.salvage), ("--strict", args.strict), ("--without", !args.without.is_empty())];
@@ -204,7 +204,7 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
 }
 
 /// The format that the file has.
-fn recognise(source: &Source) -> Result<Option<&'static dyn Format>> {
+fn recognise(source: &ImportSource) -> Result<Option<&'static dyn Format>> {
     for format in FORMATS {
         if format.recognise(source)? {
             return Ok(Some(format));
@@ -213,9 +213,9 @@ fn recognise(source: &Source) -> Result<Option<&'static dyn Format>> {
     Ok(None)
 }
 
-fn not_recognised(source: &Source) -> Fail {
+fn not_recognised(source: &ImportSource) -> Fail {
     let name = source.name();
-    if let Source::Folder(..) = source {
+    if let ImportSource::Folder(..) = source {
         return Fail::file(name, "found a folder without Header, expected a file or a plotfile of AMReX");
     }
     let (mut beginnings, mut formats) = (Vec::new(), Vec::new());

@@ -86,7 +86,7 @@ enum Command {
     Append(append::AppendArgs),
     Join(append::JoinArgs),
     Split(streams::SplitArgs),
-    JoinStreams(streams::JoinArgs),
+    JoinStreams(streams::JoinStreamsArgs),
     Attr(attr::Args),
     Seal(seal::Args),
     Rewind(rewind::Args),

@@ -2,7 +2,7 @@
 
 use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Output, Seal, Style, Threads, check_not_left};
+use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left};
 use crate::make_dataset;
 use scda::{Encode, Params, Writer};
 use serde_json::Value;
@@ -84,7 +84,7 @@ const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
 /// What a description says of a section.
-struct Described {
+struct DescribedSection {
     user: Vec<u8>,
     encode: Encode,
     n: Option<u64>,
@@ -95,7 +95,7 @@ struct Described {
 
 /// Writes a section.
 fn section(
-    output: &mut Output,
+    output: &mut OutputFile,
     value: &Value,
     folder: &Path,
     level: u32,
@@ -130,7 +130,7 @@ fn section(
     if matches!(kind, "I" | "B") && (n.is_some() || data.elements.is_some()) {
         return Err(format!("N and elements: type {kind} has none").into());
     }
-    let described = Described { user, encode, n, e, data, sizes };
+    let described = DescribedSection { user, encode, n, e, data, sizes };
     match kind {
         "I" => inline(writer, described),
         "B" => block(writer, described),
@@ -140,7 +140,7 @@ fn section(
     }
 }
 
-fn inline(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+fn inline(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
     if section.encode == Encode::Always || section.e.is_some() {
         return Err("encoded and E: type I has none".into());
     }
@@ -151,13 +151,13 @@ fn inline(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
     Ok(writer.inline(&section.user, 0, Some(&data))?)
 }
 
-fn block(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+fn block(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
     let size = section.e.or(section.data.bytes).ok_or("expected E, the number of bytes")?;
     expect("bytes", section.data.bytes.unwrap_or(size), size)?;
     Ok(writer.block_from(&section.user, size, &mut section.data.from, section.encode)?)
 }
 
-fn array(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+fn array(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
     let (n, data) = (section.n, &section.data);
     let same = data.elements.as_ref().and_then(|sizes| sizes.first().copied());
     let size = section.e.or(same).ok_or("expected E, the bytes of each element")?;
@@ -173,7 +173,7 @@ fn array(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
     Ok(writer.array_from(&section.user, count, size, &mut section.data.from, section.encode)?)
 }
 
-fn varray(writer: &mut Writer, section: Described) -> Result<(), Wrong> {
+fn varray(writer: &mut Writer, section: DescribedSection) -> Result<(), Wrong> {
     if section.e.is_some() {
         return Err("E: type V has sizes instead".into());
     }
@@ -231,7 +231,7 @@ pub fn run(args: &Args) -> Result<()> {
         check_not_left(&args.to, &folder.join(file), file)?;
     }
     let level = params.level;
-    let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
+    let mut output = OutputFile::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));
         section(&mut output, value, folder, level, attributes).map_err(|wrong| match wrong {

@@ -2,7 +2,7 @@
 
 use crate::described::{Data, Object, Words, Wrong, brief, one};
 use crate::fail::Fail;
-use crate::files::Output;
+use crate::files::OutputFile;
 use crate::transfer::write_texts;
 use scda::internals::{Codecs, fill, metadata, texts};
 use scda::{Codec, DataType, Dataset, Encode, Layout};
@@ -30,7 +30,11 @@ pub fn attributes(section: Option<&&RawValue>) -> Option<String> {
 }
 
 /// Writes the attributes of a group.
-pub fn group(output: &mut Output, mut object: Object<'_>, attributes: Option<String>) -> Result<(), Wrong> {
+pub fn group(
+    output: &mut OutputFile,
+    mut object: Object<'_>,
+    attributes: Option<String>,
+) -> Result<(), Wrong> {
     let path = name(&mut object)?;
     let _ = object.value("attributes");
     object.finish(&["number", "offset", "data_offset"])?;
@@ -51,7 +55,7 @@ fn name(object: &mut Object<'_>) -> Words<String> {
 }
 
 /// A dataset of a description.
-struct Described {
+struct DescribedDataset {
     dataset: Dataset,
     /// Whether its rows are compressed by the convention of the format.
     is_encoded: bool,
@@ -60,13 +64,14 @@ struct Described {
 
 /// Writes a dataset. `level` is that of the file.
 pub fn dataset(
-    output: &mut Output,
+    output: &mut OutputFile,
     object: Object<'_>,
     attributes: Option<String>,
     folder: &Path,
     level: u32,
 ) -> Result<(), Wrong> {
-    let Described { dataset, is_encoded, mut data } = Described::new(object, attributes, folder)?;
+    let DescribedDataset { dataset, is_encoded, mut data } =
+        DescribedDataset::new(object, attributes, folder)?;
     if dataset.data_type.is_variable() && !is_encoded {
         return write_texts(output.writer().map_err(words)?, &dataset, &mut data).map_err(words);
     }
@@ -81,7 +86,7 @@ pub fn dataset(
     Ok(writer.array_from(dataset.name.as_bytes(), rows, row_bytes, &mut data, Encode::Always)?)
 }
 
-impl Described {
+impl DescribedDataset {
     fn new(mut object: Object<'_>, attributes: Option<String>, folder: &Path) -> Words<Self> {
         let name = name(&mut object)?;
         let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;

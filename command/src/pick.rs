@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::datasets::{Item, Walk};
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Resources};
+use crate::files::{Input, OutputFile, Resources};
 use crate::progress::Progress;
 use crate::select::{self, Selection};
 use crate::steps::{Kept, Place};
@@ -80,7 +80,7 @@ impl<'a> Pick<'a> {
     pub fn write_moved(
         &mut self,
         item: &Item,
-        output: &mut Output,
+        output: &mut OutputFile,
         way: Way<'_>,
         progress: &mut Progress,
     ) -> Result<Copied> {
@@ -159,7 +159,7 @@ impl Replacement {
     }
 
     /// Writes the next one.
-    pub fn write(&mut self, output: &mut Output, way: Way<'_>, progress: &mut Progress) -> Result<()> {
+    pub fn write(&mut self, output: &mut OutputFile, way: Way<'_>, progress: &mut Progress) -> Result<()> {
         self.used += 1;
         // If there are too few, the end of the command says so.
         let Some(&(offset, before)) = self.places.get(self.used - 1) else { return Ok(()) };
@@ -172,7 +172,7 @@ impl Replacement {
 fn write_at(
     (input, from): (&Input, &mut Verified),
     Place { offset, before }: Place,
-    output: &mut Output,
+    output: &mut OutputFile,
     way: Way<'_>,
     progress: &mut Progress,
 ) -> Result<Copied> {

@@ -132,7 +132,7 @@ pub fn line(row: &Row) -> String {
         (SectionType::Varray, Some((least, most))) => format!("{least}/{:.1}/{most}", row.mean()),
         (SectionType::Inline | SectionType::Varray, _) => "-".to_owned(),
     };
-    Line {
+    Columns {
         number: row.number,
         kind: char::from(section.section_type.letter()),
         n: count_word(section.section_type, section.count),
@@ -148,7 +148,7 @@ pub fn line(row: &Row) -> String {
 /// One line for a part of a set of streams.
 pub fn streams_line(found: &FoundStreams, item: &Item) -> String {
     let FoundStreams { streams, bytes, .. } = found;
-    let line = Line {
+    let line = Columns {
         number: item.number + 1,
         kind: 'S',
         n: streams.tasks().to_string(),
@@ -174,7 +174,7 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
             let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
             // How many bytes items of their own lengths have, only their chunks say.
             let is_variable = dataset.data_type.is_variable();
-            let line = Line {
+            let line = Columns {
                 number,
                 kind: 'D',
                 n: shape_word(&dataset.shape),
@@ -193,13 +193,14 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
             let block = &found.block;
             let stored = stored.filter(|_| block.decoded);
             let n = "-".to_owned();
-            Line { number, kind: 'G', n, e: "-", bytes: block.size, offset, stored, user: &block.user }.text()
+            Columns { number, kind: 'G', n, e: "-", bytes: block.size, offset, stored, user: &block.user }
+                .text()
         }
     }
 }
 
 /// The columns of a line.
-pub struct Line<'a> {
+pub struct Columns<'a> {
     pub number: u64,
     pub kind: char,
     /// The number of elements, or the shape.
@@ -213,7 +214,7 @@ pub struct Line<'a> {
     pub user: &'a [u8],
 }
 
-impl Line<'_> {
+impl Columns<'_> {
     pub fn text(&self) -> String {
         let Self { number, kind, n, e, bytes, offset, .. } = self;
         let ratio = match self.stored {

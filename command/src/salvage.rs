@@ -3,7 +3,7 @@
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
 use crate::datasets::{Added, Addition, Moved, Pair, Pairs, added_to, announced, begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
+use crate::files::{Input, OutputFile, Resources, Seal, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
 use crate::storing::How;
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
     let is_sealed = wants_seal && kept.is_empty();
     params.seal = is_sealed;
-    let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
+    let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
     let mut left = Left::default();

@@ -2,7 +2,7 @@
 
 use crate::check::{Rigour, Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output, Resources, lock};
+use crate::files::{Input, OutputFile, Resources, lock};
 use crate::output::{self, complain, visible};
 use scda::{Params, SectionType};
 use std::fs::File;
@@ -116,7 +116,7 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
     params.seal = true;
     resources.set(&mut params);
     params.line_break = input.open()?.line_break();
-    Output::append(path, params, &[])?.finish()?;
+    OutputFile::append(path, params, &[])?.finish()?;
     let bytes = std::fs::metadata(path).map_err(trouble)?.len();
     let count = crate::check::sections(input.open()?.sections()?);
     out.text(format_args!("{name}: sealed: {count}, {bytes} bytes\n"))

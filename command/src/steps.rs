@@ -61,7 +61,7 @@ impl<'a> Kept<'a> {
     }
 
     /// Chooses what the steps of a mesh need.
-    fn choose_steps(&mut self, parts: &Parts, steps: &Steps, places: &BTreeMap<u64, Place>) {
+    fn choose_steps(&mut self, parts: &MeshParts, steps: &Steps, places: &BTreeMap<u64, Place>) {
         let needed = steps.needed(parts);
         for (part, numbers) in parts {
             let is_of_mesh = is_of_mesh(part);
@@ -108,7 +108,7 @@ impl<'a> Kept<'a> {
 }
 
 /// The sections of each part of a mesh, in order.
-type Parts = BTreeMap<String, Vec<u64>>;
+type MeshParts = BTreeMap<String, Vec<u64>>;
 
 fn is_of_mesh(part: &str) -> bool {
     let mut all = MESH_PARTS.into_iter().chain([&[PARTITION][..], &CONNECTIVITY_PARTS, &SHAPED_TREE_PARTS]);
@@ -118,8 +118,8 @@ fn is_of_mesh(part: &str) -> bool {
 /// The datasets of a file.
 struct Names {
     /// For the path of each mesh, its parts.
-    of_meshes: BTreeMap<String, Parts>,
-    others: Parts,
+    of_meshes: BTreeMap<String, MeshParts>,
+    others: MeshParts,
     places: BTreeMap<u64, Place>,
 }
 
@@ -127,7 +127,7 @@ impl Names {
     /// Goes through a file.
     fn read(input: &Input) -> Result<Self> {
         let (mut reader, mut walk) = (input.open()?, Walk::new(input, false));
-        let (mut datasets, mut places) = (Parts::new(), BTreeMap::new());
+        let (mut datasets, mut places) = (MeshParts::new(), BTreeMap::new());
         let mut meshes = BTreeSet::new();
         while let Some(item) = walk.next(&mut reader)? {
             match &item.pair {
@@ -152,7 +152,7 @@ impl Names {
             }
             item.skip(&mut reader)?;
         }
-        let mut names = Self { of_meshes: BTreeMap::new(), others: Parts::new(), places };
+        let mut names = Self { of_meshes: BTreeMap::new(), others: MeshParts::new(), places };
         for (name, numbers) in datasets {
             // A group may stand in another one.
             let group = name.rmatch_indices('/').map(|(at, _)| at).find(|&at| meshes.contains(&name[..at]));
@@ -194,7 +194,7 @@ impl Steps {
     }
 
     /// The sections of meshes and connectivities that chosen steps need, each with the first such step.
-    fn needed(&self, parts: &Parts) -> BTreeMap<u64, usize> {
+    fn needed(&self, parts: &MeshParts) -> BTreeMap<u64, usize> {
         let mut needed = BTreeMap::new();
         let numbers = |part: &str| parts.get(part).map_or(&[][..], Vec::as_slice);
         for step in (0..self.begins.len()).filter(|&step| self.chosen[step]) {

@@ -2,8 +2,8 @@
 
 use crate::datasets::{FoundStreams, Item, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output, Resources, check_free, check_not_left, check_replaceable, status};
-use crate::formats::{Format, Show};
+use crate::files::{Input, OutputFile, Resources, check_free, check_not_left, check_replaceable, status};
+use crate::formats::{DataFormat, Show};
 use crate::output::{self, complain, escape};
 use crate::pieces::{Pieces, as_io_error};
 use crate::progress::Progress;
@@ -63,7 +63,7 @@ pub struct SplitArgs {
 Examples:
   scda join-streams logs -o all.scda --name log
   scda join-streams out.0 out.1 out.2 -o all.scda --name output")]
-pub struct JoinArgs {
+pub struct JoinStreamsArgs {
     /// The files, in the order of the tasks; or a folder with nothing but them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -85,14 +85,14 @@ pub struct JoinArgs {
 }
 
 /// What `--stream` and `split` apply to.
-pub enum Meant {
-    Streams(Found),
+pub enum MeantStreams {
+    Streams(FoundSet),
     /// A section, and whether it is a set of streams of which each is an element.
     Section(Section, bool),
 }
 
 /// A set of streams.
-pub struct Found {
+pub struct FoundSet {
     pub streams: Streams,
     /// The sections from its first one up to the first one of the next set of its name.
     sections: Range<u64>,
@@ -100,7 +100,7 @@ pub struct Found {
     fault: Option<u8>,
 }
 
-impl Found {
+impl FoundSet {
     /// Trouble if the streams may have more bytes than were found. Call it at the end.
     pub fn check_whole(&self, input: &Input) -> Result<()> {
         let Some(code) = self.fault else { return Ok(()) };
@@ -115,7 +115,7 @@ impl Found {
 struct Candidate {
     is_exact: bool,
     is_meant: bool,
-    what: Meant,
+    what: MeantStreams,
 }
 
 /// What was found in a file.
@@ -132,17 +132,22 @@ struct Candidates {
 
 impl Candidates {
     /// The last set of streams of this name.
-    fn last_set(&mut self, name: &UserString) -> Option<(&mut Found, &mut bool)> {
+    fn last_set(&mut self, name: &UserString) -> Option<(&mut FoundSet, &mut bool)> {
         let Candidate { what, is_meant, .. } = &mut self.all[*self.last_sets.get(&**name)?];
         match what {
-            Meant::Streams(found) => Some((found, is_meant)),
-            Meant::Section(..) => None,
+            MeantStreams::Streams(found) => Some((found, is_meant)),
+            MeantStreams::Section(..) => None,
         }
     }
 }
 
 /// Finds the streams, or the section, of the argument.
-pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: Option<i64>) -> Result<Meant> {
+pub fn find(
+    reader: &mut Reader,
+    input: &Input,
+    selection: &Selection,
+    record: Option<i64>,
+) -> Result<MeantStreams> {
     let mut found = Candidates::default();
     let mut walk = Walk::with_streams(input);
     if let Err(fail) = collect(reader, &mut walk, selection, &mut found) {
@@ -174,10 +179,10 @@ pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: O
     };
     match place.filter(|&place| place < count as u64) {
         Some(place) => Ok(match meant.swap_remove(to_usize(place)).what {
-            Meant::Streams(mut found) => {
+            MeantStreams::Streams(mut found) => {
                 let among = faults.iter().filter(|(number, _)| found.sections.contains(number));
                 found.fault = among.map(|&(_, code)| code).max().max(found.fault);
-                Meant::Streams(found)
+                MeantStreams::Streams(found)
             }
             section => section,
         }),
@@ -219,7 +224,7 @@ fn collect(
                     before.sections.end = item.number;
                 }
                 let (streams, sections) = (part.streams.clone(), item.number..u64::MAX);
-                let what = Meant::Streams(Found { streams, sections, fault: None });
+                let what = MeantStreams::Streams(FoundSet { streams, sections, fault: None });
                 found.last_sets.insert(user.to_vec(), found.all.len());
                 found.all.push(Candidate { is_exact, is_meant, what });
             }
@@ -247,7 +252,7 @@ fn collect(
                     found.all.push(Candidate {
                         is_exact,
                         is_meant,
-                        what: Meant::Section(item.section, is_packed),
+                        what: MeantStreams::Section(item.section, is_packed),
                     });
                 }
             }
@@ -298,7 +303,7 @@ fn no_part(name: &UserString) -> String {
 }
 
 /// The streams of a whole set, one after the other, as elements of a varray.
-pub struct Elements<'a> {
+pub struct StreamElements<'a> {
     reader: &'a mut Reader,
     streams: &'a Streams,
     progress: &'a mut Progress,
@@ -308,13 +313,13 @@ pub struct Elements<'a> {
     next_size: u64,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> StreamElements<'a> {
     pub fn new(reader: &'a mut Reader, streams: &'a Streams, progress: &'a mut Progress) -> Self {
         Self { reader, streams, progress, now: None, next: 0, next_size: 0 }
     }
 }
 
-impl Read for Elements<'_> {
+impl Read for StreamElements<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some((stream, position)) = &mut self.now {
@@ -338,14 +343,14 @@ impl Read for Elements<'_> {
     }
 }
 
-impl DataStream for Elements<'_> {
+impl DataStream for StreamElements<'_> {
     fn rewind(&mut self) -> io::Result<()> {
         (self.now, self.next, self.next_size) = (None, 0, 0);
         Ok(())
     }
 }
 
-impl ElementStream for Elements<'_> {
+impl ElementStream for StreamElements<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         for size in sizes {
             *size = self.reader.stream(self.streams, self.next_size).map_err(io::Error::other)?.bytes();
@@ -423,7 +428,7 @@ pub fn print(
     let mut out = output::Output::new()?;
     let (start, mut show) = (range.start, None);
     let result = each_piece(reader, &stream, range, |data| {
-        let format = Format::usual(data, out.is_terminal());
+        let format = DataFormat::usual(data, out.is_terminal());
         show.get_or_insert_with(|| Show::of_bytes(format, start)).bytes(&mut out, data)
     });
     show.map_or(Ok(()), |show| show.finish(&mut out))?;
@@ -432,12 +437,12 @@ pub fn print(
 }
 
 /// A file of a task.
-struct NewFile {
+struct TaskFile {
     /// Until it is complete.
     file: Option<WholeFile>,
 }
 
-impl NewFile {
+impl TaskFile {
     fn new(path: &Path, force: bool, input: &Input) -> Result<Self> {
         check_free(path, force)?;
         check_replaceable(path, "is the file to split", input.path().metadata())?;
@@ -460,7 +465,7 @@ impl NewFile {
     }
 }
 
-impl Drop for NewFile {
+impl Drop for TaskFile {
     fn drop(&mut self) {
         // Before a signal would find nothing to remove.
         self.file = None;
@@ -485,13 +490,13 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
     };
     let mut progress = Progress::new(&format!("split {}", input.name()), 0);
     let section = match meant {
-        Meant::Streams(found) => {
+        MeantStreams::Streams(found) => {
             made()?;
             let streams = &found.streams;
             for task in 0..streams.tasks() {
                 let stream = reader.stream(streams, task)?;
                 let path = path_of(&args.to, streams.name(), task, streams.tasks());
-                let mut file = NewFile::new(&path, args.force, &input)?;
+                let mut file = TaskFile::new(&path, args.force, &input)?;
                 each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
                     progress.add(data.len() as u64);
                     file.put(data)
@@ -500,7 +505,7 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
             }
             return found.check_whole(&input);
         }
-        Meant::Section(section, _) => section,
+        MeantStreams::Section(section, _) => section,
     };
     if section.section_type != SectionType::Varray {
         let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
@@ -512,7 +517,7 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
     reader.next_section(true)?;
     for element in 0..section.count {
         let path = path_of(&args.to, &section.user, element, section.count);
-        let mut file = NewFile::new(&path, args.force, &input)?;
+        let mut file = TaskFile::new(&path, args.force, &input)?;
         let mut pieces = Pieces::new(&section, element..element + 1);
         while pieces.next(&mut reader)? {
             progress.add(pieces.data().len() as u64);
@@ -583,7 +588,7 @@ fn named(name: &str, error: io::Error) -> io::Error {
     as_io_error(Fail::file(name, error))
 }
 
-pub fn run_join(args: &JoinArgs) -> Result<()> {
+pub fn run_join(args: &JoinStreamsArgs) -> Result<()> {
     let to = &args.to;
     check_free(to, args.force)?;
     let files = match args.files.as_slice() {
@@ -606,7 +611,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     let mut params = Params::default();
     params.seal = !args.no_seal;
     let name = args.name.as_bytes();
-    let mut out = Output::create(to, args.force, name, params, &[])?;
+    let mut out = OutputFile::create(to, args.force, name, params, &[])?;
     let mut open = |task: u64| -> io::Result<Box<dyn Read>> {
         let path = &files[to_usize(task)];
         let name = path.display().to_string();

@@ -4,7 +4,7 @@ use crate::datasets::slabs;
 use crate::datasets::source::{Share, Source};
 use crate::datasets::{Added, Addition, Found, Item, Moved, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
-use crate::files::Output;
+use crate::files::OutputFile;
 use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
@@ -37,7 +37,7 @@ impl Way<'_> {
         reader: &mut Reader,
         walk: &mut Walk<'_>,
         item: &Item,
-        output: &mut Output,
+        output: &mut OutputFile,
         new_metadata: Option<String>,
         progress: &mut Progress,
     ) -> Result<()> {
@@ -48,7 +48,7 @@ impl Way<'_> {
                 let beside = walk.dataset_reader()?;
                 let set = streams::whole(beside, name, found, item.number)?;
                 let encode = self.how.encode(&found.chunks);
-                let mut elements = streams::Elements::new(beside, &set, progress);
+                let mut elements = streams::StreamElements::new(beside, &set, progress);
                 output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
                 return Ok(item.skip(reader)?);
             }
@@ -154,7 +154,7 @@ impl Way<'_> {
     fn rows(
         self,
         reader: &mut Reader,
-        output: &mut Output,
+        output: &mut OutputFile,
         found: &Found,
         moved: Moved,
         progress: &mut Progress,
@@ -177,7 +177,7 @@ impl Way<'_> {
     fn keep(
         self,
         reader: &mut Reader,
-        output: &mut Output,
+        output: &mut OutputFile,
         section: &Section,
         progress: &mut Progress,
     ) -> Result<()> {
@@ -204,7 +204,7 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
 
 /// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the
 /// white space at their end.
-fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Option<String>> {
+fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Result<Option<String>> {
     let Found { dataset, block, data, .. } = found;
     let is_aligned =
         data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
@@ -217,7 +217,7 @@ fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Op
 
 /// A section as it is copied: what was added to a dataset whose metadata are none to this library names the place where its data are
 /// then.
-fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut Output) -> Result<Section> {
+fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Section> {
     let mut section = item.section;
     if let Some(moved) = walk.moved.get_mut(&section.offset) {
         moved.position = output.position()?;

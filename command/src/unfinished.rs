@@ -245,7 +245,7 @@ impl Unfinished {
             let (bytes, is_known) = this.bytes(task)?;
             ended.bytes += bytes;
             ended.known += u64::from(is_known);
-            Ok(Box::new(Stream { of: Arc::clone(&this), task, at: 0, bytes }))
+            Ok(Box::new(UnfinishedStream { of: Arc::clone(&this), task, at: 0, bytes }))
         };
         writer.streams_from(NAME.as_bytes(), chunk_bytes, tasks, &mut open)?;
         Ok(ended)
@@ -260,14 +260,14 @@ fn is_torn(found: &[u8], expected: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-struct Stream {
+struct UnfinishedStream {
     of: Arc<Unfinished>,
     task: u64,
     at: u64,
     bytes: u64,
 }
 
-impl Read for Stream {
+impl Read for UnfinishedStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let InChunk { at: start, left } = self.of.place(self.task, self.at)?;
         let most = to_usize(left.min(self.bytes - self.at)).min(buffer.len());

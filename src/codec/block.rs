@@ -1,7 +1,7 @@
 //! Blocks of a deflate stream: stored, with the fixed code, or with a code of their own, whichever is
 //! the shortest (RFC 1951, sections 3.2.4 to 3.2.7).
 //!
-//! **Algorithm.** The symbols of a block are counted ([`Statistics`]). From the counts follow the exact length of the block
+//! **Algorithm.** The symbols of a block are counted ([`SymbolCounts`]). From the counts follow the exact length of the block
 //! with the fixed code, the exact length when stored, and a lower estimate of its length with a code of its own: the
 //! entropy, and the description of the code, estimated from the symbols used and the gaps between them. Only if the
 //! estimate is the least is the code built ([`super::huffman`]) and its exact length compared.
@@ -142,14 +142,14 @@ impl Code {
 }
 
 /// How often the symbols of a block occur.
-pub struct Statistics {
+pub struct SymbolCounts {
     literals: [u32; LITERALS],
     distances: [u32; DISTANCES],
     /// The extra bits of all repetitions.
     extra_bits: u64,
 }
 
-impl Statistics {
+impl SymbolCounts {
     /// Those of tokens.
     pub fn of_tokens(tokens: &[Token]) -> Self {
         let mut this = Self { literals: [0; LITERALS], distances: [0; DISTANCES], extra_bits: 0 };
@@ -255,7 +255,7 @@ struct Dynamic {
 }
 
 impl Dynamic {
-    fn new(statistics: &Statistics) -> Self {
+    fn new(statistics: &SymbolCounts) -> Self {
         let mut lengths = [0; LITERALS + DISTANCES];
         let (literals, distances) = lengths.split_at_mut(LITERALS);
         code_lengths(&statistics.literals, LONGEST_LITERAL, literals);
@@ -358,7 +358,7 @@ impl Blocks {
 
     /// Writes `data`, at most [`MAX_BLOCK_BYTES`], as these tokens, or stored if that is shorter.
     pub fn write_tokens(&mut self, data: &[u8], tokens: &[Token], last: bool, out: &mut BitWriter<'_>) {
-        let statistics = Statistics::of_tokens(tokens);
+        let statistics = SymbolCounts::of_tokens(tokens);
         if let Some(code) = self.begin(&statistics, data, last, out) {
             // Literals since the last flush: there is room for four.
             let mut literals = 0;
@@ -394,7 +394,7 @@ impl Blocks {
 
     /// Writes `data`, at most [`MAX_BLOCK_BYTES`], without repetitions, or stored if that is shorter.
     pub fn write_literals(&mut self, data: &[u8], last: bool, out: &mut BitWriter<'_>) {
-        let statistics = Statistics::of_bytes(data);
+        let statistics = SymbolCounts::of_bytes(data);
         if let Some(code) = self.begin(&statistics, data, last, out) {
             let (fours, rest) = data.as_chunks::<4>();
             for four in fours {
@@ -414,7 +414,7 @@ impl Blocks {
     /// Writes the head of a block and returns its code; or all of it, if it is stored.
     fn begin(
         &mut self,
-        statistics: &Statistics,
+        statistics: &SymbolCounts,
         data: &[u8],
         last: bool,
         out: &mut BitWriter<'_>,

@@ -57,7 +57,7 @@ pub struct Lz4 {
 }
 
 #[derive(Clone, Copy)]
-struct Match {
+struct Lz4Match {
     at: usize,
     from: usize,
     length: usize,
@@ -123,9 +123,9 @@ impl Lz4 {
 
     /// The longest match at a place, reaching back to `done` at most, among those that are looked at; the place is remembered.
     #[inline(always)]
-    fn find(&mut self, data: &[u8], at: usize, done: usize) -> Option<Match> {
+    fn find(&mut self, data: &[u8], at: usize, done: usize) -> Option<Lz4Match> {
         let mut from = self.insert(data, at);
-        let mut best: Option<Match> = None;
+        let mut best: Option<Lz4Match> = None;
         let here = word(data, at);
         for _ in 0..self.search.depth {
             if from >= at || at - from > FAR {
@@ -134,7 +134,7 @@ impl Lz4 {
             if word(data, from) == here {
                 let length = LEAST + same(data, from + LEAST, at + LEAST, data.len() - LITERALS);
                 if best.is_none_or(|best| length > best.length) {
-                    best = Some(Match { at, from, length });
+                    best = Some(Lz4Match { at, from, length });
                 }
             }
             let Some(&back) = self.before.get(from & FAR).filter(|back| **back > 0) else { break };
@@ -143,7 +143,7 @@ impl Lz4 {
         }
         best.map(|mut found| {
             while found.at > done && found.from > 0 && data[found.at - 1] == data[found.from - 1] {
-                found = Match { at: found.at - 1, from: found.from - 1, length: found.length + 1 };
+                found = Lz4Match { at: found.at - 1, from: found.from - 1, length: found.length + 1 };
             }
             found
         })
@@ -163,7 +163,7 @@ impl Lz4 {
     }
 
     /// Remembers places that a match covers: all of them, or one near its end.
-    fn insert_within(&mut self, data: &[u8], found: Match, end: usize) {
+    fn insert_within(&mut self, data: &[u8], found: Lz4Match, end: usize) {
         let behind = (found.at + found.length).min(end);
         if self.search.depth > 1 {
             (found.at + 2..behind).for_each(|at| _ = self.insert(data, at));
@@ -226,7 +226,7 @@ fn nibble(length: usize) -> u8 {
     u8::try_from(length.min(15)).unwrap_or(15)
 }
 
-fn sequence(literals: &[u8], Match { at, from, length }: Match, out: &mut Vec<u8>) {
+fn sequence(literals: &[u8], Lz4Match { at, from, length }: Lz4Match, out: &mut Vec<u8>) {
     out.push(nibble(literals.len()) << 4 | nibble(length - LEAST));
     put_rest(literals.len(), out);
     out.extend_from_slice(literals);

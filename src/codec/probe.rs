@@ -1,7 +1,7 @@
 //! Estimates whether repetitions make an element shorter, at a small part of the cost of finding them.
 #![allow(clippy::cast_possible_truncation)] // places in stretches, and in the data
 
-use super::block::{Statistics, histogram};
+use super::block::{SymbolCounts, histogram};
 use super::huffman::{FRACTION, entropy};
 use super::matches::Matcher;
 
@@ -40,8 +40,8 @@ pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
         // Noise, unless it comes again as it was.
         return repeated_bytes(sample) > SAMPLE_BYTES / 64 || pays_far(piece);
     }
-    let with = Statistics::of_tokens(matcher.tokens(sample)).code_bits();
-    let without = Statistics::of_bytes(sample).code_bits();
+    let with = SymbolCounts::of_tokens(matcher.tokens(sample)).code_bits();
+    let without = SymbolCounts::of_bytes(sample).code_bits();
     with + without / 64 < without
 }
 
@@ -92,8 +92,8 @@ fn pays_nearby(data: &[u8], matcher: &mut Matcher) -> bool {
     let pieces = (data.len() / BYTES_PER_PIECE).clamp(MIN_PIECES, MAX_PIECES);
     let (mut with, mut without) = (0, 0);
     for piece in evenly(data, pieces, PIECE_BYTES) {
-        with += Statistics::of_tokens(matcher.tokens(piece)).code_bits();
-        without += Statistics::of_bytes(piece).code_bits();
+        with += SymbolCounts::of_tokens(matcher.tokens(piece)).code_bits();
+        without += SymbolCounts::of_bytes(piece).code_bits();
     }
     with + without / 100 < without
 }

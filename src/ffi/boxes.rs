@@ -181,18 +181,18 @@ impl Flat {
     }
 
     /// As boxes whose items have this type in memory.
-    pub fn of_type<'a>(self, dataset: &Dataset, data_type: DataType) -> Result<Boxes<'a>> {
+    pub fn of_type<'a>(self, dataset: &Dataset, data_type: DataType) -> Result<CBoxes<'a>> {
         if data_type == dataset.data_type {
-            return Ok(Boxes::Flat(self));
+            return Ok(CBoxes::Flat(self));
         }
         let (mut places, mut data) = (Vec::new(), self.data);
         reserve(&mut places, self.regions.len())?;
         for region in &self.regions {
-            places.push(Place { data, stride: None, shape: None, data_type });
+            places.push(BoxMemory { data, stride: None, shape: None, data_type });
             let bytes = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             data = if data.is_null() { data } else { data.wrapping_add(to_usize(bytes)) };
         }
-        Ok(Boxes::Apart(self.regions, places))
+        Ok(CBoxes::Apart(self.regions, places))
     }
 
     /// With their items.
@@ -227,15 +227,15 @@ fn exceeds() -> Error {
 }
 
 /// Boxes of an array, which lie in it, and anywhere in memory.
-pub(super) enum Boxes<'a> {
+pub(super) enum CBoxes<'a> {
     /// Their items follow one another.
     Flat(Flat),
     /// Each in a place of its own.
-    Apart(Vec<Region>, Vec<Place<'a>>),
+    Apart(Vec<Region>, Vec<BoxMemory<'a>>),
 }
 
 /// Where the items of a box lie, and what they are in memory.
-pub(super) struct Place<'a> {
+pub(super) struct BoxMemory<'a> {
     data: *mut u8,
     stride: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
@@ -277,12 +277,12 @@ unsafe fn memory_shape<'a>(one: &scda_box_t) -> Result<Option<&'a [u64]>> {
 }
 
 /// The items of boxes.
-pub(super) enum Items<'a> {
+pub(super) enum CItems<'a> {
     Packed(&'a [u8]),
     Boxes(Vec<Memory<'a>>),
 }
 
-impl Items<'_> {
+impl CItems<'_> {
     pub fn borrowed(&self) -> Data<'_> {
         match self {
             Self::Packed(data) => Data::Packed(data),
@@ -291,7 +291,7 @@ impl Items<'_> {
     }
 }
 
-impl<'a> Boxes<'a> {
+impl<'a> CBoxes<'a> {
     /// # Safety
     /// A number for each dimension may be read where a box points to some. `in_memory` is the type of the items where a box names none.
     pub unsafe fn new(dataset: &Dataset, in_memory: DataType, boxes: &[scda_box_t]) -> Result<Self> {
@@ -341,7 +341,7 @@ impl<'a> Boxes<'a> {
                 first = if first.is_null() { data } else { first };
             }
             behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
-            places.push(Place { data, stride, shape, data_type });
+            places.push(BoxMemory { data, stride, shape, data_type });
         }
         Ok(if is_flat {
             Self::Flat(Flat { regions, data: first, bytes })
@@ -354,21 +354,21 @@ impl<'a> Boxes<'a> {
     ///
     /// # Safety
     /// The items of the boxes may be read there for the lifetime.
-    pub unsafe fn items(self) -> Result<(Vec<Region>, Items<'a>)> {
+    pub unsafe fn items(self) -> Result<(Vec<Region>, CItems<'a>)> {
         let (regions, places) = match self {
             Self::Flat(flat) => {
                 // SAFETY: the caller has the items of the boxes.
                 let (regions, data) = unsafe { flat.items() }?;
-                return Ok((regions, Items::Packed(data)));
+                return Ok((regions, CItems::Packed(data)));
             }
             Self::Apart(regions, places) => (regions, places),
         };
-        let memory = |place: Place<'a>| {
+        let memory = |place: BoxMemory<'a>| {
             // SAFETY: the caller has the items of the boxes.
             let memory = unsafe { Memory::at(place.data, place.stride) }.of_type(place.data_type);
             place.shape.map_or(memory, |shape| memory.shaped(shape))
         };
-        Ok((regions, Items::Boxes(places.into_iter().map(memory).collect())))
+        Ok((regions, CItems::Boxes(places.into_iter().map(memory).collect())))
     }
 
     /// With room for their items.
@@ -384,7 +384,7 @@ impl<'a> Boxes<'a> {
             }
             Self::Apart(regions, places) => (regions, places),
         };
-        let memory = |place: Place<'a>| {
+        let memory = |place: BoxMemory<'a>| {
             // SAFETY: the caller has room for the items of the boxes.
             let memory = unsafe { MemoryMut::at(place.data, place.stride) }.of_type(place.data_type);
             match place.shape {

@@ -1,6 +1,6 @@
 //! The files that are open, by the handles that C has of them.
 
-use super::given::Given;
+use super::given::LastGiven;
 use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
@@ -23,7 +23,7 @@ pub type scda_fcontext_t = scda_fcontext;
 pub enum Context {
     Writing(Writer),
     /// With what was given to C and is valid as long as the file is open.
-    Reading(Reader, Given),
+    Reading(Reader, LastGiven),
 }
 
 /// A slot for an open file, used by one file after the other; locked while a function works on it.
@@ -278,7 +278,7 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
 impl Context {
     /// A file that was opened for reading.
     pub fn reading(reader: Reader) -> Self {
-        Self::Reading(reader, Given::default())
+        Self::Reading(reader, LastGiven::default())
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
@@ -295,7 +295,7 @@ impl Context {
     }
 
     /// The file, if it is open for reading, for what this rank does without the others.
-    pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut Given)> {
+    pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(_) => Err(Error::usage("this function reads; the file is open for writing")),
@@ -345,7 +345,7 @@ impl Context {
 
     /// As [`Self::reader`], with what was given to C.
     #[inline]
-    pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut Given)> {
+    pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(writer) => {

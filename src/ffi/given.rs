@@ -1,7 +1,7 @@
 //! What was given to C and belongs to a file: what a dataset points to, and attributes.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
-use super::types::Kept;
+use super::types::OwnedType;
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
 use crate::format::dataset::Dataset;
@@ -11,20 +11,20 @@ use std::ptr::null;
 
 /// The pointers to the names of dimensions, as C takes them.
 #[derive(Default)]
-struct Pointers(Vec<*const c_char>);
+struct DimensionNames(Vec<*const c_char>);
 
 // SAFETY: they point to strings that are kept beside them, and nobody changes these.
-unsafe impl Send for Pointers {}
+unsafe impl Send for DimensionNames {}
 
 /// What was given last.
 #[derive(Default)]
-pub struct Given {
+pub struct LastGiven {
     attributes: CString,
     unsupported: Option<CString>,
-    described: Kept,
+    described: OwnedType,
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
-    pointers: Pointers,
+    pointers: DimensionNames,
     /// The items of variable length that were read last.
     pub texts: Option<Texts>,
     /// The set of streams that was found last, and of it the stream that was read last.
@@ -32,7 +32,7 @@ pub struct Given {
     stream: Option<(u64, Stream)>,
 }
 
-impl Given {
+impl LastGiven {
     /// Keeps a set of streams, whose streams are then read.
     pub fn keep_streams(&mut self, streams: Option<Streams>) {
         (self.streams, self.stream) = (streams, None);
@@ -59,7 +59,7 @@ impl Given {
         self.unsupported = dataset.unsupported.as_deref().map(c_string);
         self.fill_value = fill_words(dataset);
         self.names = dataset.dimension_names.iter().map(|name| name.as_deref().map(c_string)).collect();
-        self.pointers = Pointers(self.names.iter().map(pointer).collect());
+        self.pointers = DimensionNames(self.names.iter().map(pointer).collect());
         let mut c = without_pointers(dataset);
         if !self.names.is_empty() {
             c.dimension_names = self.pointers.0.as_ptr();
@@ -67,7 +67,7 @@ impl Given {
         c.fill_value = self.fill_value.as_ptr().cast();
         c.attributes = self.attributes.as_ptr();
         c.unsupported = pointer(&self.unsupported);
-        self.described = Kept::default();
+        self.described = OwnedType::default();
         let described = self.described.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
         c
@@ -102,7 +102,7 @@ mod tests {
         dataset.attributes = r#"{"units":"m/s"}"#.into();
         dataset.dimension_names = vec![Some("y".into()), None];
         dataset.fill_value = vec![7, 1];
-        let mut given = Given::default();
+        let mut given = LastGiven::default();
         let c = given.dataset(&dataset);
         assert!(c.unsupported.is_null());
         // SAFETY: what it points to is there as long as `given` is.

@@ -1,15 +1,15 @@
 //! Reading datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::boxes::{Boxes, Flat, Lists, each, scda_box_t};
+use super::boxes::{CBoxes, Flat, Lists, each, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
 use super::dataset::{InMemory, array, scda_dataset_t};
-use super::given::Given;
+use super::given::LastGiven;
 use super::memory::{put, put_user_string};
 use super::versioned;
 use super::write_datasets::name;
 use crate::error::Result;
-use crate::file::{Reader, Wanted};
+use crate::file::{OwnRequest, Reader};
 use crate::format::dataset::Dataset;
 use crate::items::DataMut;
 use crate::memory::reserve;
@@ -38,7 +38,7 @@ unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dat
 /// # Safety
 /// `d` is NULL or may be written.
 unsafe fn give(
-    given: &mut Given,
+    given: &mut LastGiven,
     dataset: Option<&Dataset>,
     found: Option<&mut MaybeUninit<c_int>>,
     d: *mut scda_dataset_t,
@@ -55,7 +55,7 @@ unsafe fn give(
 }
 
 /// Gives attributes to C.
-fn give_attributes(given: &mut Given, text: &str, attributes: Option<&mut MaybeUninit<*const c_char>>) {
+fn give_attributes(given: &mut LastGiven, text: &str, attributes: Option<&mut MaybeUninit<*const c_char>>) {
     let text = given.attributes(text);
     put(attributes, text);
 }
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
             return reader.read(|state| {
                 let mine = state.current_dataset().and_then(|dataset| {
                     // SAFETY: C passes boxes in the dataset, and room for their items.
-                    let boxes = unsafe { Boxes::new(dataset, dataset.data_type, lists.next(0)?) }?;
+                    let boxes = unsafe { CBoxes::new(dataset, dataset.data_type, lists.next(0)?) }?;
                     // SAFETY: as above.
                     unsafe { boxes.room() }
                 });
@@ -252,7 +252,8 @@ pub unsafe extern "C" fn scda_fread_datasets(
         }
         for (index, (InMemory { dataset, data_type }, _)) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and room for their items.
-            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, *data_type, boxes) });
+            let boxes =
+                lists.next(index).and_then(|boxes| unsafe { CBoxes::new(dataset, *data_type, boxes) });
             // SAFETY: as above.
             let room = boxes.and_then(|boxes| unsafe { boxes.room() });
             mine.push(match room {
@@ -263,7 +264,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
         let all =
             datasets.iter().zip(&mut mine).map(|((InMemory { dataset, .. }, record), (regions, room))| {
                 let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
-                Wanted { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
+                OwnRequest { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
             });
         let all = all.collect();
         reader.read(|state| state.datasets().read_datasets(all))

@@ -207,15 +207,15 @@ impl Described {
 
 /// The description of a type as C gets it, and what it points to.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct OwnedType {
     texts: Vec<CString>,
     lists: Vec<Vec<scda_member>>,
 }
 
 // SAFETY: the pointers in the lists point to texts and lists that are kept beside them, and nobody changes these.
-unsafe impl Send for Kept {}
+unsafe impl Send for OwnedType {}
 
-impl Kept {
+impl OwnedType {
     /// What C is told of a type.
     pub fn describe(&mut self, data_type: DataType) -> Described {
         let mut described = Described {

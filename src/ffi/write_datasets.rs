@@ -1,7 +1,7 @@
 //! Writing datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::boxes::{Boxes, Flat, Lists, scda_box_t};
+use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
 use super::memory::{c_string, slice, utf8};
@@ -121,7 +121,8 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
         for (index, InMemory { dataset, data_type }) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and their items.
-            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, *data_type, boxes) });
+            let boxes =
+                lists.next(index).and_then(|boxes| unsafe { CBoxes::new(dataset, *data_type, boxes) });
             // SAFETY: as above.
             mine.push(boxes.and_then(|boxes| unsafe { boxes.items() }));
         }

@@ -84,7 +84,7 @@ struct Owed {
 /// Buffered bytes of the ranks, until rank 0 gathers them.
 #[derive(Default)]
 struct Messages {
-    pending: Pending,
+    pending: Buffered,
     /// Rank 0: the messages of the other ranks, and the region of the file that is made of all. The memory is kept
     /// from one flush to the next.
     gathered: Vec<u8>,
@@ -313,13 +313,13 @@ const LOST_OFFSET: u64 = u64::MAX;
 /// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
 /// bytes.
 #[derive(Default)]
-struct Pending {
+struct Buffered {
     message: Vec<u8>,
     /// Where the last extent begins in the message, and ends in the file.
     last: Option<(usize, u64)>,
 }
 
-impl Pending {
+impl Buffered {
     /// Takes the pieces, which lie one after the other from `offset`.
     fn append(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn pieces_of_several_ranks_make_up_the_file() {
-        let (mut a, mut b) = (Pending::default(), Pending::default());
+        let (mut a, mut b) = (Buffered::default(), Buffered::default());
         a.append(10, &[b"ab", b"c"]).unwrap();
         a.append(13, &[b"d"]).unwrap();
         a.append(14, &[]).unwrap();

@@ -114,13 +114,13 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
 }
 
 /// An encoded element, where it begins in the file, and the memory that it is decoded into.
-pub struct Job<'a> {
+pub struct DecodeJob<'a> {
     pub text: &'a [u8],
     pub at: u64,
     pub memory: &'a mut [u8],
 }
 
-impl Job<'_> {
+impl DecodeJob<'_> {
     /// The bytes that are worked on.
     fn bytes(&self) -> u64 {
         (self.text.len() + self.memory.len()) as u64
@@ -145,12 +145,12 @@ impl Decoders {
 
     /// Decodes elements on at most so many threads. The error is that of the first bad element,
     /// whatever the number of threads.
-    pub fn decode(&mut self, threads: usize, mut jobs: Vec<Job<'_>>) -> Result<()> {
-        let bytes: u64 = jobs.iter().map(Job::bytes).sum();
+    pub fn decode(&mut self, threads: usize, mut jobs: Vec<DecodeJob<'_>>) -> Result<()> {
+        let bytes: u64 = jobs.iter().map(DecodeJob::bytes).sum();
         let useful = bytes / BYTES_PER_THREAD;
         let threads = usize::try_from(useful).map_or(threads, |n| n.clamp(1, threads));
         self.make(threads)?;
-        let cuts = cuts(jobs.iter().map(Job::bytes), bytes, threads);
+        let cuts = cuts(jobs.iter().map(DecodeJob::bytes), bytes, threads);
         let mut rest = jobs.as_mut_slice();
         let jobs = self.decoders.iter_mut().zip(cuts.windows(2)).map(|(decoder, cut)| {
             let (own, others) = std::mem::take(&mut rest).split_at_mut(cut[1].index - cut[0].index);
@@ -161,7 +161,7 @@ impl Decoders {
     }
 
     /// Decodes one element.
-    pub fn decode_one(&mut self, mut job: Job<'_>) -> Result<()> {
+    pub fn decode_one(&mut self, mut job: DecodeJob<'_>) -> Result<()> {
         self.make(1)?;
         catch(|| job.run(&mut self.decoders[0]))
     }
@@ -272,7 +272,7 @@ mod tests {
             let jobs = encoded.sizes.iter().zip(found.chunks_mut(2000)).map(|(&size, memory)| {
                 at += size;
                 let begin = at - size;
-                Job { text: &text[begin as usize..at as usize], at: begin, memory }
+                DecodeJob { text: &text[begin as usize..at as usize], at: begin, memory }
             });
             let result = Decoders::new(false).decode(threads, jobs.collect());
             result.map(|()| found).map_err(|error| error.to_string())

@@ -35,7 +35,7 @@ mod writer;
 
 pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
-pub(crate) use reader::Wanted;
+pub(crate) use reader::OwnRequest;
 pub use reader::{AddedRows, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams};
 pub(crate) use session::ThisRank;
 pub(crate) use source::Sizes;

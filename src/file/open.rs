@@ -275,15 +275,17 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     let mpi_io = MpiIo::of(team, path, params);
     let mut words = [FINE, FINE, 2, FINE, FINE];
     let mine = if team.rank() == 0 {
-        wanted(params, mpi_io).map(|Wanted { driver, check, writers, stripe_bytes, background_bytes }| {
-            let driver = match driver {
-                Driver::Posix => 0,
-                Driver::MpiIo => 1,
-                Driver::Auto => 2,
-            };
-            // A stripe is below STRIPE_STEP, and the sum is below 2^44, so one number has room for both.
-            words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe_bytes, background_bytes];
-        })
+        wanted(params, mpi_io).map(
+            |DriverChoice { driver, check, writers, stripe_bytes, background_bytes }| {
+                let driver = match driver {
+                    Driver::Posix => 0,
+                    Driver::MpiIo => 1,
+                    Driver::Auto => 2,
+                };
+                // A stripe is below STRIPE_STEP, and the sum is below 2^44, so one number has room for both.
+                words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe_bytes, background_bytes];
+            },
+        )
     } else {
         Ok(())
     };
@@ -311,7 +313,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
 }
 
 /// The choice of rank 0.
-struct Wanted {
+struct DriverChoice {
     /// `Auto` if the file system decides.
     driver: Driver,
     /// Whether the ranks agree in every call.
@@ -324,7 +326,7 @@ struct Wanted {
 }
 
 /// What is wanted by parameters, or else by the environment of rank 0.
-fn wanted(params: &Params, mpi_io: MpiIo) -> Result<Wanted> {
+fn wanted(params: &Params, mpi_io: MpiIo) -> Result<DriverChoice> {
     let driver = match params.driver {
         Driver::MpiIo if mpi_io == MpiIo::Absent => {
             return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
@@ -367,7 +369,7 @@ fn wanted(params: &Params, mpi_io: MpiIo) -> Result<Wanted> {
         }
         _ => Ok(value),
     };
-    Ok(Wanted {
+    Ok(DriverChoice {
         driver,
         check,
         writers: number(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,

@@ -60,7 +60,7 @@ pub struct Relay {
     /// The pieces of the section that the ranks of the node have. There is room for all.
     pieces: Vec<Range<u64>>,
     /// For each writer, where this rank's next part for it begins, or before. There is room for all.
-    cursors: Vec<Cursor>,
+    cursors: Vec<OwnPiece>,
     wanted: u64,
     stripe: u64,
     /// The bytes of a writer's place.
@@ -111,15 +111,15 @@ impl<'a> Own<'a> {
     }
 
     /// Before the first piece.
-    fn first(&self) -> Cursor {
-        Cursor { index: 0, start: self.text_bytes() }
+    fn first(&self) -> OwnPiece {
+        OwnPiece { index: 0, start: self.text_bytes() }
     }
 
     /// Hands out the bytes of a range behind the sizes, piece by piece. The cursor is at or before the range, and moves to its end:
     /// so a writer's parts, one after the other, cost one pass over the pieces.
     fn for_each(
         &self,
-        cursor: &mut Cursor,
+        cursor: &mut OwnPiece,
         range: Range<u64>,
         mut each: impl FnMut(&'a [u8]) -> Result<()>,
     ) -> Result<()> {
@@ -132,13 +132,13 @@ impl<'a> Own<'a> {
             if end >= range.end {
                 break;
             }
-            *cursor = Cursor { index: cursor.index + 1, start: end };
+            *cursor = OwnPiece { index: cursor.index + 1, start: end };
         }
         Ok(())
     }
 
     /// Copies the bytes from `start` on.
-    fn copy(&self, cursor: &mut Cursor, start: u64, to: &mut [u8]) -> Result<()> {
+    fn copy(&self, cursor: &mut OwnPiece, start: u64, to: &mut [u8]) -> Result<()> {
         let end = start + to.len() as u64;
         let text_end = self.text_bytes().clamp(start, end);
         let (text, mut rest) = to.split_at_mut(to_usize(text_end - start));
@@ -166,7 +166,7 @@ impl<'a> Own<'a> {
 
 /// A piece of a rank's own, and where it begins.
 #[derive(Clone, Copy, Default)]
-struct Cursor {
+struct OwnPiece {
     index: usize,
     start: u64,
 }

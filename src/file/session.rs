@@ -11,7 +11,7 @@ use crate::parallel::KnownPartition;
 /// It ends by closing, which is a collective of its own, by [`Self::abandon`] after an error that all ranks know, or by
 /// [`Self::drop_alone`] where this rank leaves and the others may not. ([`Writer::forget`](crate::Writer::forget) only drops
 /// it: nothing more is written.)
-pub trait State {
+pub trait SessionState {
     /// The ranks of the file.
     fn team(&mut self) -> &mut Team;
     /// Whether the ranks agree in every call.
@@ -37,13 +37,13 @@ pub trait State {
 }
 
 /// A file that is open until it is closed, or until an operation fails.
-pub struct Session<S: State> {
+pub struct Session<S: SessionState> {
     state: Option<S>,
     /// The error that has closed the file.
     closed_by: Option<Error>,
 }
 
-impl<S: State> Drop for Session<S> {
+impl<S: SessionState> Drop for Session<S> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             state.drop_alone();
@@ -51,7 +51,7 @@ impl<S: State> Drop for Session<S> {
     }
 }
 
-impl<S: State> Session<S> {
+impl<S: SessionState> Session<S> {
     pub fn new(state: S) -> Self {
         Self { state: Some(state), closed_by: None }
     }

@@ -135,12 +135,12 @@ pub struct Sums {
     /// What this rank adds to the CRC of each of them.
     sums: Vec<u64>,
     /// Bytes behind the last of these sections, of one whose end is not yet known.
-    runs: Vec<Run>,
+    runs: Vec<RunningSum>,
 }
 
 /// Bytes of a section whose end is not yet known: where they end in the file, and their CRC as far as there.
 #[derive(Clone, Copy)]
-pub struct Run {
+pub struct RunningSum {
     pub end: u64,
     pub crc: u64,
 }
@@ -168,7 +168,7 @@ impl Sums {
     }
 
     /// Bytes of a section whose end is not yet known, which were summed up elsewhere.
-    pub fn add_run(&mut self, run: Run) {
+    pub fn add_run(&mut self, run: RunningSum) {
         self.runs.push(run);
     }
 
@@ -179,7 +179,7 @@ impl Sums {
                 run.crc = crc::extend(run.crc, bytes);
                 run.end += bytes.len() as u64;
             }
-            None => self.runs.push(Run { end: offset + bytes.len() as u64, crc: crc::of(bytes) }),
+            None => self.runs.push(RunningSum { end: offset + bytes.len() as u64, crc: crc::of(bytes) }),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Window {
     /// Offset in the file.
     start: u64,
     length: u64,
-    memory: Memory,
+    memory: WindowBytes,
     /// Whether each rank reads for itself what is not in shared memory; else rank 0 does, and sends it to all.
     reads_alone: bool,
     /// Whether the ranks may find memory that they share: not if they tried, or are few.
@@ -41,7 +41,7 @@ pub struct Window {
 }
 
 /// Where the bytes are.
-enum Memory {
+enum WindowBytes {
     /// On every rank.
     Own(Vec<u8>),
     /// In memory that all ranks see.
@@ -56,7 +56,7 @@ impl Window {
         Self {
             start: 0,
             length: 0,
-            memory: Memory::Own(Vec::new()),
+            memory: WindowBytes::Own(Vec::new()),
             reads_alone: ranks <= SHARING_LATE,
             may_share: ranks > NEVER_SHARING,
             walked: 0,
@@ -86,8 +86,8 @@ impl Window {
     #[inline]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         match &self.memory {
-            Memory::Own(bytes) => &bytes[range],
-            Memory::Shared(turns) | Memory::OnNodes(turns, _) => turns.current(range),
+            WindowBytes::Own(bytes) => &bytes[range],
+            WindowBytes::Shared(turns) | WindowBytes::OnNodes(turns, _) => turns.current(range),
         }
     }
 
@@ -142,21 +142,21 @@ impl Window {
         self.length = 0;
         self.start = offset;
         let room = match &self.memory {
-            Memory::Shared(turns) | Memory::OnNodes(turns, _) => turns.half() as u64,
-            Memory::Own(_) => u64::MAX,
+            WindowBytes::Shared(turns) | WindowBytes::OnNodes(turns, _) => turns.half() as u64,
+            WindowBytes::Own(_) => u64::MAX,
         };
         let bytes = bytes.min(room).min(file_size - offset);
         // Ranks that see different files, or a file that changes, notice it here at the latest.
         team.note_counts(Topic::ReadAhead, &[offset, bytes]);
         match &mut self.memory {
-            Memory::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
-            Memory::OnNodes(turns, nodes) => read_on_nodes(turns, nodes, team, file, offset, bytes)?,
-            Memory::Own(own) if self.reads_alone => {
+            WindowBytes::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
+            WindowBytes::OnNodes(turns, nodes) => read_on_nodes(turns, nodes, team, file, offset, bytes)?,
+            WindowBytes::Own(own) if self.reads_alone => {
                 let walk = if follows { self.limit } else { 0 };
                 let read = make_room(own, bytes, walk).and_then(|bytes| file.read_at(offset, bytes));
                 team.agree(read)?;
             }
-            Memory::Own(own) => broadcast(own, team, file, offset, bytes)?,
+            WindowBytes::Own(own) => broadcast(own, team, file, offset, bytes)?,
         }
         self.length = bytes;
         self.walked += bytes;
@@ -165,7 +165,7 @@ impl Window {
 
     /// Makes room for [`Self::receive`]. Whether bytes can be received is the same on all ranks: not into shared memory.
     pub fn expect(&mut self) -> Result<bool> {
-        let Memory::Own(own) = &mut self.memory else { return Ok(false) };
+        let WindowBytes::Own(own) = &mut self.memory else { return Ok(false) };
         grow(own, to_usize(MOST_SENT))?;
         Ok(true)
     }
@@ -179,7 +179,7 @@ impl Window {
     /// Becomes a window of so many bytes from this offset on, which rank 0 has and sends. Collective, after [`Self::expect`].
     pub fn receive(&mut self, agreed: &Agreed<'_>, offset: u64, length: u64, sent: &[u8]) -> Result<()> {
         self.length = 0;
-        let Memory::Own(own) = &mut self.memory else { return Err(missed()) };
+        let WindowBytes::Own(own) = &mut self.memory else { return Err(missed()) };
         let room = own.get_mut(..to_usize(length)).ok_or_else(missed)?;
         if agreed.comm().rank() == 0 {
             room.copy_from_slice(sent);
@@ -195,7 +195,7 @@ impl Window {
         let (turns, mine) = split(Turns::share(&team.agree(Ok(()))?, params));
         let agreed = team.agree(mine)?;
         if let Some(turns) = turns {
-            self.memory = Memory::Shared(turns);
+            self.memory = WindowBytes::Shared(turns);
             return Ok(());
         }
         let (nodes, mine) = split(agreed.nodes());
@@ -203,7 +203,7 @@ impl Window {
         if let Some(nodes) = nodes {
             let (turns, mine) = split(Turns::share_on_node(&agreed, &nodes, params));
             if let Some(turns) = team.if_all_have(turns, mine)? {
-                self.memory = Memory::OnNodes(turns, nodes);
+                self.memory = WindowBytes::OnNodes(turns, nodes);
             }
         }
         Ok(())
@@ -327,7 +327,7 @@ mod tests {
                     let covered = window.cover(&mut team, &mut file, &params, size, offset, length as u64);
                     assert!(covered.is_ok_and(|covered| covered == &bytes[at..at + length]));
                     assert!(window.get(offset, length as u64) == Some(&bytes[at..at + length]));
-                    shared |= matches!(window.memory, Memory::Shared(_));
+                    shared |= matches!(window.memory, WindowBytes::Shared(_));
                     at += length;
                 }
                 let walks_far = *ranks > SHARING_LATE || !cfg!(miri);

@@ -125,19 +125,19 @@ impl Foreign {
 }
 
 /// Reads what a function makes, piece by piece. An empty piece is the end.
-struct InPieces<F> {
+struct PieceReader<F> {
     make: F,
     piece: Vec<u8>,
     taken: usize,
 }
 
-impl<F: FnMut(&mut Vec<u8>) -> Result<()>> InPieces<F> {
+impl<F: FnMut(&mut Vec<u8>) -> Result<()>> PieceReader<F> {
     fn new(make: F) -> Self {
         Self { make, piece: Vec::new(), taken: 0 }
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>) -> Result<()>> Read for InPieces<F> {
+impl<F: FnMut(&mut Vec<u8>) -> Result<()>> Read for PieceReader<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.piece.len() {
             self.taken = 0;
@@ -152,7 +152,7 @@ impl<F: FnMut(&mut Vec<u8>) -> Result<()>> Read for InPieces<F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>) -> Result<()>> DataStream for InPieces<F> {}
+impl<F: FnMut(&mut Vec<u8>) -> Result<()>> DataStream for PieceReader<F> {}
 
 /// The least of the length of a buffer and a number.
 fn at_most(length: usize, number: u64) -> usize {

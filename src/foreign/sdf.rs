@@ -6,7 +6,7 @@
 //! the last one varying fastest. Their data follow from byte 19 + `hdrsize`, in the same order, without gaps. What stands
 //! behind `hdrpos` may be left over from earlier texts.
 
-use super::{Foreign, InPieces, PIECE_BYTES, at_most};
+use super::{Foreign, PIECE_BYTES, PieceReader, at_most};
 use crate::codec::chunk::swap;
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::DataStream;
@@ -163,7 +163,7 @@ impl<'a> Sdf<'a> {
     pub fn data(&self, array: &Array) -> impl DataStream + use<'a> {
         let number_bytes = array.known_type().map_or(1, DataType::number_bytes);
         let (file, mut offset, mut left) = (self.file, array.offset, array.bytes);
-        InPieces::new(move |piece| {
+        PieceReader::new(move |piece| {
             piece.resize(at_most(PIECE_BYTES, left), 0);
             file.read("data of an array", offset, piece)?;
             swap(piece, number_bytes);

@@ -5,7 +5,7 @@ use super::entry::{CountFormat, parse_count};
 use super::header::{
     SectionType, UserString, parse_line, parse_section_header, put_line, put_section_header,
 };
-use super::layout::{Layout, MAX_OFFSET};
+use super::layout::{MAX_OFFSET, SectionLayout};
 use super::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use crate::error::{Error, ErrorKind, Result};
@@ -241,25 +241,25 @@ impl Row {
 
     /// The first section of a compressed pair; `None` if it is none, or its end exceeds 63 bits.
     #[must_use]
-    pub fn first_of_pair(&self) -> Option<Layout> {
+    pub fn first_of_pair(&self) -> Option<SectionLayout> {
         match self.section.filter(|_| self.is_compressed)? {
-            SectionType::Varray => Layout::array(self.offset, self.count, COUNT_BYTES as u64),
-            _ => Layout::inline(self.offset),
+            SectionType::Varray => SectionLayout::array(self.offset, self.count, COUNT_BYTES as u64),
+            _ => SectionLayout::inline(self.offset),
         }
     }
 
     /// The section in the file that has the data, of a pair the second one; `stored` are the bytes of compressed data.
     /// `None` if its end exceeds 63 bits, and for the header of the file.
     #[must_use]
-    pub fn data_section(&self, stored: u64) -> Option<Layout> {
+    pub fn data_section(&self, stored: u64) -> Option<SectionLayout> {
         let Self { count, size, is_compressed, .. } = *self;
         let start = if is_compressed { self.first_of_pair()?.end } else { self.offset };
         match self.section? {
-            SectionType::Inline => Layout::inline(start),
-            SectionType::Block => Layout::block(start, if is_compressed { stored } else { size }),
-            SectionType::Array if !is_compressed => Layout::array(start, count, size),
-            SectionType::Varray if !is_compressed => Layout::varray(start, count, size),
-            SectionType::Array | SectionType::Varray => Layout::varray(start, count, stored),
+            SectionType::Inline => SectionLayout::inline(start),
+            SectionType::Block => SectionLayout::block(start, if is_compressed { stored } else { size }),
+            SectionType::Array if !is_compressed => SectionLayout::array(start, count, size),
+            SectionType::Varray if !is_compressed => SectionLayout::varray(start, count, size),
+            SectionType::Array | SectionType::Varray => SectionLayout::varray(start, count, stored),
         }
     }
 

@@ -30,7 +30,7 @@ pub fn too_large() -> Error {
 
 /// The offsets of a section's parts: header, size entries, data, padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct SectionLayout {
     /// Offset of the section.
     pub start: u64,
     /// Offset of the size entries, or of the data where there are none.
@@ -43,7 +43,7 @@ pub struct Layout {
     pub end: u64,
 }
 
-impl Layout {
+impl SectionLayout {
     /// An inline section (figure 2).
     #[must_use]
     pub fn inline(start: u64) -> Option<Self> {
@@ -99,21 +99,21 @@ mod tests {
 
     #[test]
     fn sections_without_data() {
-        assert_eq!(Layout::inline(128).unwrap().bytes(), 96);
-        assert_eq!(Layout::block(128, 0).unwrap().bytes(), 128);
-        assert_eq!(Layout::array(128, u64::MAX, 0).unwrap().bytes(), 160);
-        assert_eq!(Layout::varray(128, 0, 0).unwrap().bytes(), 128);
+        assert_eq!(SectionLayout::inline(128).unwrap().bytes(), 96);
+        assert_eq!(SectionLayout::block(128, 0).unwrap().bytes(), 128);
+        assert_eq!(SectionLayout::array(128, u64::MAX, 0).unwrap().bytes(), 160);
+        assert_eq!(SectionLayout::varray(128, 0, 0).unwrap().bytes(), 128);
     }
 
     #[test]
     fn beyond_63_bits_there_is_no_layout() {
-        assert_eq!(Layout::array(128, 1 << 32, 1 << 32), None);
-        assert_eq!(Layout::array(128, 1 << 31, 1 << 32), None);
-        assert_eq!(Layout::block(128, MAX_OFFSET), None);
-        assert_eq!(Layout::varray(128, 1 << 58, 0), None);
-        assert_eq!(Layout::varray(128, 1, MAX_OFFSET), None);
-        assert_eq!(Layout::inline(MAX_OFFSET - 95), None);
-        assert!(Layout::inline(MAX_OFFSET - 96).is_some());
+        assert_eq!(SectionLayout::array(128, 1 << 32, 1 << 32), None);
+        assert_eq!(SectionLayout::array(128, 1 << 31, 1 << 32), None);
+        assert_eq!(SectionLayout::block(128, MAX_OFFSET), None);
+        assert_eq!(SectionLayout::varray(128, 1 << 58, 0), None);
+        assert_eq!(SectionLayout::varray(128, 1, MAX_OFFSET), None);
+        assert_eq!(SectionLayout::inline(MAX_OFFSET - 95), None);
+        assert!(SectionLayout::inline(MAX_OFFSET - 96).is_some());
     }
 
     proptest! {
@@ -121,7 +121,7 @@ mod tests {
         fn parts_follow_one_another_and_sections_are_multiples_of_32(
             start in 0..1_u64 << 40, n in 0..1_u64 << 30, size in 0..1_u64 << 30,
         ) {
-            for layout in [Layout::block(start, size), Layout::array(start, n, size), Layout::varray(start, n, size)] {
+            for layout in [SectionLayout::block(start, size), SectionLayout::array(start, n, size), SectionLayout::varray(start, n, size)] {
                 let l = layout.unwrap();
                 prop_assert!(l.start < l.entries && l.entries <= l.data && l.padding() + 7 <= l.end);
                 prop_assert_eq!(l.bytes() % 32, 0);

@@ -3,7 +3,7 @@
 
 use super::entry::CountFormat;
 use super::index::{parse_entries, put_entries};
-use super::layout::{Layout, product};
+use super::layout::{SectionLayout, product};
 use super::padding::LineBreak;
 use super::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use crate::error::{Error, ErrorKind, Result};
@@ -60,8 +60,8 @@ impl StreamPart {
     #[must_use]
     pub fn text_bytes(&self, start: u64) -> u64 {
         let data = |bytes: u64| {
-            let block = Layout::block(start, bytes)?;
-            Some(Layout::array(block.end, 0, 0)?.data)
+            let block = SectionLayout::block(start, bytes)?;
+            Some(SectionLayout::array(block.end, 0, 0)?.data)
         };
         let least = ENTRIES_BYTES as u64;
         least + data(least).map_or(0, |data| data.next_multiple_of(self.alignment()) - data)
@@ -115,8 +115,8 @@ impl StreamPart {
 
     /// The layout of the array of chunks at `start`, in which each stream has so many chunks. `None` if it exceeds 63 bits.
     #[must_use]
-    pub fn layout(&self, start: u64, rounds: u64) -> Option<Layout> {
-        Layout::array(start, product(rounds, self.tasks)?, self.chunk_bytes)
+    pub fn layout(&self, start: u64, rounds: u64) -> Option<SectionLayout> {
+        SectionLayout::array(start, product(rounds, self.tasks)?, self.chunk_bytes)
     }
 
     /// Where a byte of the stream of a task lies. `None` if that exceeds 63 bits.
@@ -168,7 +168,7 @@ mod tests {
                 let text = set.text(start, LineBreak::Unix).unwrap();
                 assert!(text.len() as u64 <= MAX_BLOCK_BYTES);
                 assert_eq!(StreamPart::parse(&text, 0).unwrap(), set);
-                let block = Layout::block(start, text.len() as u64).unwrap();
+                let block = SectionLayout::block(start, text.len() as u64).unwrap();
                 let data = set.layout(block.end, 2).unwrap().data;
                 assert_eq!(data, block.end + HEADER_BYTES);
                 assert_eq!(data % set.alignment(), 0);

@@ -14,14 +14,14 @@ const BLOCK: usize = 256;
 /// How items of one type become those of another. The guide says what they become.
 #[derive(Clone, Debug)]
 pub enum Conversion {
-    Numbers(Numbers),
+    Numbers(NumberConversion),
     /// Structs: each part of an item by itself.
-    Parts(Arc<[Part]>),
+    Parts(Arc<[MemberRun]>),
 }
 
 /// Members of a struct that follow one another on both sides: the bytes before them, and what becomes of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct MemberRun {
     before: (usize, usize),
     how: How,
 }
@@ -32,12 +32,12 @@ enum How {
     Stay(usize),
     /// A byte, which is 0 or 1.
     Bool,
-    Become(Numbers),
+    Become(NumberConversion),
 }
 
 /// How numbers of one type become those of another.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers {
+pub struct NumberConversion {
     row: RowFunction,
     /// Whether every number has one of the other type.
     always_fits: bool,
@@ -211,12 +211,12 @@ impl Conversion {
             find_parts((old, 0), (new, 0), &mut parts)?;
             return Ok(Some(Self::Parts(parts.into())));
         }
-        Ok(Some(Self::Numbers(Numbers::new(from, to)?)))
+        Ok(Some(Self::Numbers(NumberConversion::new(from, to)?)))
     }
 
     /// Whether every item has one of the other type.
     pub fn always_fits(&self) -> bool {
-        let fits = |part: &Part| match part.how {
+        let fits = |part: &MemberRun| match part.how {
             How::Stay(_) => true,
             How::Bool => false,
             How::Become(numbers) => numbers.always_fits,
@@ -272,7 +272,11 @@ impl Conversion {
 }
 
 /// Finds for each member of the new struct the one of the old struct of this name, with so many bytes before both.
-fn find_parts((old, before): (Struct, u64), (new, at): (Struct, u64), parts: &mut Vec<Part>) -> Result<()> {
+fn find_parts(
+    (old, before): (Struct, u64),
+    (new, at): (Struct, u64),
+    parts: &mut Vec<MemberRun>,
+) -> Result<()> {
     for member in new.members() {
         let Some(other) = old.members().iter().find(|other| other.name == member.name) else {
             let words =
@@ -288,22 +292,22 @@ fn find_parts((old, before): (Struct, u64), (new, at): (Struct, u64), parts: &mu
         let how = match (other.data_type, member.data_type) {
             (DataType::Bool, DataType::Bool) => How::Bool,
             (from, to) if from == to => How::Stay(to_usize(to.item_bytes())),
-            (from, to) => How::Become(Numbers::new(from, to)?),
+            (from, to) => How::Become(NumberConversion::new(from, to)?),
         };
         // Bytes that follow one another on both sides are copied together.
-        if let (How::Stay(more), Some(Part { before: first, how: How::Stay(bytes) })) =
+        if let (How::Stay(more), Some(MemberRun { before: first, how: How::Stay(bytes) })) =
             (how, parts.last_mut())
             && (first.0 + *bytes, first.1 + *bytes) == before
         {
             *bytes += more;
             continue;
         }
-        parts.push(Part { before, how });
+        parts.push(MemberRun { before, how });
     }
     Ok(())
 }
 
-impl Numbers {
+impl NumberConversion {
     fn new(from: DataType, to: DataType) -> Result<Self> {
         let is_possible = (from.kind() == Kind::Complex) == (to.kind() == Kind::Complex);
         let found = with_number!(from, Old => with_number!(to, New => {

@@ -38,7 +38,7 @@ use std::slice;
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
     first: *const u8,
-    room: Room,
+    room: Reach,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
     /// That of the items in memory; `None`: that of the dataset.
@@ -50,7 +50,7 @@ pub struct Memory<'a> {
 #[derive(Debug)]
 pub struct MemoryMut<'a> {
     first: *mut u8,
-    room: Room,
+    room: Reach,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
     /// That of the items in memory; `None`: that of the dataset.
@@ -93,7 +93,7 @@ const SWAPPED_BYTES: usize = 4096;
 
 /// Which items lie in the memory.
 #[derive(Clone, Copy, Debug)]
-enum Room {
+enum Reach {
     /// Those in so many bytes, of which so many are before the first item.
     Bytes { before: usize, all: usize },
     /// All: whoever gave the address promises it.
@@ -174,7 +174,7 @@ impl<'a> Memory<'a> {
     }
 
     fn within(data: &'a [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
-        let room = Room::Bytes { before, all: data.len() };
+        let room = Reach::Bytes { before, all: data.len() };
         Self {
             first: data.as_ptr().wrapping_add(before),
             room,
@@ -191,7 +191,7 @@ impl<'a> Memory<'a> {
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, shape: None, data_type: None, memory: PhantomData }
+        Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
     /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
@@ -251,7 +251,7 @@ impl<'a> MemoryMut<'a> {
     }
 
     fn within(data: &'a mut [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
-        let room = Room::Bytes { before, all: data.len() };
+        let room = Reach::Bytes { before, all: data.len() };
         Self {
             first: data.as_mut_ptr().wrapping_add(before),
             room,
@@ -268,7 +268,7 @@ impl<'a> MemoryMut<'a> {
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, shape: None, data_type: None, memory: PhantomData }
+        Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
     /// As [`Memory::shaped`].
@@ -308,7 +308,7 @@ impl InFile {
     }
 }
 
-impl Room {
+impl Reach {
     fn check(self, places: &Places, address: usize, is_strided: bool) -> Result<()> {
         match self {
             Self::Promised if address == 0 && places.items() > 0 => {

@@ -16,7 +16,7 @@ pub(super) struct Places {
 }
 
 /// Items that follow one another in C order and lie at one stride: where the first is, and how many.
-pub(super) struct Row {
+pub(super) struct StridedRow {
     pub(super) place: isize,
     pub(super) items: usize,
 }
@@ -122,9 +122,9 @@ impl Places {
 
     /// Hands out items from one on, in C order, as rows of one stride: with each the number of items before it.
     #[inline]
-    pub(super) fn rows(&self, number: u64, items: usize, mut each: impl FnMut(Row, usize)) {
+    pub(super) fn rows(&self, number: u64, items: usize, mut each: impl FnMut(StridedRow, usize)) {
         let Some((&(inner, step), outer)) = self.steps.split_last() else {
-            return each(Row { place: 0, items }, 0);
+            return each(StridedRow { place: 0, items }, 0);
         };
         let number = to_usize(number);
         let (mut column, mut rest) = (number % inner, number / inner);
@@ -137,7 +137,7 @@ impl Places {
         let mut done = 0;
         while done < items {
             let now = (inner - column).min(items - done);
-            each(Row { place: place + column.cast_signed() * step, items: now }, done);
+            each(StridedRow { place: place + column.cast_signed() * step, items: now }, done);
             done += now;
             column = 0;
             for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {

@@ -29,7 +29,7 @@ impl std::fmt::Debug for ThreadComm {
 /// Where the ranks exchange: each leaves a message, the last one to arrive hands all of them out.
 struct Meeting {
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<Arrivals>,
     all_arrived: Condvar,
     /// Memory on its way from rank 0 to the others.
     handed_over: Mutex<Option<Arc<Allocation>>>,
@@ -41,7 +41,7 @@ type Delivery = Arc<Vec<(&'static str, Vec<u8>)>>;
 const NO_MEMORY: &str = "no memory";
 
 #[derive(Debug, Default)]
-struct State {
+struct Arrivals {
     round: u64,
     arrived: usize,
     messages: Vec<(&'static str, Vec<u8>)>,
@@ -54,7 +54,7 @@ impl ThreadComm {
     pub fn new(size: usize) -> Vec<Self> {
         let meeting = Arc::new(Meeting {
             size,
-            state: Mutex::new(State { messages: vec![("", Vec::new()); size], ..State::default() }),
+            state: Mutex::new(Arrivals { messages: vec![("", Vec::new()); size], ..Arrivals::default() }),
             all_arrived: Condvar::new(),
             handed_over: Mutex::default(),
         });

@@ -3,13 +3,13 @@
 use super::ParallelFile;
 use crate::error::Result;
 
-type Write = dyn FnMut(u64, &[&[u8]]) -> Result<()> + Send;
-type Read = dyn FnMut(u64, &mut [u8]) + Send;
+type WriteHook = dyn FnMut(u64, &[&[u8]]) -> Result<()> + Send;
+type ReadHook = dyn FnMut(u64, &mut [u8]) + Send;
 
 /// A file that is only written, or only read.
 pub struct Double {
-    write: Box<Write>,
-    read: Box<Read>,
+    write: Box<WriteHook>,
+    read: Box<ReadHook>,
 }
 
 impl Double {

@@ -263,7 +263,7 @@ impl MpiFile {
 
     fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
         let write = |offset, step: &[u8]| {
-            let mut status = MaybeUninit::<sys::Status>::zeroed();
+            let mut status = MaybeUninit::<sys::MpiStatus>::zeroed();
             // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
             // MPI writes the status.
             let code = unsafe {
@@ -283,7 +283,7 @@ impl MpiFile {
 }
 
 /// How many bytes an access moved.
-fn moved(status: &MaybeUninit<sys::Status>) -> Result<usize> {
+fn moved(status: &MaybeUninit<sys::MpiStatus>) -> Result<usize> {
     let mut count: c_int = 0;
     // SAFETY: the status was zeroed, and then written by MPI; writes one int.
     let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::uint8(), &raw mut count) };
@@ -313,7 +313,7 @@ impl ParallelFile for MpiFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         check_running("read")?;
         let read = |offset, step: &mut [u8]| {
-            let mut status = MaybeUninit::<sys::Status>::zeroed();
+            let mut status = MaybeUninit::<sys::MpiStatus>::zeroed();
             // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
             // MPI writes the status.
             let code = unsafe {

@@ -5,7 +5,7 @@ use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::formats::{Format, Show};
+use crate::formats::{DataFormat, Show};
 use crate::output::{Output, escape};
 use crate::streams::each_piece;
 use scda::internals::to_usize;
@@ -18,13 +18,13 @@ const STREAMS: &[u8] = b"sion/streams";
 
 /// Streams, and the metadata of the list of their records.
 #[derive(Clone, Copy)]
-struct Found {
+struct KeyedStreams {
     streams: Section,
     records: Option<Section>,
 }
 
 /// The streams that the argument means, all of one name.
-fn find(input: &Input, args: &Args) -> Result<Found> {
+fn find(input: &Input, args: &Args) -> Result<KeyedStreams> {
     let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::new(input, false));
     let (mut all, mut records) = (Vec::new(), None);
     while let Some(item) = walk.next(&mut reader)? {
@@ -32,7 +32,7 @@ fn find(input: &Input, args: &Args) -> Result<Found> {
         match &item.pair {
             Some(Pair::Dataset(found)) if found.dataset.name == RECORDS => records = Some(found.block),
             None if section_type == SectionType::Varray && *user == *STREAMS => {
-                let found = Found { streams: item.section, records: records.take() };
+                let found = KeyedStreams { streams: item.section, records: records.take() };
                 if args.section.has(item.number, &user) {
                     all.push(found);
                 }
@@ -68,7 +68,7 @@ struct Record {
 }
 
 /// Prints lines of records, or the bytes of their values.
-struct Values<'a> {
+struct RecordPrinter<'a> {
     reader: Reader,
     streams: Streams,
     /// The stream of the last task.
@@ -79,7 +79,7 @@ struct Values<'a> {
     show: Option<Show>,
 }
 
-impl Values<'_> {
+impl RecordPrinter<'_> {
     fn print(&mut self, record: &Record) -> Result<()> {
         let Record { task, key, offset, bytes } = *record;
         let stream = match self.now.take() {
@@ -105,7 +105,7 @@ impl Values<'_> {
             out.text(format_args!("{}\"\n", escape(&rest)))?;
         } else {
             each_piece(&mut self.reader, &stream, offset..end, |data| {
-                let format = Format::usual(data, out.is_terminal());
+                let format = DataFormat::usual(data, out.is_terminal());
                 show.get_or_insert_with(|| Show::of_bytes(format, 0)).bytes(out, data)
             })?;
         }
@@ -149,7 +149,8 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     let dataset =
         dataset.ok_or_else(|| trouble("sion/records: expected a dataset uint64 of four columns"))?;
     let lines = args.keys;
-    let mut values = Values { reader, streams, now: None, out: Output::new()?, input, lines, show: None };
+    let mut values =
+        RecordPrinter { reader, streams, now: None, out: Output::new()?, input, lines, show: None };
     let (mut data, mut is_any) = (Vec::new(), false);
     let mut each = || -> Result<()> {
         for slab in Slabs::new(&dataset, Region::all(&dataset.shape)) {

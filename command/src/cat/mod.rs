@@ -6,13 +6,13 @@ mod values;
 
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
-use crate::formats::{Format, Show};
+use crate::formats::{DataFormat, Show};
 use crate::output::{Output, escape};
 use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
 use crate::ranges::{Bounds, Records, parse_range, within};
 use crate::select::Selection;
-use crate::streams::{self, Meant};
+use crate::streams::{self, MeantStreams};
 use find::{Choice, find};
 use scda::{Reader, Section};
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ pub struct Args {
     /// csv, a table of a dataset of up to two dimensions, with a line of names; bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
     /// commas describes a record, and a number before a format repeats it
     #[arg(long = "as", value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<DataFormat>,
     /// Numbers in a line, or bytes with --as hex [default: an element; of blocks 8; hex: 16; of a dataset of two dimensions
     /// and more a row of the last dimension, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -115,11 +115,11 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
         range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
     };
     match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
-        Meant::Streams(found) => {
+        MeantStreams::Streams(found) => {
             let printed = streams::print(reader, &found.streams, task, range);
             and_known(printed, || found.check_whole(input))
         }
-        Meant::Section(section, is_packed) => {
+        MeantStreams::Section(section, is_packed) => {
             reader.seek(section.offset)?;
             reader.next_section(true)?;
             if let Some(streams) = reader.packed_streams()?.filter(|_| is_packed) {
@@ -154,7 +154,7 @@ fn section(
     if args.region.is_some() {
         return Err(Fail::Trouble("--box is for datasets: use --range".to_owned()));
     }
-    if args.format == Some(Format::Csv) {
+    if args.format == Some(DataFormat::Csv) {
         let name = escape(&section.user);
         return Err(Fail::Trouble(format!("--as csv: \"{name}\" is a section, expected a dataset")));
     }
@@ -168,13 +168,13 @@ fn section(
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<Show> = None;
     let columns = args.cols.map(usize::from);
-    check_columns(args, matches!(args.format, None | Some(Format::Bytes | Format::Text)))?;
-    check_terminal(out, args.format == Some(Format::Bytes), &section.user, "--as hex shows them")?;
+    check_columns(args, matches!(args.format, None | Some(DataFormat::Bytes | DataFormat::Text)))?;
+    check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;
     let mut each = |pieces: &Pieces| {
         if let Some(progress) = &mut progress {
             progress.add(pieces.data().len() as u64);
         }
-        let usual = || Format::usual(pieces.data(), out.is_terminal());
+        let usual = || DataFormat::usual(pieces.data(), out.is_terminal());
         let format = || args.format.clone().unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,

@@ -4,7 +4,7 @@ use super::{Args, check_columns, check_terminal};
 use crate::datasets::slabs::{self, Slabs, each_item};
 use crate::datasets::{attributes_of, to_little, values};
 use crate::fail::{Fail, Result};
-use crate::formats::Format;
+use crate::formats::DataFormat;
 use crate::output::{Output, visible};
 use scda::internals::to_usize;
 use scda::{Dataset, Kind, Reader, Region, Section};
@@ -123,8 +123,8 @@ impl Series {
             ));
         }
         let as_bytes = match args.format {
-            None | Some(Format::Csv) => false,
-            Some(Format::Bytes) => true,
+            None | Some(DataFormat::Csv) => false,
+            Some(DataFormat::Bytes) => true,
             Some(_) => {
                 return Err(Fail::Trouble(
                     "a dataset is shown by its type: use --as bytes or csv, or --raw to show the section"
@@ -140,7 +140,7 @@ impl Series {
         }
         let all = Region::all(&dataset.shape);
         let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
-        let is_table = args.format == Some(Format::Csv);
+        let is_table = args.format == Some(DataFormat::Csv);
         check_columns(args, as_bytes || is_table)?;
         check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;
         if is_table {

@@ -39,7 +39,7 @@ pub fn check(
         scan.sections = sealed.first;
         let seals = &all[..number];
         let number = number as u64;
-        let mut part = Part { reader, input, file: &file, scan, progress, sealed, seals, number };
+        let mut part = SealPart { reader, input, file: &file, scan, progress, sealed, seals, number };
         if let Some((at, error)) = part.check()? {
             scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
             walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
@@ -49,7 +49,7 @@ pub fn check(
 }
 
 /// What one seal is for.
-struct Part<'a> {
+struct SealPart<'a> {
     reader: &'a mut Reader,
     input: &'a Input,
     file: &'a File,
@@ -61,7 +61,7 @@ struct Part<'a> {
     number: u64,
 }
 
-impl Part<'_> {
+impl SealPart<'_> {
     /// Compares all. If the index is damaged: from where on nothing was compared, and the error.
     fn check(&mut self) -> Result<Option<(u64, Error)>> {
         let (mut number, mut end, mut anchors) = (0, self.sealed.begin(), 0);

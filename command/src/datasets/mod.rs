@@ -16,7 +16,7 @@ pub use walk::{Item, Walk};
 use crate::fail::is_invalid;
 use crate::files::Input;
 use crate::output::visible;
-use scda::internals::json::{Member, compact, members};
+use scda::internals::json::{JsonMember, compact, members};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
 use scda::{AddedRows, DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams};
 use serde_json::Value;
@@ -259,12 +259,12 @@ pub fn units(attributes: &str) -> Option<String> {
 }
 
 /// The attributes, which were checked, in order.
-pub fn attributes_of(attributes: &str) -> Vec<Member<'_>> {
+pub fn attributes_of(attributes: &str) -> Vec<JsonMember<'_>> {
     members(attributes.as_bytes()).unwrap_or_default()
 }
 
 /// An attribute in a line.
-pub fn attribute_line(attribute: &Member<'_>) -> String {
+pub fn attribute_line(attribute: &JsonMember<'_>) -> String {
     format!("{} = {}", visible(&attribute.key), visible(&compact(attribute.text)))
 }
 

@@ -5,24 +5,24 @@ use scda::TimeUnit;
 use std::fmt::Write;
 
 /// How many of a unit are a second, if it is none or less; else how many seconds it has.
-enum Size {
+enum UnitSize {
     Parts(i128),
     Seconds(i128),
 }
 
-fn size(name: &str) -> Option<Size> {
+fn size(name: &str) -> Option<UnitSize> {
     Some(match name {
-        "W" => Size::Seconds(7 * 86_400),
-        "D" => Size::Seconds(86_400),
-        "h" => Size::Seconds(3600),
-        "m" => Size::Seconds(60),
-        "s" => Size::Seconds(1),
-        "ms" => Size::Parts(1000),
-        "us" => Size::Parts(1_000_000),
-        "ns" => Size::Parts(1_000_000_000),
-        "ps" => Size::Parts(1_000_000_000_000),
-        "fs" => Size::Parts(1_000_000_000_000_000),
-        "as" => Size::Parts(1_000_000_000_000_000_000),
+        "W" => UnitSize::Seconds(7 * 86_400),
+        "D" => UnitSize::Seconds(86_400),
+        "h" => UnitSize::Seconds(3600),
+        "m" => UnitSize::Seconds(60),
+        "s" => UnitSize::Seconds(1),
+        "ms" => UnitSize::Parts(1000),
+        "us" => UnitSize::Parts(1_000_000),
+        "ns" => UnitSize::Parts(1_000_000_000),
+        "ps" => UnitSize::Parts(1_000_000_000_000),
+        "fs" => UnitSize::Parts(1_000_000_000_000_000),
+        "as" => UnitSize::Parts(1_000_000_000_000_000_000),
         _ => return None,
     })
 }
@@ -31,8 +31,8 @@ fn size(name: &str) -> Option<Size> {
 #[allow(clippy::cast_precision_loss)] // powers of ten
 pub fn seconds_of(name: &str) -> Option<f64> {
     Some(match size(name)? {
-        Size::Seconds(of_one) => of_one as f64,
-        Size::Parts(parts) => 1.0 / parts as f64,
+        UnitSize::Seconds(of_one) => of_one as f64,
+        UnitSize::Parts(parts) => 1.0 / parts as f64,
     })
 }
 
@@ -57,8 +57,8 @@ pub fn show_moment(count: i64, unit: TimeUnit, text: &mut String) {
         (.., None) => write!(text, "{all}"),
         (.., Some(size)) => {
             let (seconds, rest, parts) = match size {
-                Size::Seconds(of_one) => (all * of_one, 0, 1),
-                Size::Parts(parts) => (all.div_euclid(parts), all.rem_euclid(parts), parts),
+                UnitSize::Seconds(of_one) => (all * of_one, 0, 1),
+                UnitSize::Parts(parts) => (all.div_euclid(parts), all.rem_euclid(parts), parts),
             };
             let (year, month, day) = Calendar::Gregorian.date(seconds.div_euclid(86_400) + BEFORE_1970);
             let second = seconds.rem_euclid(86_400);

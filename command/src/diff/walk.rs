@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a thing is: those of different kinds are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum ThingKind {
     Section,
     /// What was added to a dataset that is none to this library.
     Added(Addition),
@@ -20,11 +20,11 @@ enum Kind {
 }
 
 /// A kind and a name.
-type Key = (Kind, Vec<u8>);
+type Key = (ThingKind, Vec<u8>);
 
 /// Where a thing begins.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Beginning {
     /// How many sections are before it.
     before: u64,
     offset: u64,
@@ -37,10 +37,10 @@ pub struct Side<'a> {
     /// Whether all of it was passed: going back changes nothing of that.
     is_over: bool,
     /// The sets of streams up to here, each with its place, and which is the last one of each name.
-    sets: Vec<(Place, Streams)>,
+    sets: Vec<(Beginning, Streams)>,
     last_sets: HashMap<Vec<u8>, usize>,
     /// The last attributes of each group up to here, which are those that it has.
-    groups: BTreeMap<String, Place>,
+    groups: BTreeMap<String, Beginning>,
 }
 
 impl<'a> Side<'a> {
@@ -52,14 +52,14 @@ impl<'a> Side<'a> {
 
     fn key_of(&self, item: &Item) -> Key {
         match (&item.pair, &item.streams) {
-            (Some(Pair::Dataset(found)), _) => (Kind::Dataset, found.dataset.name.clone().into_bytes()),
+            (Some(Pair::Dataset(found)), _) => (ThingKind::Dataset, found.dataset.name.clone().into_bytes()),
             (_, Some(found)) => {
-                let kind = if found.streams.part() > 0 { Kind::Part } else { Kind::Streams };
+                let kind = if found.streams.part() > 0 { ThingKind::Part } else { ThingKind::Streams };
                 (kind, found.streams.name().to_vec())
             }
             _ => match self.addition(&item.section) {
-                Some((addition, user)) => (Kind::Added(addition), user),
-                None => (Kind::Section, item.section.user.to_vec()),
+                Some((addition, user)) => (ThingKind::Added(addition), user),
+                None => (ThingKind::Section, item.section.user.to_vec()),
             },
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
         while !self.is_over {
             let Some(item) = self.walk.next(&mut self.reader)? else { break };
             if let Some(Pair::Group(found)) = &item.pair {
-                self.groups.insert(found.group.path.clone(), Place::of(&item));
+                self.groups.insert(found.group.path.clone(), Beginning::of(&item));
                 item.skip(&mut self.reader)?;
                 continue;
             }
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
             let name = found.streams.name().to_vec();
             if found.streams.part() == 0 {
                 self.last_sets.insert(name, self.sets.len());
-                self.sets.push((Place::of(&item), found.streams.clone()));
+                self.sets.push((Beginning::of(&item), found.streams.clone()));
                 return Ok(Some(item));
             }
             let Some(&last) = self.last_sets.get(&name) else { return Ok(Some(item)) };
@@ -102,7 +102,7 @@ impl<'a> Side<'a> {
     }
 
     /// Goes back to a thing.
-    pub fn again(&mut self, place: Place) -> Result<Item> {
+    pub fn again(&mut self, place: Beginning) -> Result<Item> {
         self.reader.seek(place.offset)?;
         self.walk.number = place.before;
         let item = self.walk.next(&mut self.reader)?;
@@ -110,24 +110,24 @@ impl<'a> Side<'a> {
     }
 
     /// Where it goes on behind a thing.
-    fn behind(&mut self, item: &Item) -> Result<Place> {
+    fn behind(&mut self, item: &Item) -> Result<Beginning> {
         item.skip(&mut self.reader)?;
-        Ok(Place { before: item.last(), offset: self.reader.position().unwrap_or(0) })
+        Ok(Beginning { before: item.last(), offset: self.reader.position().unwrap_or(0) })
     }
 
-    fn go_on(&mut self, place: Place) -> Result<()> {
+    fn go_on(&mut self, place: Beginning) -> Result<()> {
         self.walk.number = place.before;
         Ok(self.reader.seek(place.offset)?)
     }
 
     /// The set that begins here.
-    pub fn set(&self, place: Place) -> Option<&Streams> {
+    pub fn set(&self, place: Beginning) -> Option<&Streams> {
         let found = self.sets.binary_search_by_key(&place.before, |(place, _)| place.before);
         found.ok().map(|index| &self.sets[index].1)
     }
 }
 
-impl Place {
+impl Beginning {
     fn of(item: &Item) -> Self {
         Self { before: item.number - 1, offset: item.section.offset }
     }
@@ -139,19 +139,19 @@ struct Met {
     /// How many in the first file, and in the second one.
     counts: [u64; 2],
     /// Those without a counterpart so far, in the file that has more.
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<Beginning>,
 }
 
 /// A thing that only one file has.
 pub struct Alone {
-    pub place: Place,
+    pub place: Beginning,
     pub is_first: bool,
     pub record: u64,
 }
 
 /// Two sets of streams of one name, which are compared when all their parts are known.
 pub struct Sets {
-    pub places: (Place, Place),
+    pub places: (Beginning, Beginning),
     pub at: At,
 }
 
@@ -185,8 +185,8 @@ impl<'a> Both<'a> {
                 let record = met.counts[0];
                 met.counts = [record + 1; 2];
                 return match key.0 {
-                    Kind::Streams => {
-                        self.pair_sets((Place::of(x), Place::of(y)), record);
+                    ThingKind::Streams => {
+                        self.pair_sets((Beginning::of(x), Beginning::of(y)), record);
                         x.skip(&mut self.a.reader)?;
                         y.skip(&mut self.b.reader)?;
                         Ok(true)
@@ -220,8 +220,8 @@ impl<'a> Both<'a> {
         compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
     ) -> Result<bool> {
         let key = if side == 0 { self.a.key_of(item) } else { self.b.key_of(item) };
-        let here = Place::of(item);
-        let is_set = key.0 == Kind::Streams;
+        let here = Beginning::of(item);
+        let is_set = key.0 == ThingKind::Streams;
         let met = self.met.entry(key).or_default();
         let record = met.counts[side];
         met.counts[side] += 1;
@@ -246,7 +246,7 @@ impl<'a> Both<'a> {
         At { numbers, record }
     }
 
-    fn pair_sets(&mut self, places: (Place, Place), record: u64) {
+    fn pair_sets(&mut self, places: (Beginning, Beginning), record: u64) {
         // The chunks have the name, and are behind the block.
         let numbers = (places.0.before + 2, places.1.before + 2);
         self.note_order(numbers, record);
@@ -262,7 +262,7 @@ impl<'a> Both<'a> {
     }
 
     /// Where the attributes of groups are that both files have; call it at the end.
-    pub fn groups(&self) -> Vec<(Place, Place)> {
+    pub fn groups(&self) -> Vec<(Beginning, Beginning)> {
         let (a, b) = (&self.a.groups, &self.b.groups);
         a.iter().filter_map(|(path, &place)| Some((place, *b.get(path)?))).collect()
     }

@@ -10,4 +10,4 @@ pub use names::{
     Held, Identity, State, check_free, check_not_left, check_replaceable, is_standard, lock, status,
 };
 pub use options::{EncoderName, Resources, Seal, Style, Threads};
-pub use output::Output;
+pub use output::OutputFile;

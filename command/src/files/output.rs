@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// A file to write: it appears under its name when it is complete, or it is appended to in place.
-pub struct Output {
+pub struct OutputFile {
     /// In its folder temporary files may be.
     path: PathBuf,
     force: bool,
@@ -24,7 +24,7 @@ pub struct Output {
     writer: Option<Writer>,
 }
 
-impl Output {
+impl OutputFile {
     /// `inputs` are all files that are read for it. The path `-` is standard output.
     pub fn create(
         path: &Path,
@@ -133,7 +133,7 @@ fn print_all(mut file: File) -> Result<()> {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             let _ = writer.abandon("the file is not completed");

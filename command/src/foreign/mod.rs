@@ -5,7 +5,7 @@ mod sdf;
 mod sion;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Resources, check_replaceable};
+use crate::files::{Input, OutputFile, Resources, check_replaceable};
 use crate::output::complain;
 use crate::python;
 use scda::internals::Foreign;
@@ -30,7 +30,7 @@ pub trait Format: Sync {
     fn magics(&self) -> &'static [&'static [u8]];
 
     /// Whether this is a file of it.
-    fn recognise(&self, source: &Source) -> Result<bool> {
+    fn recognise(&self, source: &ImportSource) -> Result<bool> {
         source.begins_with_any(self.magics())
     }
 
@@ -38,7 +38,7 @@ pub trait Format: Sync {
     fn options(&self) -> &'static [&'static str];
 
     /// Writes what the file has to a new one.
-    fn import(&self, source: Source, import: &Import<'_>) -> Result<()>;
+    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()>;
 
     /// The endings of the names of files that are exported to it, which the Python package does.
     fn exported_endings(&self) -> &'static [&'static str] {
@@ -47,12 +47,12 @@ pub trait Format: Sync {
 }
 
 /// What is imported.
-pub enum Source {
+pub enum ImportSource {
     Folder(PathBuf, String),
     File(Input, Foreign),
 }
 
-impl Source {
+impl ImportSource {
     pub fn new(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Ok(Self::Folder(path.to_owned(), path.display().to_string()));
@@ -121,7 +121,7 @@ impl Import<'_> {
         input: Input,
         file: &Foreign,
         all: impl IntoIterator<Item = &'a Foreign>,
-    ) -> Result<Output> {
+    ) -> Result<OutputFile> {
         let all = all.into_iter().map(Foreign::status).collect::<Result<Vec<_>, _>>()?;
         check_replaceable(self.to, "is the file to import itself", all)?;
         let mut params = Params::default();
@@ -129,7 +129,7 @@ impl Import<'_> {
         let name = file_name(file);
         let user = name.char_indices().map(|(at, c)| at + c.len_utf8());
         let end = user.take_while(|&end| end <= scda::USER_STRING_BYTES).last().unwrap_or(0);
-        Output::create(self.to, self.force, &name.as_bytes()[..end], params, &[input])
+        OutputFile::create(self.to, self.force, &name.as_bytes()[..end], params, &[input])
     }
 }
 

@@ -1,6 +1,6 @@
 //! The formats that the Python package imports and exports.
 
-use super::{Format, Import, Source};
+use super::{Format, Import, ImportSource};
 use crate::fail::{Fail, Result};
 use crate::files::is_standard;
 use crate::python;
@@ -66,8 +66,8 @@ impl Format for Packaged {
         self.magics
     }
 
-    fn recognise(&self, source: &Source) -> Result<bool> {
-        if let Source::Folder(path, _) = source {
+    fn recognise(&self, source: &ImportSource) -> Result<bool> {
+        if let ImportSource::Folder(path, _) = source {
             return Ok(self.member.is_some_and(|member| path.join(member).is_file()));
         }
         let ending = Path::new(source.name()).extension();
@@ -79,7 +79,7 @@ impl Format for Packaged {
         &["--strict", "--without"]
     }
 
-    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
         if is_standard(import.from) {
             let words = format!("expected the name of a file of {}", self.name);
             return Err(Fail::file(source.name(), words));

@@ -1,6 +1,6 @@
 //! Arrays of SDF become datasets.
 
-use super::{Format, Import, Source, attributes};
+use super::{Format, Import, ImportSource, attributes};
 use crate::fail::Result;
 use crate::output::{complain, quote};
 use crate::progress::{Counted, Progress};
@@ -28,7 +28,7 @@ impl Format for SdfFormat {
         &["--salvage"]
     }
 
-    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
         let (input, file) = source.file()?;
         let sdf = Sdf::read(&file)?;
         if let Some(damage) = &sdf.damage {

@@ -1,13 +1,13 @@
 //! The streams of SIONlib become a varray, and what the file says of them datasets.
 
-use super::{Format, Import, Source, attributes, file_name};
+use super::{Format, Import, ImportSource, attributes, file_name};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
 use crate::progress::{Counted, Progress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scda::internals::Foreign;
-use scda::internals::sion::{Header, INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion};
+use scda::internals::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use scda::{DataType, Dataset, Encode, Region, Writer};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl Format for SionLib {
         &["--salvage"]
     }
 
-    fn import(&self, source: Source, import: &Import<'_>) -> Result<()> {
+    fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {
         let (input, file) = source.file()?;
         write(import, input, &file)
     }
@@ -190,7 +190,7 @@ fn put<const N: usize>(
 fn facts(sion: &Sion) -> Value {
     let order = |is_big: bool| if is_big { "big" } else { "little" };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let of_file = |(file, header): (&Foreign, &Header)| {
+    let of_file = |(file, header): (&Foreign, &SionHeader)| {
         json!({
             "file": file_name(file),
             "bytes": file.size(),

@@ -4,7 +4,7 @@ use crate::datasets::{Addition, Item, Pair, Pairs, added_to, announced, begins_s
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
-use crate::rows::{Faults, Line, as_f64, count_word, pair_line, streams_line};
+use crate::rows::{Columns, Faults, as_f64, count_word, pair_line, streams_line};
 use crate::select::{self, Selection};
 use scda::internals::{Seals, index::Row};
 use scda::{Reader, SectionType};
@@ -161,5 +161,5 @@ fn line(number: u64, section_type: SectionType, row: &Row) -> String {
     };
     let (offset, stored) = (row.offset, row.is_compressed.then_some(row.bytes));
     let (kind, n) = (char::from(section_type.letter()), count_word(section_type, count));
-    Line { number, kind, n, e: &e, bytes, offset, stored, user: &row.user }.text()
+    Columns { number, kind, n, e: &e, bytes, offset, stored, user: &row.user }.text()
 }

@@ -21,7 +21,7 @@ pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset>
 
 /// What is drawn of complex numbers.
 #[derive(Clone, Copy)]
-enum Part {
+enum ComplexPart {
     AbsoluteValue,
     Phase,
     Real,
@@ -29,14 +29,14 @@ enum Part {
 }
 
 /// By their names; the first one unless another is asked for.
-const PARTS: [(&str, Part); 4] = [
-    ("absolute", Part::AbsoluteValue),
-    ("phase", Part::Phase),
-    ("real", Part::Real),
-    ("imaginary", Part::Imaginary),
+const PARTS: [(&str, ComplexPart); 4] = [
+    ("absolute", ComplexPart::AbsoluteValue),
+    ("phase", ComplexPart::Phase),
+    ("real", ComplexPart::Real),
+    ("imaginary", ComplexPart::Imaginary),
 ];
 
-impl Part {
+impl ComplexPart {
     fn of(self, real: f64, imaginary: f64) -> f64 {
         match self {
             Self::AbsoluteValue => real.hypot(imaginary),
@@ -65,7 +65,7 @@ pub struct Meaning {
     data_type: DataType,
     item_bytes: usize,
     /// If they are complex.
-    part: Part,
+    part: ComplexPart,
     /// Of structs: the bytes of each, and where the numbers of a member are in it.
     places: Option<(usize, Vec<usize>)>,
     /// The name of the member.
@@ -136,7 +136,7 @@ impl Meaning {
         Some(Self {
             data_type,
             item_bytes,
-            part: Part::AbsoluteValue,
+            part: ComplexPart::AbsoluteValue,
             places: None,
             member: None,
             scale,
@@ -187,7 +187,7 @@ impl Meaning {
                 ));
             };
             meaning.part = part;
-            if matches!(part, Part::Phase) {
+            if matches!(part, ComplexPart::Phase) {
                 (meaning.scale, meaning.offset, meaning.units) = (1.0, 0.0, Some("rad".to_owned()));
             }
             return Ok((meaning, None));
@@ -257,7 +257,7 @@ impl Meaning {
         Self {
             data_type,
             item_bytes: to_usize(data_type.item_bytes()),
-            part: Part::AbsoluteValue,
+            part: ComplexPart::AbsoluteValue,
             places: Some((to_usize(all.item_bytes()), places)),
             member: Some(visible(name)),
             scale: 1.0,

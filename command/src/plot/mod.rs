@@ -70,7 +70,7 @@ pub struct Args {
     component: Option<String>,
     /// Cut a mesh in space by a plane: x=1.5, y=... or z=...
     #[arg(long, value_name = "AXIS=AT", allow_hyphen_values = true)]
-    cut: Option<Plane>,
+    cut: Option<CutPlane>,
     /// From where a mesh in space is seen: degrees around z, and above the horizon
     #[arg(long, value_name = "TURN,TILT", default_value = "30,30", allow_hyphen_values = true)]
     from: Angles,
@@ -95,9 +95,9 @@ pub struct Args {
 
 /// An axis and a coordinate on it.
 #[derive(Clone, Copy)]
-struct Plane(usize, f64);
+struct CutPlane(usize, f64);
 
-impl FromStr for Plane {
+impl FromStr for CutPlane {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::coordinates::{Coordinates, real};
 use super::meaning::{Meaning, readable};
-use super::mesh::{Mesh, Place};
+use super::mesh::{FieldPlace, Mesh};
 use super::sample::{Line, Plane, Points, Samples, THOROUGH};
 use super::{Args, indices, title};
 use crate::datasets::slabs;
@@ -75,7 +75,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
             Records::Some(..) => return trouble(name, "expected one --record, a time step of the mesh"),
         };
         let what = args.record.map_or(String::new(), |step| format!(", step {step}"));
-        return match Place::find(reader, name, step)? {
+        return match FieldPlace::find(reader, name, step)? {
             Some(place) => of_mesh(reader, args, &place, &what),
             None if reader.find_group(name)?.is_some() => trouble(name, "this group is no mesh"),
             None => trouble(name, "there is no dataset of this name"),
@@ -105,7 +105,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
     };
     let shown = Some(record).filter(|_| count > 1);
     if args.region.is_none()
-        && let Some(place) = Place::find(reader, name, i64::try_from(record).unwrap_or(i64::MAX))?
+        && let Some(place) = FieldPlace::find(reader, name, i64::try_from(record).unwrap_or(i64::MAX))?
     {
         let what = shown.map_or(String::new(), |record| format!(", record {record}"));
         return of_mesh(reader, args, &place, &what);
@@ -114,7 +114,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
 }
 
 /// A mesh, or a field on it.
-fn of_mesh(reader: &mut Reader, args: &Args, place: &Place, what: &str) -> Result<Subject> {
+fn of_mesh(reader: &mut Reader, args: &Args, place: &FieldPlace, what: &str) -> Result<Subject> {
     let mesh = place.mesh(reader, args.cut.map(|cut| (cut.0, cut.1)))?;
     let (numbers, label) = place.numbers(reader, &mesh, args.component.as_deref())?;
     let cut = args.cut.map_or(String::new(), |cut| format!(", {} = {}", ["x", "y", "z"][cut.0], cut.1));

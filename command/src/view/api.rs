@@ -11,7 +11,7 @@ use crate::plot::clock::Clock;
 use crate::plot::colour::Map;
 use crate::plot::coordinates::Coordinates;
 use crate::plot::meaning::{Meaning, attributes, readable, with_units};
-use crate::plot::mesh::Place;
+use crate::plot::mesh::FieldPlace;
 use crate::statistics::Statistics;
 use scda::internals::to_usize;
 use scda::{DataType, Dataset, Member};
@@ -125,12 +125,12 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
             "name": found.name, "indices": indices, "values": values, "clock": found.clock.map(Clock::to_json),
         }));
     }
-    let mesh = Place::is_field(&mut open.reader, &name)?;
+    let mesh = FieldPlace::is_field(&mut open.reader, &name)?;
     let members = Meaning::members(&dataset);
     let parts = Meaning::parts(&dataset);
     let column = parameters.text("component").filter(|column| !members.is_empty() || parts.contains(column));
     let meaning = Meaning::of_items(&dataset, column).ok();
-    let is_ragged = mesh && Place::is_ragged(&mut open.reader, &name)?;
+    let is_ragged = mesh && FieldPlace::is_ragged(&mut open.reader, &name)?;
     Ok(Answer::json(&json!({
         "kind": kind,
         "shape": dataset.shape,

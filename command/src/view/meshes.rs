@@ -5,7 +5,7 @@ use super::open::{Field, Open};
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::plot::axis::Scale;
-use crate::plot::mesh::{Cut, Mesh, Place};
+use crate::plot::mesh::{Cut, FieldPlace, Mesh};
 use crate::plot::raster::Camera;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn cut(parameters: &Parameters) -> Result<Cut> {
 fn load<'a>(open: &'a mut Open, parameters: &Parameters) -> Result<(&'a Mesh, &'a Field)> {
     let none = || Fail::Trouble("found no mesh".to_owned());
     let (name, record) = (open.name(parameters)?, parameters.get("record")?);
-    let place = Place::find(&mut open.reader, &name, record)?.ok_or_else(none)?;
+    let place = FieldPlace::find(&mut open.reader, &name, record)?.ok_or_else(none)?;
     let cut = cut(parameters)?;
     let key = (place.group.clone(), place.end, format!("{cut:?}"));
     if open.cache.mesh.as_ref().is_none_or(|(of, _)| *of != key) {

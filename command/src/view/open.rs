@@ -5,7 +5,7 @@ use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::plot::meaning::Meaning;
-use crate::plot::mesh::{Mesh, Place};
+use crate::plot::mesh::{FieldPlace, Mesh};
 use crate::plot::subject;
 use scda::{Dataset, Reader};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub struct Cache {
 /// A group, the end of the step, and the plane that cuts it.
 type MeshKey = (String, u64, String);
 /// What is drawn, and which number of it.
-type FieldKey = (Place, Option<String>);
+type FieldKey = (FieldPlace, Option<String>);
 /// The numbers of the cells, and what they are called.
 pub type Field = (Vec<f64>, String);
 

@@ -70,12 +70,12 @@ pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 }
 
 /// The items of a line, before those that are seen are chosen.
-pub struct Found {
+pub struct LineItems {
     shape: Vec<u64>,
     items: Items,
 }
 
-impl Found {
+impl LineItems {
     /// Points of the line.
     pub fn answer(&self, parameters: &Parameters) -> Result<Answer> {
         let most = parameters.get::<usize>("width")?.clamp(1, MOST);
@@ -87,20 +87,25 @@ impl Found {
 }
 
 /// A line.
-pub fn read_line(open: &mut Open, parameters: &Parameters) -> Result<Found> {
+pub fn read_line(open: &mut Open, parameters: &Parameters) -> Result<LineItems> {
     let (_, _, dataset, meaning) = open.dataset(parameters)?;
     line_of(open, parameters, dataset, &meaning)
 }
 
-fn line_of(open: &mut Open, parameters: &Parameters, dataset: Dataset, meaning: &Meaning) -> Result<Found> {
+fn line_of(
+    open: &mut Open,
+    parameters: &Parameters,
+    dataset: Dataset,
+    meaning: &Meaning,
+) -> Result<LineItems> {
     let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
     let line = Line { dimension, from, to, fixed: fixed(parameters, &dataset)? };
     let items = line.read(&mut open.reader, &dataset, meaning)?;
-    Ok(Found { shape: dataset.shape, items })
+    Ok(LineItems { shape: dataset.shape, items })
 }
 
 /// The line of the dataset of the same name in another file, minus this one.
-pub fn difference(first: Found, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
+pub fn difference(first: LineItems, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
     let (dataset, meaning) =
         subject::dataset(&mut other.reader, name, parameters.get("record")?, parameters.text("component"))?;
     if dataset.shape != first.shape {

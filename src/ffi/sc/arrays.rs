@@ -111,7 +111,7 @@ pub unsafe fn one<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'
 }
 
 /// Where data are.
-enum Memory<'a> {
+enum ArrayData<'a> {
     /// In one piece: so many bytes from here.
     Piece(*mut u8, u64),
     /// Each element in an array of its own.
@@ -124,24 +124,24 @@ enum Memory<'a> {
 ///
 /// # Safety
 /// `data` is NULL, or it and what it refers to may be read for the lifetime.
-unsafe fn memory_of<'a>(data: *const sc_array, sizes: Sizes<'_>, indirect: bool) -> Result<Memory<'a>> {
+unsafe fn memory_of<'a>(data: *const sc_array, sizes: Sizes<'_>, indirect: bool) -> Result<ArrayData<'a>> {
     let (total, count) = (sizes.total()?, sizes.count() as u64);
     if data.is_null() {
-        return Ok(Memory::Piece(null_mut(), total));
+        return Ok(ArrayData::Piece(null_mut(), total));
     }
     // SAFETY: the caller's array is NULL or may be read.
     let data = unsafe { array(data, "array_data") }?;
     if indirect {
         data.check("array_data", count, size_of::<sc_array>() as u64)?;
         // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-        return unsafe { slice(data.array.cast(), count, "array_data") }.map(Memory::Arrays);
+        return unsafe { slice(data.array.cast(), count, "array_data") }.map(ArrayData::Arrays);
     }
     if let Sizes::Fixed { size, .. } = sizes {
         data.check("array_data", count, size)?;
     }
     // Elements of no bytes lie in no memory, whatever the array says.
     let bytes = if total == 0 { 0 } else { data.bytes()? };
-    Ok(Memory::Piece(data.array.cast(), bytes))
+    Ok(ArrayData::Piece(data.array.cast(), bytes))
 }
 
 /// Calls `with` with the data to write. NULL is an error unless they have no bytes.
@@ -156,11 +156,11 @@ pub unsafe fn with_source<T>(
 ) -> T {
     // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
     match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
-        Ok(Memory::Piece(start, bytes)) => {
+        Ok(ArrayData::Piece(start, bytes)) => {
             // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice` refuses NULL.
             with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
         }
-        Ok(Memory::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
+        Ok(ArrayData::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
         Err(error) => with(Err(error)),
     }
 }
@@ -178,11 +178,11 @@ pub unsafe fn with_sink<T>(
     // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
     match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
         Ok(_) if data.is_null() => with(Ok(Sink::Skip)),
-        Ok(Memory::Piece(start, bytes)) => {
+        Ok(ArrayData::Piece(start, bytes)) => {
             // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice_mut` refuses NULL.
             with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
         }
-        Ok(Memory::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),
+        Ok(ArrayData::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),
         Err(error) => with(Err(error)),
     }
 }

@@ -28,12 +28,12 @@ pub type sc_comm = c_int;
 #[cfg(not(feature = "mpi"))]
 pub type sc_info = c_int;
 
-/// `sc_scda_params_t`, whose layout is that of the program's MPI: see [`Layout`].
-pub type sc_scda_params = Layout<sc_info>;
+/// `sc_scda_params_t`, whose layout is that of the program's MPI: see [`ScParams`].
+pub type sc_scda_params = ScParams<sc_info>;
 
 /// `sc_scda_params_t` with hints of this type: an address, or an int, beside which the next member lies.
 #[repr(C)]
-pub struct Layout<Info> {
+pub struct ScParams<Info> {
     /// Hints for MPI-IO.
     pub info: Info,
     /// Fails one access of the file out of so many, on average; 0: none.
@@ -96,9 +96,9 @@ unsafe fn read_layout(params: *const sc_scda_params) -> sc_scda_params {
     #[cfg(feature = "mpi")]
     if sys::handles_are_ints() {
         // SAFETY: the caller's promise; with this MPI, C has this layout.
-        let Layout { info, fuzzy_everyn, fuzzy_seed, log_level } =
-            unsafe { params.cast::<Layout<c_int>>().read_unaligned() };
-        return Layout { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level };
+        let ScParams { info, fuzzy_everyn, fuzzy_seed, log_level } =
+            unsafe { params.cast::<ScParams<c_int>>().read_unaligned() };
+        return ScParams { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level };
     }
     // SAFETY: the caller's promise.
     unsafe { params.read_unaligned() }
@@ -164,12 +164,12 @@ pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
         #[cfg(feature = "mpi")]
         if sys::handles_are_ints() {
             let info = sys::info_null().as_int();
-            let defaults = Layout { info, fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+            let defaults = ScParams { info, fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
             // SAFETY: C passes `params` that are NULL or may be written; with this MPI, they have this layout.
-            put(unsafe { params.cast::<MaybeUninit<Layout<c_int>>>().as_mut() }, defaults);
+            put(unsafe { params.cast::<MaybeUninit<ScParams<c_int>>>().as_mut() }, defaults);
             return Ok(((), Outcome::Success));
         }
-        let defaults = Layout { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+        let defaults = ScParams { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
         // SAFETY: C passes `params` that are NULL or may be written.
         put(unsafe { params.cast::<MaybeUninit<sc_scda_params>>().as_mut() }, defaults);
         Ok(((), Outcome::Success))

@@ -1,14 +1,14 @@
 //! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
 
 use super::Section;
-use super::sections::{BATCH_BYTES, Current, Sections, exceeds_63_bits};
+use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Batch, Sizes, batches};
 use crate::file::team::{Failure, Function};
 use crate::format::entry::{CountFormat, parse_counts};
 use crate::format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 use crate::memory::{self, reserve, resize};
@@ -83,7 +83,7 @@ impl Canonical<'_> {
     }
 
     /// The padding of a section whose data are known to be in the file.
-    fn compare_padding(&mut self, layout: Layout) -> Result<()> {
+    fn compare_padding(&mut self, layout: SectionLayout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
             self.sections.read_own(layout.padding() - 1, &mut last)?;
@@ -99,7 +99,7 @@ impl Canonical<'_> {
     /// The entries of sizes from `offset`, which are handed out.
     fn compare_entries(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         mut offset: u64,
         letter: u8,
         mut each: impl FnMut(&mut Self, &[u64]) -> Result<()>,
@@ -132,7 +132,7 @@ impl Canonical<'_> {
         Ok(())
     }
 
-    fn check_first_of_pair(&mut self, current: &Current) -> Result<()> {
+    fn check_first_of_pair(&mut self, current: &CurrentSection) -> Result<()> {
         let start = self.sections.position();
         let (count, size) = (current.count, current.size);
         let convention = match current.section_type {
@@ -148,16 +148,16 @@ impl Canonical<'_> {
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
         self.compare_header(start, SectionType::Array, &user, &counts)?;
         self.compare_entries(current, entries, b'U', |_, _| Ok(()))?;
-        let layout = Layout::array(start, count, COUNT_BYTES as u64);
+        let layout = SectionLayout::array(start, count, COUNT_BYTES as u64);
         self.compare_padding(layout.ok_or_else(|| exceeds_63_bits(&[count]))?)
     }
 
     /// The section itself, or the second one of a pair, which has compressed data.
-    fn check_section(&mut self, current: &Current) -> Result<()> {
+    fn check_section(&mut self, current: &CurrentSection) -> Result<()> {
         let Some(&Section { user, .. }) = self.sections.header() else {
             return Err(self.sections.out_of_order("the paddings of a section"));
         };
-        let Current { layout, decoded, count, size, .. } = *current;
+        let CurrentSection { layout, decoded, count, size, .. } = *current;
         // What an array is compressed to is a varray.
         let section_type = match current.section_type {
             SectionType::Array if decoded => SectionType::Varray,

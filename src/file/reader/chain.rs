@@ -35,9 +35,9 @@ pub(in crate::file) struct Chain {
     /// The seal before them, if there is one.
     next: Option<Next>,
     /// What these seals were found by, the last ones first.
-    pieces: Vec<Piece>,
+    pieces: Vec<SealGroup>,
     /// The seals that were read, by their number from the last one on.
-    known: BTreeMap<usize, Known>,
+    known: BTreeMap<usize, KnownSeal>,
     /// What was read at once near the last seal of the last piece.
     near: Near,
     /// How many bytes its tables take, if they may be read at once.
@@ -60,7 +60,7 @@ struct Next {
 
 /// Seals that follow one another, and whose names stand in one place: in a table of names, or the index of a single one.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct SealGroup {
     /// The last of them, and its number from the last one of the file on.
     pub sealed: Sealed,
     pub from_end: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Piece {
 }
 
 /// A table of names that was read.
-struct Read {
+struct NameTable {
     table: Table,
     /// The seals that it names.
     seals: Vec<SealRow>,
@@ -82,7 +82,7 @@ struct Read {
     names: Vec<u8>,
 }
 
-struct Known {
+struct KnownSeal {
     sealed: Sealed,
     /// Whether the checksum of index and seal was compared.
     is_checked: bool,
@@ -170,7 +170,7 @@ pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result
     Table::parse(sealed.names, sealed.seal.index, &end)
 }
 
-impl Piece {
+impl SealGroup {
     /// Whether its names have to be searched for in the file.
     pub fn is_long(&self) -> bool {
         match self.table {
@@ -198,7 +198,7 @@ impl Chain {
     }
 
     /// Some of the seals, counted from the last ones of the file: `None` if there are fewer pieces.
-    pub fn piece(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<Piece>> {
+    pub fn piece(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<SealGroup>> {
         while self.pieces.len() <= number {
             if !self.extend(file)? {
                 return Ok(None);
@@ -233,7 +233,7 @@ impl Chain {
             return Err(differs("seal", "none", "the one that a table of names has", row.offset));
         };
         self.looked_at = near;
-        self.known.insert(from_end, Known::new(sealed));
+        self.known.insert(from_end, KnownSeal::new(sealed));
         Ok(Some(sealed))
     }
 
@@ -288,9 +288,9 @@ impl Chain {
         reserve(&mut self.links, seals)?;
         reserve(&mut self.pieces, 1)?;
         self.links.push(SealRow { offset: next.offset, sections, crc });
-        self.known.insert(from_end, Known::new(sealed));
+        self.known.insert(from_end, KnownSeal::new(sealed));
         let before = match &found {
-            Some(Read { seals, .. }) => {
+            Some(NameTable { seals, .. }) => {
                 self.links.extend(seals[1..].iter().rev());
                 let SealRow { offset, sections, crc } = seals[0];
                 Next { offset, sections: Some(sections), crc: Some(crc), namer: next.offset }
@@ -303,7 +303,7 @@ impl Chain {
         let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
         let begin = self.next.map_or(0, |next| next.offset + SEAL_BYTES as u64);
         let table = found.as_ref().map(|read| read.table);
-        let piece = Piece { sealed, from_end, seals, begin, first, table };
+        let piece = SealGroup { sealed, from_end, seals, begin, first, table };
         let is_long = piece.is_long();
         self.names = found.filter(|_| !is_long).map(|read| (self.pieces.len(), read.names));
         self.pieces.push(piece);
@@ -340,7 +340,7 @@ impl Chain {
 
     /// The table of names of a seal, the seals that it names, and the rows of its names if it is not long. `None` also if it is
     /// damaged: everything is found without it.
-    fn table(&self, file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Option<Read>> {
+    fn table(&self, file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Option<NameTable>> {
         if sealed.names_bytes() == 0 {
             return Ok(None);
         }
@@ -373,7 +373,7 @@ impl Chain {
             && seal.sections.checked_sub(first.sections) == Some(table.names)
             && (first.offset == 0) == (table.end.seal == table.end.seals);
         let names = names.get(..to_usize(table.names) * NAME_BYTES).unwrap_or_default();
-        Ok(if fits { Some(Read { table, seals: rows, names: copy(names)? }) } else { None })
+        Ok(if fits { Some(NameTable { table, seals: rows, names: copy(names)? }) } else { None })
     }
 
     /// The names of a piece; those of one user string are in the order of the file.
@@ -454,7 +454,7 @@ impl Chain {
     }
 }
 
-impl Known {
+impl KnownSeal {
     fn new(sealed: Sealed) -> Self {
         Self { sealed, is_checked: false, has_checked_anchors: false }
     }

@@ -8,7 +8,7 @@ use crate::format::header::{SectionType, parse_file_header};
 use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::format::names::{NAME_BYTES, NAMES, Table};
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::memory::resize;
@@ -84,9 +84,9 @@ impl Sealed {
         file: &mut dyn ParallelFile,
         size: u64,
         (section_type, user): (SectionType, &[u8]),
-        layout: Layout,
+        layout: SectionLayout,
     ) -> Result<Option<Self>> {
-        let Layout { start, end, .. } = layout;
+        let SectionLayout { start, end, .. } = layout;
         let offset = match section_type {
             SectionType::Block => Some(start),
             _ if user == INDEX => Some(end),

@@ -7,7 +7,7 @@ use super::sections::describe;
 use crate::error::{Error, Result};
 use crate::format::header::SectionType;
 use crate::format::index::Row;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
 
@@ -107,11 +107,11 @@ impl Inspector<'_> {
     }
 
     /// The layout of the section that has the data, as far as the file tells how many there are.
-    fn data_layout(&mut self, row: &Row) -> Option<Layout> {
+    fn data_layout(&mut self, row: &Row) -> Option<SectionLayout> {
         if !row.is_compressed {
             return row.data_section(0);
         }
-        let Layout { start, entries, .. } = row.data_section(0)?;
+        let SectionLayout { start, entries, .. } = row.data_section(0)?;
         let (at, count) = match row.section {
             Some(SectionType::Block) => (start + SECTION_HEADER_BYTES as u64, 1),
             _ => (entries, row.count),

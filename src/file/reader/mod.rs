@@ -17,15 +17,15 @@ mod streams;
 mod survey;
 
 pub(super) use chain::Chain;
-pub(crate) use datasets::Wanted;
+pub(crate) use datasets::OwnRequest;
 pub use datasets::{AddedRows, Request};
 pub use index::Sealed;
 pub use inspect::Seals;
-pub(super) use own::{Found, OwnReader};
+pub(super) use own::{DatasetPlace, OwnReader};
 pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::{Survey, Surveyor};
 
-use self::datasets::{DatasetCache, DatasetReader};
+use self::datasets::{DatasetReader, ReadCache};
 use self::index::Extent;
 use self::inspect::Inspector;
 use self::lookup::{Lookup, LookupCache};
@@ -33,7 +33,7 @@ use self::sections::{Sections, alone};
 use self::streams::TaskReader;
 use super::open::{self, Ends};
 use super::params::Params;
-use super::session::{Session, State};
+use super::session::{Session, SessionState};
 use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use crate::error::{Error, Result};
@@ -103,7 +103,7 @@ pub struct Reader {
 pub(crate) struct ReaderState {
     sections: Sections,
     lookup: LookupCache,
-    datasets: DatasetCache,
+    datasets: ReadCache,
 }
 
 impl Reader {
@@ -300,7 +300,7 @@ impl Reader {
 impl ReaderState {
     /// A file that is open, with its size and where its sections end.
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
-        let datasets = DatasetCache::new(&params);
+        let datasets = ReadCache::new(&params);
         let sections = Sections::new(team, file, ends, params);
         Self { sections, lookup: LookupCache::default(), datasets }
     }
@@ -342,7 +342,7 @@ impl ReaderState {
     }
 }
 
-impl State for ReaderState {
+impl SessionState for ReaderState {
     fn team(&mut self) -> &mut Team {
         self.sections.team()
     }

@@ -7,7 +7,7 @@ use super::lookup::Later;
 use crate::error::Result;
 use crate::file::open::Ends;
 use crate::file::params::Params;
-use crate::file::session::State;
+use crate::file::session::SessionState;
 use crate::file::team::{Failure, Team};
 use crate::format::dataset::later::{later_user, rows_user};
 use crate::format::dataset::{Dataset, group_user, stored_name, stored_path};
@@ -31,7 +31,7 @@ pub(in crate::file) struct OwnReader {
     sealed: Ends,
     all: Ends,
     /// The sections behind the last seal by their user strings, as far as their rows were noted.
-    named: BTreeMap<Vec<u8>, Named>,
+    named: BTreeMap<Vec<u8>, NamedSections>,
     rows: usize,
     /// Where the last of them begins.
     last: u64,
@@ -39,23 +39,23 @@ pub(in crate::file) struct OwnReader {
 
 /// The sections of a user string.
 #[derive(Default)]
-struct Named {
+struct NamedSections {
     /// Those behind the last seal, in their order.
-    places: Vec<Place>,
+    places: Vec<UnsealedSection>,
     /// How many are sealed, once that was asked.
     sealed: Option<u64>,
 }
 
 /// A section behind the last seal.
 #[derive(Clone, Copy)]
-struct Place {
+struct UnsealedSection {
     offset: u64,
     /// The section before it, if that is behind the last seal, too.
     before: Option<u64>,
 }
 
 /// A dataset in a file.
-pub(in crate::file) struct Found {
+pub(in crate::file) struct DatasetPlace {
     /// Where the section of its data begins.
     pub data: u64,
     /// With the attributes that count, and all of its rows.
@@ -110,7 +110,10 @@ impl OwnReader {
             if row.section.is_some() {
                 let places = &mut self.named.entry(copy(&row.user)?).or_default().places;
                 reserve(places, 1)?;
-                places.push(Place { offset: row.offset, before: Some(self.last).filter(|&last| last > 0) });
+                places.push(UnsealedSection {
+                    offset: row.offset,
+                    before: Some(self.last).filter(|&last| last > 0),
+                });
             }
             self.last = row.offset;
             self.rows += 1;
@@ -122,7 +125,7 @@ impl OwnReader {
     ///
     /// # Errors
     /// Those of finding and reading it.
-    pub fn dataset(&mut self, name: &str, record: i64) -> Result<Option<Found>> {
+    pub fn dataset(&mut self, name: &str, record: i64) -> Result<Option<DatasetPlace>> {
         let user = stored_name(name).into_owned();
         let (count, place) = match u64::try_from(record) {
             Err(_) => {
@@ -182,7 +185,7 @@ impl OwnReader {
     }
 
     /// The sections of this user string behind the last seal, in their order.
-    fn places(&self, user: &str) -> &[Place] {
+    fn places(&self, user: &str) -> &[UnsealedSection] {
         self.named.get(user.as_bytes()).map_or(&[], |named| &named.places)
     }
 
@@ -200,7 +203,7 @@ impl OwnReader {
         Ok(count)
     }
 
-    fn sealed_dataset(&mut self, name: &str, record: i64) -> Result<Option<Found>> {
+    fn sealed_dataset(&mut self, name: &str, record: i64) -> Result<Option<DatasetPlace>> {
         if self.sealed.read == 0 {
             return Ok(None);
         }
@@ -211,7 +214,7 @@ impl OwnReader {
     }
 
     /// The dataset whose data are this section behind the last seal.
-    fn new_dataset(&mut self, place: Place, user: &str) -> Result<Found> {
+    fn new_dataset(&mut self, place: UnsealedSection, user: &str) -> Result<DatasetPlace> {
         self.read(self.all, |state| {
             state.sections.advance(place.before.unwrap_or(place.offset));
             state.lookup().next_section(true)?;
@@ -229,8 +232,8 @@ impl OwnReader {
 }
 
 /// The dataset whose data can be read.
-fn current(state: &ReaderState) -> Result<Found> {
+fn current(state: &ReaderState) -> Result<DatasetPlace> {
     let (dataset, data) = (state.current_dataset()?.clone(), state.sections.header());
     let data = data.map_or(0, |data| data.offset);
-    Ok(Found { data, dataset, big_endian: state.datasets.is_big_endian() })
+    Ok(DatasetPlace { data, dataset, big_endian: state.datasets.is_big_endian() })
 }

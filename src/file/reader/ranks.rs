@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::error::{Error, Result};
-use crate::file::session::{State, ThisRank};
+use crate::file::session::{SessionState, ThisRank};
 use crate::file::team::Function;
 use crate::memory;
 use crate::parallel::KnownPartition;

@@ -2,7 +2,7 @@
 
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
-use crate::file::reader::{Found, OwnReader};
+use crate::file::reader::{DatasetPlace, OwnReader};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
 use crate::format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
@@ -90,7 +90,7 @@ fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Resul
         let attributes = later::changed(&present, changes)?;
         return Ok((0, metadata::of_group(&attributes)?));
     }
-    let Some(Found { data, dataset, .. }) = own.dataset(name, record)? else {
+    let Some(DatasetPlace { data, dataset, .. }) = own.dataset(name, record)? else {
         return Err(Error::argument(format!("dataset \"{name}\": there is no record {record} of it")));
     };
     Ok((data, later::text(&later::changed(&dataset.attributes, changes)?)?))

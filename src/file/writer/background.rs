@@ -5,7 +5,7 @@ use super::streams::OwnStream;
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
 use crate::file::params::Params;
-use crate::file::session::State as _;
+use crate::file::session::SessionState as _;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function};
 

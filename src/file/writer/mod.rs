@@ -81,7 +81,7 @@ pub struct Writer {
 }
 
 /// What a file has to which sections are appended.
-struct Found {
+struct AppendedFile {
     /// Where the next section goes.
     end: u64,
     user: UserString,
@@ -188,7 +188,7 @@ impl Writer {
             Ok(found)
         });
         match result {
-            Ok(Found { end, user, is_sealed, sealer, sums }) => {
+            Ok(AppendedFile { end, user, is_sealed, sealer, sums }) => {
                 let file = SummedFile::new(file, sums);
                 let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
                 let mut session =
@@ -211,18 +211,18 @@ impl Writer {
     }
 
     /// Looks at a file to which sections are to be appended.
-    fn continued(reading: &mut Surveyor, params: &Params) -> Result<Found, Failure> {
+    fn continued(reading: &mut Surveyor, params: &Params) -> Result<AppendedFile, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
         let is_sealed = survey.is_sealed();
         if !params.seal && !is_sealed {
-            return Ok(Found { end, user, is_sealed, sealer: None, sums: None });
+            return Ok(AppendedFile { end, user, is_sealed, sealer: None, sums: None });
         }
         let mut sealer = Sealer::continued(&survey);
         let sums =
             reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
         sealer.take_surveyed(&mut survey);
-        Ok(Found { end, user, is_sealed, sealer: Some(sealer), sums: Some(sums) })
+        Ok(AppendedFile { end, user, is_sealed, sealer: Some(sealer), sums: Some(sums) })
     }
 
     /// The user string of the file.

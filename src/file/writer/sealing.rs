@@ -17,7 +17,7 @@ use crate::format::index::{
     ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
     table_padding,
 };
-use crate::format::layout::{Layout, sum, too_large};
+use crate::format::layout::{SectionLayout, sum, too_large};
 use crate::format::names::SealRow;
 use crate::format::padding::LineBreak;
 use crate::format::seal::{SEAL_BYTES, Seal};
@@ -36,7 +36,7 @@ pub(super) struct Sealer {
     /// Rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
     rows: Vec<Row>,
     /// What the section is that is being written.
-    current: Current,
+    current: CurrentRow,
     anchors: Anchors,
     /// Offset of the previous seal, 0 if there is none.
     previous: u64,
@@ -62,7 +62,7 @@ struct Half {
 
 /// What a row says of a section beside its place.
 #[derive(Clone, Copy)]
-struct Current {
+struct CurrentRow {
     section: Option<SectionType>,
     user: UserString,
     is_compressed: bool,
@@ -83,7 +83,7 @@ struct Anchors {
 impl Sealer {
     /// For a file with this header, and the checksums of it and all that follows.
     pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
-        let current = Current { section: None, user, is_compressed: false, count: 0, size: 0 };
+        let current = CurrentRow { section: None, user, is_compressed: false, count: 0, size: 0 };
         let (rows, anchors) = (Vec::new(), Anchors::default());
         let names = Names::new();
         let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
@@ -99,7 +99,7 @@ impl Sealer {
     /// For a file that has sections already.
     pub(super) fn continued(survey: &Survey) -> Self {
         let current =
-            Current { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
+            CurrentRow { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
         let (previous, sealed) = survey.seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
         Self {
             rows: Vec::new(),
@@ -135,7 +135,7 @@ impl Sealer {
 
     fn row(&self, section: Range<u64>) -> Row {
         let Range { start: offset, end } = section;
-        let Current { section, user, is_compressed, count, size } = self.current;
+        let CurrentRow { section, user, is_compressed, count, size } = self.current;
         Row { section, user, is_compressed, offset, bytes: end - offset, count, size, crc: 0, sorted: 0 }
     }
 
@@ -187,9 +187,9 @@ impl Sealer {
                 if !is_second {
                     return Err(no_second());
                 }
-                Current { section: Some(half.section), user, is_compressed: true, count, size: half.size }
+                CurrentRow { section: Some(half.section), user, is_compressed: true, count, size: half.size }
             }
-            None => Current { section: Some(section), user, is_compressed: false, count, size },
+            None => CurrentRow { section: Some(section), user, is_compressed: false, count, size },
         };
         if let Some(compressed) = compressed_type(section, &user) {
             if has_count && size != COUNT_BYTES as u64 {
@@ -263,7 +263,7 @@ impl Sealer {
         let anchors = std::mem::take(&mut self.anchors);
         let anchors_at = match anchors.total {
             0 => None,
-            total => Some(Layout::array(start, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
+            total => Some(SectionLayout::array(start, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
         };
         let names_at = anchors_at.map_or(start, |layout| layout.end);
         let file = file.unsummed();
@@ -285,7 +285,8 @@ impl Sealer {
         let mut length = [if team.rank() == 0 { names.len() as u64 } else { FINE }];
         let agreed = team.agree_with(mine, &mut length)?;
         let reduced = agreed.comm().reduce_xor(&mut sums);
-        let index = Layout::array(names_at + length[0], rows, ROW_BYTES as u64).ok_or_else(too_large)?;
+        let index =
+            SectionLayout::array(names_at + length[0], rows, ROW_BYTES as u64).ok_or_else(too_large)?;
         let length = index.end + SEAL_BYTES as u64;
         let mut crc = 0;
         let mine = reduced.and_then(|()| {
@@ -362,7 +363,7 @@ fn no_second() -> Error {
 fn write_anchors(
     team: &Team,
     file: &mut dyn ParallelFile,
-    layout: Layout,
+    layout: SectionLayout,
     anchors: &Anchors,
     style: LineBreak,
 ) -> Result<u64> {
@@ -392,7 +393,12 @@ fn write_anchors(
 }
 
 /// Writes the index, and returns the CRC of all of it.
-fn write_index(file: &mut dyn ParallelFile, layout: Layout, rows: &[Row], style: LineBreak) -> Result<u64> {
+fn write_index(
+    file: &mut dyn ParallelFile,
+    layout: SectionLayout,
+    rows: &[Row],
+    style: LineBreak,
+) -> Result<u64> {
     let count = rows.len() as u64;
     let (header, padding) = (table_header(INDEX, count, ROW_BYTES, style), table_padding(count, style));
     let mut text = Vec::new();

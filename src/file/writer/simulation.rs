@@ -23,25 +23,25 @@ const START: u64 = 128;
 
 /// A request to the file system.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct FileRequest {
     rank: usize,
     offset: u64,
     bytes: u64,
 }
 
 /// The file of a rank, which counts requests instead of writing.
-fn counted(rank: usize, requests: Arc<Mutex<Vec<Request>>>) -> Double {
+fn counted(rank: usize, requests: Arc<Mutex<Vec<FileRequest>>>) -> Double {
     Double::written(move |offset, pieces| {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
         if bytes > 0 {
-            requests.lock().unwrap().push(Request { rank, offset, bytes });
+            requests.lock().unwrap().push(FileRequest { rank, offset, bytes });
         }
     })
 }
 
 /// What was counted.
 #[derive(Debug, PartialEq, Eq)]
-struct Counts {
+struct RequestCounts {
     requests: u64,
     /// Requests of less than 64 KiB.
     small_requests: u64,
@@ -56,10 +56,10 @@ struct Counts {
     most_writers: usize,
 }
 
-fn evaluate(requests: &[Request], stripe: u64, node_ranks: usize) -> Counts {
+fn evaluate(requests: &[FileRequest], stripe: u64, node_ranks: usize) -> RequestCounts {
     let mut writers: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut inner = 0;
-    for &Request { rank, offset, bytes } in requests {
+    for &FileRequest { rank, offset, bytes } in requests {
         // The stripes between the first and the last one are this request's alone.
         let (first, last) = (offset / stripe, (offset + bytes - 1) / stripe);
         for stripe in if first == last { vec![first] } else { vec![first, last] } {
@@ -73,7 +73,7 @@ fn evaluate(requests: &[Request], stripe: u64, node_ranks: usize) -> Counts {
     let mut ranks: Vec<usize> = requests.iter().map(|request| request.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
-    Counts {
+    RequestCounts {
         requests: requests.len() as u64,
         small_requests: requests.iter().filter(|request| request.bytes < 64 * KIB).count() as u64,
         bytes: requests.iter().map(|request| request.bytes).sum(),
@@ -94,8 +94,8 @@ fn simulate(
     params: &Params,
     times: usize,
     program: impl Fn(&mut Writer) -> Result<()>,
-) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
-    let requests = Arc::<Mutex<Vec<Request>>>::default();
+) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
+    let requests = Arc::<Mutex<Vec<FileRequest>>>::default();
     let exchanged = Machine::new(ranks, node_ranks).run(times, |comm, counts| {
         let rank = comm.rank();
         let requests = if counts { Arc::clone(&requests) } else { Arc::default() };
@@ -118,7 +118,7 @@ fn params(writers_per_node: u64, stripe_bytes: u64) -> Params {
 }
 
 /// Writes an array of which each rank has one element of so many bytes.
-fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
+fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];
     // In the first run the ranks of a node say which pieces they have.
@@ -128,14 +128,14 @@ fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<Request>, V
 }
 
 /// What independent writes of the same pieces are.
-fn independent((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> Counts {
-    let request = |rank| Request { rank, offset: 256 + rank as u64 * piece, bytes: piece };
+fn independent((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> RequestCounts {
+    let request = |rank| FileRequest { rank, offset: 256 + rank as u64 * piece, bytes: piece };
     evaluate(&(0..ranks).map(request).collect::<Vec<_>>(), stripe, node_ranks)
 }
 
 /// Two-phase collective buffering as in ROMIO, with one aggregator a node, each with an equal range of whole stripes that it writes
 /// in steps of 16 MiB; and the bytes that leave a node.
-fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (Counts, u64) {
+fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (RequestCounts, u64) {
     const BUFFER_BYTES: u64 = 16 * MIB;
     let (start, end) = (256, 256 + ranks as u64 * piece);
     let aggregators = ranks.div_ceil(node_ranks) as u64;
@@ -147,7 +147,7 @@ fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (C
         let mut at = first;
         while at < last {
             let to = last.min((at / BUFFER_BYTES + 1) * BUFFER_BYTES);
-            requests.push(Request { rank, offset: at, bytes: to - at });
+            requests.push(FileRequest { rank, offset: at, bytes: to - at });
             // The ranks that send what is written now.
             for sender in (at - start) / piece..=(to - 1 - start) / piece {
                 if sender / node_ranks as u64 != aggregator {
@@ -220,17 +220,17 @@ fn alone_and_two_phase(
     piece: u64,
     stripe: u64,
     node_ranks: usize,
-) -> [Counts; 2] {
+) -> [RequestCounts; 2] {
     let bytes = ranks as u64 * piece;
     let (mut alone, mut collective) = (Vec::new(), Vec::new());
     for start in (0..sections).map(|section| START + section * bytes) {
-        let request = |rank| Request { rank, offset: start + rank as u64 * piece, bytes: piece };
+        let request = |rank| FileRequest { rank, offset: start + rank as u64 * piece, bytes: piece };
         alone.extend((0..ranks).map(request));
         let mut at = start;
         while at < start + bytes {
             let end = (start + bytes).min((at / stripe + 1) * stripe);
             let rank = usize::try_from(at / stripe).unwrap() % ranks.div_ceil(node_ranks) * node_ranks;
-            collective.push(Request { rank, offset: at, bytes: end - at });
+            collective.push(FileRequest { rank, offset: at, bytes: end - at });
             at = end;
         }
     }
@@ -294,7 +294,7 @@ fn each_writer_has_whole_stripes() {
         for node in 0..ranks.div_ceil(node_ranks) {
             let own: Vec<_> = requests.iter().filter(|request| request.rank / node_ranks == node).collect();
             let mut of_node: HashMap<u64, usize> = HashMap::new();
-            for Request { rank, offset, bytes } in own {
+            for FileRequest { rank, offset, bytes } in own {
                 // The header comes last, and is 128 bytes of rank 0.
                 if *bytes == 128 {
                     continue;

@@ -4,7 +4,7 @@ use super::WriterState;
 use super::datasets::DatasetWriter;
 use super::streams::{OwnStream, StreamWriter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::session::State;
+use crate::file::session::SessionState;
 use crate::file::team::{Failure, Team};
 use crate::storage::lent::Lent;
 
@@ -73,7 +73,7 @@ impl WriterState {
     }
 }
 
-impl State for WriterState {
+impl SessionState for WriterState {
     fn team(&mut self) -> &mut Team {
         &mut self.sections.team
     }

@@ -2,7 +2,7 @@
 
 use super::{Writer, WriterState};
 use crate::error::Result;
-use crate::file::session::State as _;
+use crate::file::session::SessionState as _;
 
 impl Writer {
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
-use crate::file::sums::Run;
+use crate::file::sums::RunningSum;
 use crate::file::team::{FINE, Failure, Function, Topic};
 use crate::format::COUNT_BYTES;
 use crate::format::crc;
@@ -45,14 +45,21 @@ pub(super) struct OwnStream {
     buffer: Vec<u8>,
     last: u8,
     /// If the file gets checksums: that of what was written.
-    sum: Option<Run>,
+    sum: Option<RunningSum>,
     /// Why this rank cannot write more.
     failed: Option<Error>,
 }
 
 impl OwnStream {
     /// Nothing is written yet.
-    fn new(user: UserString, part: StreamPart, task: u64, data: u64, before: u64, sum: Option<Run>) -> Self {
+    fn new(
+        user: UserString,
+        part: StreamPart,
+        task: u64,
+        data: u64,
+        before: u64,
+        sum: Option<RunningSum>,
+    ) -> Self {
         let buffer = Vec::new();
         Self { user, part, task, data, before, written: 0, buffer, last: 0, sum, failed: None }
     }
@@ -98,7 +105,7 @@ impl OwnStream {
             let end = sum(at, now.len() as u64).ok_or_else(too_large)?;
             file.write_at(at, &[now])?;
             if let Some(sum) = &mut self.sum {
-                *sum = Run { end, crc: crc::extend(crc::shift(sum.crc, at - sum.end), now) };
+                *sum = RunningSum { end, crc: crc::extend(crc::shift(sum.crc, at - sum.end), now) };
             }
             self.last = last;
             self.written += now.len() as u64;
@@ -114,7 +121,7 @@ impl OwnStream {
 
     /// The checksum of all chunks of this stream, if there are so many, with zeros for what it does not fill. `sum` is that of what
     /// was written.
-    fn sum_up(&self, sum: &Run, rounds: u64) -> Run {
+    fn sum_up(&self, sum: &RunningSum, rounds: u64) -> RunningSum {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let used = self.part.rounds(self.written);
         let rest = used * chunk_bytes - self.written;
@@ -124,7 +131,7 @@ impl OwnStream {
         let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;
         let behind = end - (sum.end + rest);
         let crc = crc::shift(crc, behind) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty);
-        Run { end, crc }
+        RunningSum { end, crc }
     }
 }
 
@@ -190,7 +197,7 @@ impl StreamWriter<'_> {
         self.sections.flush()?;
         let data = sum(self.sections.end(), HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.sections.team.rank() as u64;
-        let sum = self.sections.is_sealed().then_some(Run { end: data, crc: 0 });
+        let sum = self.sections.is_sealed().then_some(RunningSum { end: data, crc: 0 });
         *self.own = Some(OwnStream::new(user, part, task, data, before, sum));
         Ok(())
     }

@@ -20,7 +20,7 @@ const EXACT: u32 = 5;
 
 /// The first block of metadata of a physical file, and what follows from it.
 #[derive(Debug)]
-pub struct Header {
+pub struct SionHeader {
     /// The order of the numbers of the file.
     pub big_endian: bool,
     /// The order that the data were said to have.
@@ -57,7 +57,7 @@ pub struct Header {
     pub data: u64,
 }
 
-impl Header {
+impl SionHeader {
     /// Reads and checks it.
     pub(super) fn read(file: &Foreign) -> Result<Self> {
         let mut common = [0; COMMON_BYTES];

@@ -9,10 +9,10 @@ mod header;
 mod physical;
 mod streams;
 
-pub use header::Header;
+pub use header::SionHeader;
 pub use streams::{Record, Records};
 
-use super::{Foreign, InPieces};
+use super::{Foreign, PieceReader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{DataStream, ElementStream};
 use crate::memory::{reserve_count, resize};
@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use streams::{Cursor, Streams};
+use streams::{SionStreams, TaskCursor};
 
 /// What the file begins with.
 pub const MAGIC: &[u8] = b"sion";
@@ -187,13 +187,13 @@ impl Sion {
     }
 
     /// The physical files that can be read: each with its metadata.
-    pub fn files(&self) -> impl Iterator<Item = (&Foreign, &Header)> {
+    pub fn files(&self) -> impl Iterator<Item = (&Foreign, &SionHeader)> {
         self.files.iter().map(|file| (&file.file, &file.header))
     }
 
     /// The metadata of the first physical file that can be read.
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SionHeader {
         &self.files[0].header
     }
 
@@ -263,7 +263,7 @@ impl Sion {
     /// Those of reading.
     pub fn least_bytes(&self, task: usize) -> Result<u64> {
         match self.task(task) {
-            Some((file, task)) if !file.knows_lengths() => Cursor::new(file, task).least_bytes(),
+            Some((file, task)) if !file.knows_lengths() => TaskCursor::new(file, task).least_bytes(),
             _ => Ok(self.bytes(task)),
         }
     }
@@ -315,7 +315,7 @@ impl Sion {
     /// The streams of all tasks.
     #[must_use]
     pub fn streams(&self) -> impl ElementStream {
-        Streams::new(self)
+        SionStreams::new(self)
     }
 
     /// The records of all tasks, if they are key-value records.
@@ -340,7 +340,7 @@ impl Sion {
         for (column, &(number, task)) in self.tasks.iter().enumerate() {
             self.numbers[number].into_iter().for_each(|file| columns[file][task] = column);
         }
-        InPieces::new(move |piece| {
+        PieceReader::new(move |piece| {
             if block < self.max_blocks() {
                 resize(piece, 8 * self.tasks.len() as u64)?;
                 for (file, columns) in self.files.iter().zip(&columns) {

@@ -1,6 +1,6 @@
 //! The chunks of a physical file of SIONlib.
 
-use super::header::Header;
+use super::header::SionHeader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::foreign::Foreign;
 use crate::memory::reserve_count;
@@ -9,12 +9,12 @@ use crate::numbers::to_usize;
 /// A physical file: some of the tasks.
 pub struct Physical {
     pub file: Foreign,
-    pub header: Header,
-    lengths: Lengths,
+    pub header: SionHeader,
+    lengths: TaskLengths,
 }
 
 /// How many bytes the tasks have written.
-enum Lengths {
+enum TaskLengths {
     /// For each task: its blocks, and the bytes in all of them.
     Known(Vec<(u64, u64)>),
     /// Nothing says so, or what says so is wrong. The chunks end here.
@@ -24,15 +24,15 @@ enum Lengths {
 impl Physical {
     /// With `salvage`, lengths that cannot be right are lost ones.
     pub fn open(file: Foreign, salvage: bool) -> Result<Self> {
-        let header = Header::read(&file)?;
+        let header = SionHeader::read(&file)?;
         let end = header.tables_end().unwrap_or(u64::MAX);
         let lengths = match header.counts_at {
-            _ if header.was_never_closed() => Lengths::Lost(file.size(), None),
-            counts_at if end > file.size() => Lengths::Lost(file.size().min(counts_at), None),
+            _ if header.was_never_closed() => TaskLengths::Lost(file.size(), None),
+            counts_at if end > file.size() => TaskLengths::Lost(file.size().min(counts_at), None),
             counts_at => match lengths(&file, &header) {
-                Ok(lengths) => Lengths::Known(lengths),
+                Ok(lengths) => TaskLengths::Known(lengths),
                 Err(error) if salvage && error.kind() == ErrorKind::Format => {
-                    Lengths::Lost(counts_at, Some(error))
+                    TaskLengths::Lost(counts_at, Some(error))
                 }
                 Err(error) => return Err(error),
             },
@@ -44,13 +44,13 @@ impl Physical {
     pub fn lost_lengths(&self) -> Option<Error> {
         let Self { file, header, lengths } = self;
         match lengths {
-            Lengths::Known(_) => None,
-            Lengths::Lost(_, Some(error)) => Some(error.again()),
-            Lengths::Lost(..) if header.was_never_closed() => {
+            TaskLengths::Known(_) => None,
+            TaskLengths::Lost(_, Some(error)) => Some(error.again()),
+            TaskLengths::Lost(..) if header.was_never_closed() => {
                 let message = "the file was never closed: how many bytes the tasks have written is not known";
                 Some(Error::new(ErrorKind::ShortFile, message).in_file(file.name()))
             }
-            Lengths::Lost(..) => {
+            TaskLengths::Lost(..) => {
                 let what = "second metadata block, without which it is not known how many bytes the tasks have written";
                 let end = header.tables_end().unwrap_or(u64::MAX);
                 Some(Error::short_file(what, end, file.size()).at(header.counts_at).in_file(file.name()))
@@ -80,14 +80,14 @@ impl Physical {
 
     /// Whether the file says how many bytes each task has written.
     pub fn knows_lengths(&self) -> bool {
-        matches!(self.lengths, Lengths::Known(_))
+        matches!(self.lengths, TaskLengths::Known(_))
     }
 
     /// The blocks of a task; if that is not known, those that the file has room for.
     pub fn blocks(&self, task: usize) -> u64 {
         match &self.lengths {
-            Lengths::Known(lengths) => lengths[task].0,
-            Lengths::Lost(end, _) => match self.header.chunks[task] {
+            TaskLengths::Known(lengths) => lengths[task].0,
+            TaskLengths::Lost(end, _) => match self.header.chunks[task] {
                 (at, 1..) if at < *end => (end - at).div_ceil(self.header.skip),
                 _ => 0,
             },
@@ -97,8 +97,8 @@ impl Physical {
     /// The bytes of a task; if that is not known, those of its chunks.
     pub fn bytes(&self, task: usize) -> u64 {
         match &self.lengths {
-            Lengths::Known(lengths) => lengths[task].1,
-            Lengths::Lost(end, _) => self.blocks(task).checked_sub(1).map_or(0, |whole| {
+            TaskLengths::Known(lengths) => lengths[task].1,
+            TaskLengths::Lost(end, _) => self.blocks(task).checked_sub(1).map_or(0, |whole| {
                 let (at, size) = self.header.chunks[task];
                 whole * size + (end - at - whole * self.header.skip).min(size)
             }),
@@ -111,8 +111,8 @@ impl Physical {
         // Within the file, which has all blocks.
         let at = first + block * self.header.skip;
         let bytes = match self.lengths {
-            Lengths::Lost(end, _) => size.min(end.saturating_sub(at)),
-            Lengths::Known(_) => {
+            TaskLengths::Lost(end, _) => size.min(end.saturating_sub(at)),
+            TaskLengths::Known(_) => {
                 let mut bytes = 0;
                 let entry = self.row_at(block) + 8 * task as u64;
                 self.file.numbers("bytes in a block", entry, 1, self.header.big_endian, |_, found| {
@@ -153,7 +153,7 @@ fn used(file: &Foreign, at: u64, found: i64, size: u64) -> Result<u64> {
 }
 
 /// The blocks and bytes of each task.
-fn lengths(file: &Foreign, header: &Header) -> Result<Vec<(u64, u64)>> {
+fn lengths(file: &Foreign, header: &SionHeader) -> Result<Vec<(u64, u64)>> {
     let mut lengths = Vec::new();
     reserve_count(&mut lengths, header.tasks)?;
     let (counts_at, most) = (header.counts_at, header.max_blocks);

@@ -8,7 +8,7 @@ use crate::foreign::{PIECE_BYTES, at_most};
 use std::io::{self, Read};
 
 /// Reads the stream of one task.
-pub struct Cursor<'a> {
+pub struct TaskCursor<'a> {
     file: &'a Physical,
     task: usize,
     /// The block after the current one.
@@ -18,7 +18,7 @@ pub struct Cursor<'a> {
     left: u64,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TaskCursor<'a> {
     pub fn new(file: &'a Physical, task: usize) -> Self {
         Self { file, task, next: 0, at: 0, left: 0 }
     }
@@ -84,21 +84,21 @@ impl<'a> Cursor<'a> {
 }
 
 /// The streams of all tasks, one after the other.
-pub struct Streams<'a> {
+pub struct SionStreams<'a> {
     sion: &'a Sion,
     /// The next task whose size, and whose bytes are asked for.
     size: usize,
     next: usize,
-    cursor: Option<Cursor<'a>>,
+    cursor: Option<TaskCursor<'a>>,
 }
 
-impl<'a> Streams<'a> {
+impl<'a> SionStreams<'a> {
     pub fn new(sion: &'a Sion) -> Self {
         Self { sion, size: 0, next: 0, cursor: None }
     }
 }
 
-impl Read for Streams<'_> {
+impl Read for SionStreams<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -113,20 +113,20 @@ impl Read for Streams<'_> {
             if self.next == self.sion.tasks() {
                 return Ok(0);
             }
-            self.cursor = self.sion.task(self.next).map(|(file, task)| Cursor::new(file, task));
+            self.cursor = self.sion.task(self.next).map(|(file, task)| TaskCursor::new(file, task));
             self.next += 1;
         }
     }
 }
 
-impl DataStream for Streams<'_> {
+impl DataStream for SionStreams<'_> {
     fn rewind(&mut self) -> io::Result<()> {
         *self = Self::new(self.sion);
         Ok(())
     }
 }
 
-impl ElementStream for Streams<'_> {
+impl ElementStream for SionStreams<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         for size in sizes {
             *size = self.sion.bytes(self.size);
@@ -153,7 +153,7 @@ pub struct Record {
 pub struct Records<'a> {
     sion: &'a Sion,
     task: usize,
-    cursor: Option<Cursor<'a>>,
+    cursor: Option<TaskCursor<'a>>,
     /// Where the next record begins in the stream.
     at: u64,
 }
@@ -175,7 +175,7 @@ impl<'a> Records<'a> {
                 (self.task, self.at, self.cursor) = (self.task + 1, 0, None);
                 continue;
             };
-            let cursor = self.cursor.get_or_insert_with(|| Cursor::new(file, task));
+            let cursor = self.cursor.get_or_insert_with(|| TaskCursor::new(file, task));
             cursor.find()?;
             let place = cursor.at;
             let wrong = |found: &str, expected: &str| {
@@ -205,7 +205,7 @@ impl<'a> Records<'a> {
     /// All numbers of all records as bytes, the lowest first: task, key, offset, bytes.
     #[must_use]
     pub fn numbers(mut self) -> impl DataStream {
-        super::InPieces::new(move |piece: &mut Vec<u8>| {
+        super::PieceReader::new(move |piece: &mut Vec<u8>| {
             while piece.len() < PIECE_BYTES
                 && let Some(record) = self.next_record()?
             {

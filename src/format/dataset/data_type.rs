@@ -82,7 +82,7 @@ pub enum Kind {
 }
 
 /// What is to be known of a type.
-struct Row {
+struct TypeRow {
     /// The number in the C interface, which never changes.
     code: i32,
     data_type: DataType,
@@ -92,7 +92,7 @@ struct Row {
     number_bytes: u64,
 }
 
-impl Row {
+impl TypeRow {
     const fn new(code: i32, data_type: DataType, name: &'static CStr, kind: Kind, number_bytes: u64) -> Self {
         Self { code, data_type, name, kind, number_bytes }
     }
@@ -111,21 +111,21 @@ impl DataType {
 
     /// The types that have one size each: one row for each, from which everything about it follows. docs/design.md says what else
     /// a new type needs.
-    const TABLE: [Row; 14] = [
-        Row::new(1, Self::Bool, c"bool", Kind::Bool, 1),
-        Row::new(2, Self::Int8, c"int8", Kind::Signed, 1),
-        Row::new(3, Self::Int16, c"int16", Kind::Signed, 2),
-        Row::new(4, Self::Int32, c"int32", Kind::Signed, 4),
-        Row::new(5, Self::Int64, c"int64", Kind::Signed, 8),
-        Row::new(6, Self::Uint8, c"uint8", Kind::Unsigned, 1),
-        Row::new(7, Self::Uint16, c"uint16", Kind::Unsigned, 2),
-        Row::new(8, Self::Uint32, c"uint32", Kind::Unsigned, 4),
-        Row::new(9, Self::Uint64, c"uint64", Kind::Unsigned, 8),
-        Row::new(10, Self::Float16, c"float16", Kind::Float, 2),
-        Row::new(11, Self::Float32, c"float32", Kind::Float, 4),
-        Row::new(12, Self::Float64, c"float64", Kind::Float, 8),
-        Row::new(13, Self::Complex64, c"complex64", Kind::Complex, 4),
-        Row::new(14, Self::Complex128, c"complex128", Kind::Complex, 8),
+    const TABLE: [TypeRow; 14] = [
+        TypeRow::new(1, Self::Bool, c"bool", Kind::Bool, 1),
+        TypeRow::new(2, Self::Int8, c"int8", Kind::Signed, 1),
+        TypeRow::new(3, Self::Int16, c"int16", Kind::Signed, 2),
+        TypeRow::new(4, Self::Int32, c"int32", Kind::Signed, 4),
+        TypeRow::new(5, Self::Int64, c"int64", Kind::Signed, 8),
+        TypeRow::new(6, Self::Uint8, c"uint8", Kind::Unsigned, 1),
+        TypeRow::new(7, Self::Uint16, c"uint16", Kind::Unsigned, 2),
+        TypeRow::new(8, Self::Uint32, c"uint32", Kind::Unsigned, 4),
+        TypeRow::new(9, Self::Uint64, c"uint64", Kind::Unsigned, 8),
+        TypeRow::new(10, Self::Float16, c"float16", Kind::Float, 2),
+        TypeRow::new(11, Self::Float32, c"float32", Kind::Float, 4),
+        TypeRow::new(12, Self::Float64, c"float64", Kind::Float, 8),
+        TypeRow::new(13, Self::Complex64, c"complex64", Kind::Complex, 4),
+        TypeRow::new(14, Self::Complex128, c"complex128", Kind::Complex, 8),
     ];
     /// The numbers of the other types in the C interface, and their names there.
     const OTHERS: [(i32, &'static CStr); 8] = [
@@ -141,10 +141,10 @@ impl DataType {
 
     /// The names of the types that have one size each.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::TABLE.iter().map(Row::name)
+        Self::TABLE.iter().map(TypeRow::name)
     }
 
-    fn row(self) -> Option<&'static Row> {
+    fn row(self) -> Option<&'static TypeRow> {
         Self::TABLE.iter().find(|row| row.data_type == self)
     }
 
@@ -291,7 +291,7 @@ impl fmt::Display for DataType {
             Self::Bytes(bytes) => write!(f, "bytes[{bytes}]"),
             Self::Struct(all) => fmt::Display::fmt(all, f),
             Self::String | Self::VariableBytes => f.write_str(self.c_type().1.to_str().unwrap_or_default()),
-            _ => f.write_str(self.row().map_or("", Row::name)),
+            _ => f.write_str(self.row().map_or("", TypeRow::name)),
         }
     }
 }

@@ -15,7 +15,7 @@ const SPACES: &str = "                                ";
 pub const MAX_DEPTH: usize = 100;
 
 /// A key of an object with the text of its value, and where that begins.
-pub struct Member<'a> {
+pub struct JsonMember<'a> {
     /// Without quotes and escapes.
     pub key: String,
     /// The value as it is written.
@@ -29,7 +29,7 @@ pub struct Member<'a> {
 ///
 /// # Errors
 /// `Format`, at the byte counted from the beginning of the text; `Memory`.
-pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
+pub fn members(text: &[u8]) -> Result<Vec<JsonMember<'_>>> {
     if text.len() as u64 > MAX_METADATA_BYTES {
         let found = text.len();
         return Err(wrong(format!("found {found} bytes, expected at most {MAX_METADATA_BYTES}"), 0));
@@ -49,7 +49,10 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
     let members = parser.deserialize_map(Members).map_err(|error| of_serde(text, &error))?;
     let start = text.as_ptr().addr();
     let offset = |raw: &RawValue| (raw.get().as_ptr().addr() - start) as u64;
-    Ok(members.into_iter().map(|(key, raw)| Member { key, text: raw.get(), offset: offset(raw) }).collect())
+    Ok(members
+        .into_iter()
+        .map(|(key, raw)| JsonMember { key, text: raw.get(), offset: offset(raw) })
+        .collect())
 }
 
 /// A text without a line feed at its end, and spaces before that.

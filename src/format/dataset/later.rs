@@ -1,6 +1,6 @@
 //! What is added to a dataset after it was written: attributes, and rows (docs/datasets.md).
 
-use super::json::{MAX_METADATA_BYTES, Member, check, compact, indented, members};
+use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, indented, members};
 use super::rounding::{ABSOLUTE, RELATIVE};
 use super::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, check_name, metadata, shortened};
 use crate::error::{Error, Result, quote};
@@ -166,7 +166,7 @@ fn linked_of<'a>(mark: &str, user: &'a [u8]) -> Option<(u64, &'a str)> {
 /// `Argument` for what is no JSON object, and for an attribute that only the writer of the data knows.
 pub fn changed(attributes: &str, changes: &str) -> Result<String> {
     let changes = metadata::attributes(changes)?;
-    let own = |member: Member<'_>| (member.key, compact(member.text));
+    let own = |member: JsonMember<'_>| (member.key, compact(member.text));
     let mut all: Vec<(String, String)> = members(attributes.as_bytes())?.into_iter().map(own).collect();
     for (key, value) in members(changes.as_bytes())?.into_iter().map(own) {
         if key == NAME {

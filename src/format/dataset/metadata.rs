@@ -88,7 +88,7 @@ pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
         return;
     }
     let data = |spaces: u64| {
-        let block = layout::Layout::block(block, metadata.len() as u64 + spaces)?;
+        let block = layout::SectionLayout::block(block, metadata.len() as u64 + spaces)?;
         Some(block.end + (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64)
     };
     // Blocks are padded to multiples of a few bytes: so many spaces less than the distance may do. Whoever tried them all would spend
@@ -255,13 +255,13 @@ mod tests {
         fn large_data_begin_at_a_page(blocks in 4..1000_u64, length in 1..9000_usize, bytes in ALIGNED_FROM..1 << 40) {
             let mut text = "x".repeat(length) + "\n";
             align(&mut text, bytes, 32 * blocks);
-            let end = layout::Layout::block(32 * blocks, text.len() as u64).unwrap().end;
-            let data = layout::Layout::array(end, 1, bytes).unwrap().data;
+            let end = layout::SectionLayout::block(32 * blocks, text.len() as u64).unwrap().end;
+            let data = layout::SectionLayout::array(end, 1, bytes).unwrap().data;
             prop_assert_eq!(data % ALIGNMENT, 0);
             let spaces = text.len() - length - 1;
             let data_behind = |spaces: u64| {
-                let end = layout::Layout::block(32 * blocks, length as u64 + 1 + spaces).unwrap().end;
-                layout::Layout::array(end, 1, bytes).unwrap().data
+                let end = layout::SectionLayout::block(32 * blocks, length as u64 + 1 + spaces).unwrap().end;
+                layout::SectionLayout::array(end, 1, bytes).unwrap().data
             };
             let fewest = (0..=4096).find(|&spaces| data_behind(spaces) % ALIGNMENT == 0);
             prop_assert_eq!(Some(spaces as u64), fewest);

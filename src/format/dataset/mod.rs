@@ -21,7 +21,7 @@ pub use codecs::Codec;
 pub use data_type::{DataType, Kind};
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
-pub use region::{Region, Run, Runs, does_not_fit, items, too_many};
+pub use region::{CommonRun, Region, Runs, does_not_fit, items, too_many};
 pub use structs::{Member, Struct};
 pub use time::TimeUnit;
 pub use type_json::{type_of_text, type_text};

@@ -1,7 +1,7 @@
 //! Metadata of datasets and groups that anybody may have written.
 
 use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
-use super::json::{Member, members, trimmed, wrong};
+use super::json::{JsonMember, members, trimmed, wrong};
 use super::{ChunkGrid, DataType, Dataset, check_name, fill, type_json};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::memory::copy;
@@ -35,12 +35,12 @@ pub struct Metadata {
 
 /// Metadata that were read before. Those of the fields of a step are mostly alike, but for the spaces at their end.
 #[derive(Default)]
-pub struct Known(Option<(Vec<u8>, Metadata)>);
+pub struct KnownMetadata(Option<(Vec<u8>, Metadata)>);
 
 /// Longer metadata are not remembered.
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
-impl Known {
+impl KnownMetadata {
     /// As [`dataset`]. A text that was valid before is not parsed again.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ pub fn group(text: &[u8]) -> Result<String> {
 }
 
 /// The members of the metadata of an array or group.
-struct Node<'a>(Vec<Member<'a>>);
+struct Node<'a>(Vec<JsonMember<'a>>);
 
 impl<'a> Node<'a> {
     fn new(text: &'a [u8], node_type: &str) -> Result<Self> {
@@ -147,7 +147,7 @@ impl<'a> Node<'a> {
         Ok(node)
     }
 
-    fn member(&self, key: &str) -> Option<&Member<'a>> {
+    fn member(&self, key: &str) -> Option<&JsonMember<'a>> {
         self.0.iter().find(|member| member.key == key)
     }
 
@@ -164,11 +164,11 @@ impl<'a> Node<'a> {
 
     /// Why the data cannot be read if there is a key that is none of [`KEYS`], and that must be understood.
     fn unknown(&self) -> Option<String> {
-        let must_be_understood = |member: &&Member<'_>| {
+        let must_be_understood = |member: &&JsonMember<'_>| {
             let value: Value = serde_json::from_str(member.text).unwrap_or_default();
             value.get("must_understand") != Some(&Value::Bool(false))
         };
-        let is_unknown = |member: &&Member<'_>| !KEYS.contains(&&*member.key);
+        let is_unknown = |member: &&JsonMember<'_>| !KEYS.contains(&&*member.key);
         let member = self.0.iter().filter(is_unknown).find(must_be_understood)?;
         Some(format!("the key {} of the metadata", quote(member.key.as_bytes())))
     }

@@ -114,7 +114,7 @@ pub fn too_many(what: &str, numbers: &[u64]) -> Error {
 
 /// Items that follow one another in two arrays, where they begin in each: numbers of items in C order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct CommonRun {
     pub from: u64,
     pub to: u64,
     pub items: u64,
@@ -125,7 +125,7 @@ pub struct Runs {
     /// The dimensions over which runs are repeated: count, and the items from one index to the next in both arrays.
     outer: Vec<(u64, u64, u64)>,
     index: Vec<u64>,
-    next: Run,
+    next: CommonRun,
     left: u64,
 }
 
@@ -134,7 +134,7 @@ impl Runs {
     ///
     /// The box lies in both, and the products of the shapes fit 63 bits: this was checked.
     pub fn new(count: &[u64], from: (&[u64], &[u64]), to: (&[u64], &[u64])) -> Self {
-        let (mut next, mut outer) = (Run { from: 0, to: 0, items: 1 }, Vec::new());
+        let (mut next, mut outer) = (CommonRun { from: 0, to: 0, items: 1 }, Vec::new());
         let (mut from_step, mut to_step) = (1, 1);
         let mut is_dense = true;
         for dimension in (0..count.len()).rev() {
@@ -157,10 +157,10 @@ impl Runs {
 }
 
 impl Iterator for Runs {
-    type Item = Run;
+    type Item = CommonRun;
 
     #[inline]
-    fn next(&mut self) -> Option<Run> {
+    fn next(&mut self) -> Option<CommonRun> {
         self.left = self.left.checked_sub(1)?;
         let run = self.next;
         for (index, &(count, from, to)) in self.index.iter_mut().zip(&self.outer).rev() {
@@ -221,10 +221,10 @@ mod tests {
     fn runs_are_as_long_as_both_arrays_allow() {
         let runs = |count: &[u64], from, to| Runs::new(count, from, to).collect::<Vec<_>>();
         let whole = runs(&[3, 4], (&[5, 4], &[1, 0]), (&[3, 4], &[0, 0]));
-        assert_eq!(whole, [Run { from: 4, to: 0, items: 12 }]);
+        assert_eq!(whole, [CommonRun { from: 4, to: 0, items: 12 }]);
         let rows = runs(&[2, 2], (&[5, 4], &[1, 1]), (&[2, 2], &[0, 0]));
-        assert_eq!(rows, [Run { from: 5, to: 0, items: 2 }, Run { from: 9, to: 2, items: 2 }]);
-        assert_eq!(runs(&[], (&[], &[]), (&[], &[])), [Run { from: 0, to: 0, items: 1 }]);
+        assert_eq!(rows, [CommonRun { from: 5, to: 0, items: 2 }, CommonRun { from: 9, to: 2, items: 2 }]);
+        assert_eq!(runs(&[], (&[], &[]), (&[], &[])), [CommonRun { from: 0, to: 0, items: 1 }]);
         assert_eq!(runs(&[0, 2], (&[5, 4], &[1, 1]), (&[0, 2], &[0, 0])), []);
     }
 

@@ -2,14 +2,14 @@
 
 use super::codecs::Codecs;
 use super::later::check_alike;
-use super::parse::{self, Known};
+use super::parse::{self, KnownMetadata};
 use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
 
 /// What the elements of the section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elements {
+pub enum ElementKind {
     /// The data, an element for each index of the first dimension, in C order.
     Rows,
     /// Chunks.
@@ -35,7 +35,7 @@ pub struct Stored {
     pub dataset: Dataset,
     pub codecs: Codecs,
     pub grid: ChunkGrid,
-    pub elements: Elements,
+    pub elements: ElementKind,
 }
 
 impl Stored {
@@ -44,7 +44,12 @@ impl Stored {
     ///
     /// # Errors
     /// Those of [`parse::dataset`], and `Format` and `Range` where the section is another one.
-    pub fn new(known: &mut Known, text: &[u8], offset: u64, section: DataSection<'_>) -> Result<Self> {
+    pub fn new(
+        known: &mut KnownMetadata,
+        text: &[u8],
+        offset: u64,
+        section: DataSection<'_>,
+    ) -> Result<Self> {
         let wrong = |what: String| Error::new(ErrorKind::Format, format!("dataset: {what}"));
         let name = std::str::from_utf8(section.user).ok().filter(|name| super::check_name(name).is_ok());
         let name = name.ok_or_else(|| {
@@ -58,7 +63,7 @@ impl Stored {
     /// # Errors
     /// Those of [`Self::new`]; `Format` if they are no rows of this dataset.
     pub fn of_rows(text: &[u8], offset: u64, section: DataSection<'_>, to: &Self) -> Result<Self> {
-        let rows = Self::named(&to.dataset.name, &mut Known::default(), text, offset, section)?;
+        let rows = Self::named(&to.dataset.name, &mut KnownMetadata::default(), text, offset, section)?;
         check_alike(&to.dataset, &rows.dataset).map_err(|error| error.with_kind(ErrorKind::Format))?;
         if to.codecs.big_endian || rows.codecs.big_endian {
             let words = format!(
@@ -83,7 +88,7 @@ impl Stored {
 
     fn named(
         name: &str,
-        known: &mut Known,
+        known: &mut KnownMetadata,
         text: &[u8],
         offset: u64,
         section: DataSection<'_>,
@@ -101,16 +106,16 @@ impl Stored {
         let text = Layout::Chunked { shape: Some(chunk_shape.clone()), text: true };
         let binary = Layout::Chunked { shape: Some(chunk_shape), text: false };
         let (elements, layout) = match section_type {
-            SectionType::Array if dataset.unsupported.is_some() => (Elements::Rows, Layout::Contiguous),
-            SectionType::Varray if dataset.unsupported.is_some() => (Elements::Streams, binary),
+            SectionType::Array if dataset.unsupported.is_some() => (ElementKind::Rows, Layout::Contiguous),
+            SectionType::Varray if dataset.unsupported.is_some() => (ElementKind::Streams, binary),
             SectionType::Array if codecs.changes_length() || dataset.data_type.is_variable() => {
                 return Err(wrong("found an array, expected a varray of encoded chunks".into()));
             }
-            SectionType::Array if is_compressed && (count, size) == chunks => (Elements::Chunks, text),
+            SectionType::Array if is_compressed && (count, size) == chunks => (ElementKind::Chunks, text),
             SectionType::Array if is_one_chunk && is_plain && (count, size) == rows => {
-                (Elements::Rows, Layout::Contiguous)
+                (ElementKind::Rows, Layout::Contiguous)
             }
-            SectionType::Array if (count, size) == chunks => (Elements::Chunks, text),
+            SectionType::Array if (count, size) == chunks => (ElementKind::Chunks, text),
             SectionType::Array => {
                 let also = if is_one_chunk && is_plain {
                     format!("{} of {} bytes, or ", rows.0, rows.1)
@@ -122,7 +127,7 @@ impl Stored {
                     chunks.0, chunks.1
                 )));
             }
-            SectionType::Varray if count == chunks.0 => (Elements::Streams, binary),
+            SectionType::Varray if count == chunks.0 => (ElementKind::Streams, binary),
             SectionType::Varray => {
                 let expected = chunks.0;
                 return Err(wrong(format!("found a varray of {count} elements, expected {expected}")));
@@ -134,7 +139,7 @@ impl Stored {
                 )));
             }
         };
-        if elements != Elements::Rows {
+        if elements != ElementKind::Rows {
             check_chunk_bytes(&grid)?;
         }
         dataset.layout = layout;
@@ -166,7 +171,7 @@ mod tests {
         let mut dataset = Dataset::new("x", DataType::Float32, shape);
         dataset.layout = layout;
         let text = of_dataset(&dataset, &Codecs::of(&dataset, 3)).unwrap();
-        Stored::new(&mut Known::default(), text.as_bytes(), 1000, section)
+        Stored::new(&mut KnownMetadata::default(), text.as_bytes(), 1000, section)
     }
 
     fn chunked(text: bool) -> Layout {
@@ -177,29 +182,29 @@ mod tests {
     fn the_section_tells_the_layout() {
         use SectionType::{Array, Varray};
         for (layout, section, elements) in [
-            (Layout::Contiguous, section(Array, 5, 12, false), Elements::Rows),
-            (Layout::Contiguous, section(Array, 5, 12, true), Elements::Rows),
-            (chunked(true), section(Array, 6, 16, true), Elements::Chunks),
-            (chunked(true), section(Array, 6, 16, false), Elements::Chunks),
-            (chunked(false), section(Varray, 6, 0, false), Elements::Streams),
-            (chunked(false), section(Varray, 6, 0, true), Elements::Streams),
+            (Layout::Contiguous, section(Array, 5, 12, false), ElementKind::Rows),
+            (Layout::Contiguous, section(Array, 5, 12, true), ElementKind::Rows),
+            (chunked(true), section(Array, 6, 16, true), ElementKind::Chunks),
+            (chunked(true), section(Array, 6, 16, false), ElementKind::Chunks),
+            (chunked(false), section(Varray, 6, 0, false), ElementKind::Streams),
+            (chunked(false), section(Varray, 6, 0, true), ElementKind::Streams),
         ] {
             let found = stored(&[5, 3], layout.clone(), section).unwrap();
             assert_eq!((found.elements, found.dataset.layout), (elements, layout));
             assert_eq!(found.dataset.name, "a/b");
         }
         let empty = stored(&[0, 3], Layout::Contiguous, section(Array, 0, 12, false)).unwrap();
-        assert_eq!(empty.elements, Elements::Rows);
+        assert_eq!(empty.elements, ElementKind::Rows);
         // The bytes of a chunk, although there is none.
         let empty = stored(&[0, 3], chunked(true), section(Array, 0, 16, true)).unwrap();
-        assert_eq!((empty.elements, empty.dataset.layout), (Elements::Chunks, chunked(true)));
+        assert_eq!((empty.elements, empty.dataset.layout), (ElementKind::Chunks, chunked(true)));
         let scalar = stored(&[], Layout::Contiguous, section(Array, 1, 4, false)).unwrap();
-        assert_eq!(scalar.elements, Elements::Rows);
+        assert_eq!(scalar.elements, ElementKind::Rows);
     }
 
     #[test]
     fn known_metadata_are_those_of_their_text() {
-        let mut known = Known::default();
+        let mut known = KnownMetadata::default();
         let text = |data_type, fill: &[u8]| {
             let mut dataset = Dataset::new("x", data_type, [5, 3]);
             dataset.fill_value = fill.to_vec();
@@ -216,7 +221,7 @@ mod tests {
             (&spaces, DataType::Float32),
         ] {
             let found = Stored::new(&mut known, text.as_bytes(), 1000, section).unwrap();
-            let alone = Stored::new(&mut Known::default(), text.as_bytes(), 1000, section).unwrap();
+            let alone = Stored::new(&mut KnownMetadata::default(), text.as_bytes(), 1000, section).unwrap();
             assert_eq!((&found.dataset, found.dataset.data_type), (&alone.dataset, data_type));
             // Another name, which is checked, too.
             let other = Stored::new(&mut known, text.as_bytes(), 1000, DataSection { user: b"c", ..section });
@@ -277,10 +282,12 @@ mod tests {
         let mut names = Dataset::new("x", DataType::String, [5]);
         names.layout = Layout::Chunked { shape: Some(vec![5]), text: false };
         let text = of_dataset(&names, &Codecs::default()).unwrap();
-        let error = Stored::new(&mut Known::default(), text.as_bytes(), 1000, section(Array, 1, 20, true));
+        let error =
+            Stored::new(&mut KnownMetadata::default(), text.as_bytes(), 1000, section(Array, 1, 20, true));
         assert!(error.unwrap_err().to_string().ends_with("expected a varray of encoded chunks"));
         let text = b"{\"a\":1,\"a\":2}";
-        let bad = Stored::new(&mut Known::default(), text, 1000, section(Array, 5, 12, false)).unwrap_err();
+        let bad =
+            Stored::new(&mut KnownMetadata::default(), text, 1000, section(Array, 5, 12, false)).unwrap_err();
         assert_eq!(bad.offset(), Some(1009));
         let huge = Layout::Chunked { shape: Some(vec![1 << 30, 2]), text: true };
         let mut dataset = Dataset::new("x", DataType::Float32, [1, 1]);

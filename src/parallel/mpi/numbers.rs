@@ -1,6 +1,6 @@
 //! The numbers of MPI, which differ from family to family.
 
-use super::sys::{Family, Status, family};
+use super::sys::{Family, MpiStatus, family};
 use crate::error::ErrorKind;
 use std::ffi::c_int;
 use std::ptr::without_provenance_mut;
@@ -10,17 +10,17 @@ pub const UNDEFINED: c_int = -32766;
 
 /// A number of each family.
 #[derive(Clone, Copy)]
-pub struct Numbers {
+pub struct FamilyNumbers {
     open_mpi: c_int,
     mpich: c_int,
     standard: c_int,
 }
 
-const fn numbers(open_mpi: c_int, mpich: c_int, standard: c_int) -> Numbers {
-    Numbers { open_mpi, mpich, standard }
+const fn numbers(open_mpi: c_int, mpich: c_int, standard: c_int) -> FamilyNumbers {
+    FamilyNumbers { open_mpi, mpich, standard }
 }
 
-impl Numbers {
+impl FamilyNumbers {
     /// That of this family.
     pub const fn of(&self, family: Family) -> c_int {
         match family {
@@ -40,10 +40,10 @@ macro_rules! named {
     ($($name:ident: $($number:literal),*;)*) => {
         $(
             #[doc = concat!("`MPI_", stringify!($name), "`.")]
-            pub const $name: Numbers = numbers($($number),*);
+            pub const $name: FamilyNumbers = numbers($($number),*);
         )*
         #[cfg(test)]
-        pub const NAMED: &[(&str, Numbers)] = &[$((concat!("MPI_", stringify!($name)), $name)),*];
+        pub const NAMED: &[(&str, FamilyNumbers)] = &[$((concat!("MPI_", stringify!($name)), $name)),*];
     };
 }
 named! {
@@ -58,15 +58,15 @@ named! {
 }
 
 /// The address that `MPI_STATUS_IGNORE` is.
-pub const STATUS_IGNORE: Numbers = numbers(0, 1, 0);
+pub const STATUS_IGNORE: FamilyNumbers = numbers(0, 1, 0);
 
 /// `MPI_STATUS_IGNORE`.
-pub fn status_ignore() -> *mut Status {
+pub fn status_ignore() -> *mut MpiStatus {
     without_provenance_mut(STATUS_IGNORE.get().unsigned_abs() as usize)
 }
 
 /// The error classes of MPI: of access to files, of memory, and `MPI_ERR_OTHER`.
-pub const CLASSES: [(ErrorKind, Numbers); 12] = [
+pub const CLASSES: [(ErrorKind, FamilyNumbers); 12] = [
     (ErrorKind::NoSuchFile, numbers(42, 37, 42)),
     (ErrorKind::Access, numbers(20, 20, 20)),
     (ErrorKind::NoSpace, numbers(41, 36, 41)),

@@ -27,7 +27,7 @@ struct Derived {
 }
 
 /// What came of a communicator that some ranks want. All ranks know the same of it, but for `mine`.
-struct Kept {
+struct Derivation {
     /// Each rank that wants one has it, and it serves them all.
     is_there: bool,
     /// That of this rank, if it wants one.
@@ -60,7 +60,7 @@ impl Mpi {
         let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
         match (window, base) {
             (Some(window), Some(base)) if all_can_use_it => {
-                // SAFETY: `Window::base` has asked MPI for memory of `bytes` bytes, which the system has zeroed and
+                // SAFETY: `SharedWindow::base` has asked MPI for memory of `bytes` bytes, which the system has zeroed and
                 // which lasts as long as the window.
                 Ok(Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) }))
             }
@@ -77,7 +77,7 @@ impl Mpi {
     /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
     pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
         let ranks = node_ranks();
-        let Kept { mine: Some(mut node), also: is_divided, .. } =
+        let Derivation { mine: Some(mut node), also: is_divided, .. } =
             self.keep(self.split_by_node(), true, ranks.is_some())?
         else {
             return Ok(None);
@@ -91,7 +91,8 @@ impl Mpi {
         let leaders = self.split(leads.then_some(0));
         let mut count = [u64::from(leads), 1];
         let counted = self.allreduce_sum(&mut count);
-        let Kept { is_there: true, also: true, mine } = self.keep(leaders, leads, counted.is_ok())? else {
+        let Derivation { is_there: true, also: true, mine } = self.keep(leaders, leads, counted.is_ok())?
+        else {
             return Ok(None);
         };
         let [nodes, ranks] = count;
@@ -100,16 +101,16 @@ impl Mpi {
     }
 
     /// What came of a communicator that some ranks want, and whether `also` holds on all ranks. Collective.
-    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<Kept> {
+    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<Derivation> {
         let is_sound = made.as_ref().is_none_or(|made| made.is_sound);
         let [all_have_one, all_are_sound, also] = self.all([made.is_some() == wanted, is_sound, also])?;
         if !all_have_one {
             // Not freed: that takes all ranks.
             std::mem::forget(made);
-            return Ok(Kept { is_there: false, mine: None, also });
+            return Ok(Derivation { is_there: false, mine: None, also });
         }
         let mine = made.map(|made| made.comm).filter(|_| all_are_sound);
-        Ok(Kept { is_there: all_are_sound, mine, also })
+        Ok(Derivation { is_there: all_are_sound, mine, also })
     }
 
     /// Whether each of these holds on all ranks. An error only if no rank has the result.
@@ -162,9 +163,9 @@ impl Mpi {
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.
-    fn allocate_shared(&self, bytes: usize) -> Option<Window> {
+    fn allocate_shared(&self, bytes: usize) -> Option<SharedWindow> {
         let own = if self.rank == 0 { isize::try_from(bytes).ok()? } else { 0 };
-        let mut window = Window { handle: sys::win_null(), is_locked: false, is_sound: false };
+        let mut window = SharedWindow { handle: sys::win_null(), is_locked: false, is_sound: false };
         let mut base: *mut c_void = null_mut();
         // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one pointer and one handle.
         let status = unsafe {
@@ -194,7 +195,7 @@ impl Mpi {
 }
 
 /// A window of shared memory.
-struct Window {
+struct SharedWindow {
     handle: sys::Handle,
     is_locked: bool,
     /// MPI had no error when it made it.
@@ -203,14 +204,14 @@ struct Window {
 
 // SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
 // library uses none from two threads at once.
-unsafe impl Send for Window {}
+unsafe impl Send for SharedWindow {}
 
-impl Window {
+impl SharedWindow {
     /// The memory of rank 0, if it can be reached and has so many bytes.
     fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
         let (mut length, mut unit): (isize, c_int) = (0, 0);
         let mut base: *mut c_void = null_mut();
-        // SAFETY: a `Window` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
+        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
         let status = unsafe {
             sys::MPI_Win_shared_query(
                 self.handle,
@@ -226,16 +227,16 @@ impl Window {
     }
 }
 
-impl Keeper for Window {
+impl Keeper for SharedWindow {
     fn sync(&self) {
         fence(Ordering::SeqCst);
-        // SAFETY: a `Window` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
+        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
         // and this can fail only for one that is not.
         let _ = unsafe { sys::MPI_Win_sync(self.handle) };
     }
 }
 
-impl Drop for Window {
+impl Drop for SharedWindow {
     fn drop(&mut self) {
         // Freeing waits for all ranks, which one that panics cannot promise.
         if std::thread::panicking() || !is_running() {

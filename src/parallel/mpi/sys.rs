@@ -86,11 +86,11 @@ impl From<c_int> for Handle {
 }
 
 /// An argument as C gets it.
-trait Passed {
+trait CArgument {
     fn passed(self) -> Self;
 }
 
-impl Passed for Handle {
+impl CArgument for Handle {
     fn passed(self) -> Self {
         self.tidy()
     }
@@ -98,7 +98,7 @@ impl Passed for Handle {
 
 macro_rules! passed_as_they_are {
     ($($type:ty),*) => {
-        $(impl Passed for $type {
+        $(impl CArgument for $type {
             fn passed(self) -> Self {
                 self
             }
@@ -107,13 +107,13 @@ macro_rules! passed_as_they_are {
 }
 passed_as_they_are!(c_int, isize, i64, CopyAttribute, DeleteAttribute);
 
-impl<T> Passed for *const T {
+impl<T> CArgument for *const T {
     fn passed(self) -> Self {
         self
     }
 }
 
-impl<T> Passed for *mut T {
+impl<T> CArgument for *mut T {
     fn passed(self) -> Self {
         self
     }
@@ -129,7 +129,7 @@ pub type File = *mut c_void;
 
 /// Larger than the status of any family.
 #[repr(C)]
-pub struct Status([u64; 16]);
+pub struct MpiStatus([u64; 16]);
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident: $symbol:literal, $int:literal, $standard:literal;)*) => {
@@ -208,7 +208,7 @@ macro_rules! functions {
             pub unsafe fn $name($($argument: $type),*) -> c_int {
                 match mpi() {
                     // SAFETY: the caller's promise.
-                    Some(mpi) => unsafe { (mpi.functions.$name)($(Passed::passed($argument)),*) },
+                    Some(mpi) => unsafe { (mpi.functions.$name)($(CArgument::passed($argument)),*) },
                     None => NO_MPI,
                 }
             }
@@ -242,12 +242,12 @@ functions! {
     fn MPI_Gather(sent: *const c_void, sent_count: c_int, sent_kind: Handle, received: *mut c_void, count: c_int, kind: Handle, root: c_int, comm: Handle);
     fn MPI_Gatherv(sent: *const c_void, sent_count: c_int, sent_kind: Handle, received: *mut c_void, counts: *const c_int, starts: *const c_int, kind: Handle, root: c_int, comm: Handle);
     fn MPI_Send(buffer: *const c_void, count: c_int, kind: Handle, to: c_int, tag: c_int, comm: Handle);
-    fn MPI_Recv(buffer: *mut c_void, count: c_int, kind: Handle, from: c_int, tag: c_int, comm: Handle, status: *mut Status);
-    fn MPI_Sendrecv(sent: *const c_void, sent_count: c_int, sent_kind: Handle, to: c_int, sent_tag: c_int, received: *mut c_void, count: c_int, kind: Handle, from: c_int, tag: c_int, comm: Handle, status: *mut Status);
+    fn MPI_Recv(buffer: *mut c_void, count: c_int, kind: Handle, from: c_int, tag: c_int, comm: Handle, status: *mut MpiStatus);
+    fn MPI_Sendrecv(sent: *const c_void, sent_count: c_int, sent_kind: Handle, to: c_int, sent_tag: c_int, received: *mut c_void, count: c_int, kind: Handle, from: c_int, tag: c_int, comm: Handle, status: *mut MpiStatus);
     fn MPI_Type_create_resized(old: Handle, lower: isize, extent: isize, new: *mut Handle);
     fn MPI_Type_commit(kind: *mut Handle);
     fn MPI_Type_free(kind: *mut Handle);
-    fn MPI_Get_count(status: *const Status, kind: Handle, count: *mut c_int);
+    fn MPI_Get_count(status: *const MpiStatus, kind: Handle, count: *mut c_int);
     fn MPI_Info_create(info: *mut Handle);
     fn MPI_Info_dup(info: Handle, new: *mut Handle);
     fn MPI_Info_free(info: *mut Handle);
@@ -266,8 +266,8 @@ functions! {
     fn MPI_File_close(file: *mut File);
     fn MPI_File_set_errhandler(file: File, handler: Handle);
     fn MPI_File_get_info(file: File, info: *mut Handle);
-    fn MPI_File_read_at(file: File, offset: i64, buffer: *mut c_void, count: c_int, kind: Handle, status: *mut Status);
-    fn MPI_File_write_at(file: File, offset: i64, buffer: *const c_void, count: c_int, kind: Handle, status: *mut Status);
+    fn MPI_File_read_at(file: File, offset: i64, buffer: *mut c_void, count: c_int, kind: Handle, status: *mut MpiStatus);
+    fn MPI_File_write_at(file: File, offset: i64, buffer: *const c_void, count: c_int, kind: Handle, status: *mut MpiStatus);
     fn MPI_File_set_size(file: File, bytes: i64);
     fn MPI_File_sync(file: File);
 }
@@ -276,7 +276,7 @@ functions! {
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
 /// The MPI that the program runs with.
-struct Mpi {
+struct RunningMpi {
     family: Family,
     handles: Handles,
     functions: Functions,
@@ -287,9 +287,9 @@ struct Mpi {
 }
 
 // SAFETY: it has addresses of functions and constants only.
-unsafe impl Send for Mpi {}
+unsafe impl Send for RunningMpi {}
 // SAFETY: as above.
-unsafe impl Sync for Mpi {}
+unsafe impl Sync for RunningMpi {}
 
 /// `MPI_FILE_NULL`.
 pub fn file_null() -> File {
@@ -321,8 +321,8 @@ pub unsafe fn info_of_fortran(number: c_int) -> Handle {
 }
 
 /// The MPI of the program, as soon as there is one: it may be loaded later.
-fn mpi() -> Option<&'static Mpi> {
-    static FOUND: OnceLock<Mpi> = OnceLock::new();
+fn mpi() -> Option<&'static RunningMpi> {
+    static FOUND: OnceLock<RunningMpi> = OnceLock::new();
     if let Some(mpi) = FOUND.get() {
         return Some(mpi);
     }
@@ -340,7 +340,7 @@ pub fn check() -> Result<()> {
     find(&process).map(drop)
 }
 
-fn find(process: &Process) -> Result<Mpi> {
+fn find(process: &Process) -> Result<RunningMpi> {
     let symbol = |name: &CStr| process.find(name);
     let missing = || Error::usage("communicator: this MPI lacks functions of MPI 3");
     let family = if symbol(c"ompi_mpi_comm_null").is_some() {
@@ -378,7 +378,7 @@ fn find(process: &Process) -> Result<Mpi> {
         }
         Some(_) => return Err(missing()),
     };
-    Ok(Mpi {
+    Ok(RunningMpi {
         family,
         handles: Handles::find(family, &symbol).ok_or_else(missing)?,
         functions: Functions::find(&symbol).ok_or_else(missing)?,

@@ -39,14 +39,14 @@ pub(super) struct Background<F> {
 }
 
 struct Shared<F> {
-    state: Mutex<State<F>>,
+    state: Mutex<Jobs<F>>,
     /// There is a job, or the end.
     wake: Condvar,
     /// A job is done.
     done: Condvar,
 }
 
-struct State<F> {
+struct Jobs<F> {
     /// The file, while the thread may use it and executes no job.
     file: Option<F>,
     jobs: VecDeque<Job<F>>,
@@ -82,7 +82,7 @@ impl<F> Job<F> {
 impl<F: ParallelFile + 'static> Background<F> {
     pub fn start(most: u64) -> Self {
         let piece = usize::try_from((most / 4).min(MOST_PIECE_BYTES)).unwrap_or(1);
-        let state = State {
+        let state = Jobs {
             file: None,
             jobs: VecDeque::new(),
             bytes: 0,
@@ -281,7 +281,7 @@ impl<F: ParallelFile + 'static> Background<F> {
     }
 
     /// What `ready` returns, as soon as it returns something: now, or after a job. Adds how long that was waited for.
-    fn when<T>(&self, waited: &mut Duration, mut ready: impl FnMut(&mut State<F>) -> Option<T>) -> T {
+    fn when<T>(&self, waited: &mut Duration, mut ready: impl FnMut(&mut Jobs<F>) -> Option<T>) -> T {
         let (mut state, mut began) = (self.shared.lock(), None);
         loop {
             if let Some(value) = ready(&mut state) {
@@ -322,7 +322,7 @@ impl<F> Drop for Background<F> {
     }
 }
 
-impl<F> State<F> {
+impl<F> Jobs<F> {
     /// Whether the thread has nothing to do. It has the file then.
     fn is_idle(&self) -> bool {
         self.jobs.is_empty() && self.file.is_some()
@@ -343,12 +343,12 @@ impl<F> State<F> {
 }
 
 impl<F> Shared<F> {
-    fn lock(&self) -> MutexGuard<'_, State<F>> {
+    fn lock(&self) -> MutexGuard<'_, Jobs<F>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The thread is not held from now on.
-    fn go_on(&self, state: &mut State<F>) {
+    fn go_on(&self, state: &mut Jobs<F>) {
         if std::mem::take(&mut state.is_held) {
             self.wake.notify_one();
         }
@@ -361,7 +361,7 @@ impl<F: ParallelFile> Shared<F> {
         let mut state = self.lock();
         while !state.is_over {
             // A job comes with the file.
-            let State { jobs, file, is_held, .. } = &mut *state;
+            let Jobs { jobs, file, is_held, .. } = &mut *state;
             let next = if *is_held { None } else { jobs.pop_front() };
             let next = next.and_then(|job| Some((job, file.take()?)));
             let Some((job, mut file)) = next else {

@@ -1,8 +1,8 @@
 //! Meshes of points and cells (docs/cells.md).
 
 use super::column::Datasets;
-use super::steps::{Steps, expect_rows};
-use super::{Checked, Mesh, last, wrong};
+use super::steps::{MeshSteps, expect_rows};
+use super::{Checked, MeshGroup, last, wrong};
 use crate::conventions::{CELL_PARTS, CELLS, TIME};
 use scda::DataType;
 
@@ -15,7 +15,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// How many points a cell of a shape of VTK has.
-enum Points {
+enum PointCount {
     Of(u64),
     /// Chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
     Any,
@@ -23,8 +23,8 @@ enum Points {
     None,
 }
 
-fn points_of(shape: i64) -> Points {
-    Points::Of(match shape {
+fn points_of(shape: i64) -> PointCount {
+    PointCount::Of(match shape {
         0 => 0,
         1 => 1,
         3 => 2,
@@ -44,17 +44,17 @@ fn points_of(shape: i64) -> Points {
         25 => 20,
         33 => 24,
         29 => 27,
-        2 | 4 | 6 | 7 | 36 | 41 | 68..=81 => return Points::Any,
-        _ => return Points::None,
+        2 | 4 | 6 | 7 | 36 | 41 | 68..=81 => return PointCount::Any,
+        _ => return PointCount::None,
     })
 }
 
 /// Checks a mesh of this convention.
-pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(CELLS, 1)?.is_none() {
         return Ok(());
     }
-    let steps = Steps::new(mesh, datasets)?;
+    let steps = MeshSteps::new(mesh, datasets)?;
     let (mut begins, mut counts) = (Vec::new(), Vec::new());
     for parts in mesh.together(CELL_PARTS)? {
         begins.push(parts[0]);
@@ -102,7 +102,7 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
         }
         let found = (end - begin).unsigned_abs();
         match points_of(shape) {
-            Points::Of(expected) if found != expected => {
+            PointCount::Of(expected) if found != expected => {
                 return wrong(
                     offsets,
                     format!(
@@ -110,7 +110,7 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
                     ),
                 );
             }
-            Points::None => {
+            PointCount::None => {
                 return wrong(
                     types,
                     format!(
@@ -118,7 +118,7 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
                     ),
                 );
             }
-            Points::Of(_) | Points::Any => {}
+            PointCount::Of(_) | PointCount::Any => {}
         }
         begin = end;
     }

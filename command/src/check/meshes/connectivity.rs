@@ -1,7 +1,7 @@
 //! How the trees of a forest are joined, and where they are.
 
 use super::column::Datasets;
-use super::{Checked, Mesh, wrong};
+use super::{Checked, MeshGroup, wrong};
 use crate::conventions::CONNECTIVITY_PARTS;
 use scda::DataType;
 
@@ -14,7 +14,7 @@ const MOST_ATTRIBUTES: u64 = 1 << 28;
 
 /// A connectivity: the sections from its `tree_to_tree` to the next one.
 pub struct Connectivity<'m, 'd, 'a> {
-    pub mesh: &'m Mesh,
+    pub mesh: &'m MeshGroup,
     pub datasets: &'d mut Datasets<'a>,
     pub dimension: usize,
     pub first: u64,

@@ -4,13 +4,13 @@
 const MAX_LEVEL: u8 = 30;
 
 /// The quadrants of one tree, one after the other.
-pub struct Curve {
+pub struct TreeCurve {
     dimension: usize,
     /// Where the next quadrant begins; `None` if the tree is full.
     next: Option<[u32; 3]>,
 }
 
-impl Curve {
+impl TreeCurve {
     /// An empty tree of 2 or 3 dimensions.
     pub fn new(dimension: usize) -> Self {
         Self { dimension, next: Some([0; 3]) }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn quadrants_fill_a_tree() {
-        let mut curve = Curve::new(2);
+        let mut curve = TreeCurve::new(2);
         for corner in [[0, 0], [HALF, 0], [0, HALF]] {
             curve.add(&corner, 1).unwrap();
         }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_finest_quadrants_of_three_dimensions() {
-        let mut curve = Curve::new(3);
+        let mut curve = TreeCurve::new(3);
         for corner in [
             [0, 0, 0],
             [1, 0, 0],
@@ -110,7 +110,7 @@ mod tests {
             ([0, 0], [-HALF, 0], 1),
             ([0, 0], [HALF, 0], 31),
         ] {
-            let mut curve = Curve::new(2);
+            let mut curve = TreeCurve::new(2);
             curve.add(&first, 1).unwrap();
             curve.add(&second, level).unwrap_err();
         }

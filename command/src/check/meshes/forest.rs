@@ -3,10 +3,10 @@
 use super::checksum::{DIMENSION, Quadrants, expect_mesh, term};
 use super::column::{Column, Datasets};
 use super::connectivity::Connectivity;
-use super::curve::Curve;
+use super::curve::TreeCurve;
 use super::shapes;
-use super::steps::{Steps, expect_rows};
-use super::{Checked, Mesh, wrong};
+use super::steps::{MeshSteps, expect_rows};
+use super::{Checked, MeshGroup, wrong};
 use crate::conventions::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
 use scda::DataType;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks a forest of this convention.
-pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
@@ -33,7 +33,7 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
         Some(3) => 3,
         _ => return mesh.wrong_attribute(DIMENSION, if version == 2 { "1 to 3" } else { "2 or 3" }),
     };
-    let steps = Steps::new(mesh, datasets)?;
+    let steps = MeshSteps::new(mesh, datasets)?;
     let of_steps = if version == 2 {
         of_any_shapes(mesh, datasets, dimension, &steps)?
     } else {
@@ -68,7 +68,7 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
 }
 
 /// The connectivities of a forest, each from its first section on, in order.
-fn connectivities(mesh: &Mesh) -> impl Iterator<Item = (u64, u64)> {
+fn connectivities(mesh: &MeshGroup) -> impl Iterator<Item = (u64, u64)> {
     let first = mesh.all("tree_to_tree");
     let ends = first.iter().skip(1).copied().chain([u64::MAX]);
     first.iter().copied().zip(ends)
@@ -78,7 +78,7 @@ fn connectivities(mesh: &Mesh) -> impl Iterator<Item = (u64, u64)> {
 fn of_step<'a, T>(
     found: &'a BTreeMap<u64, T>,
     what: &str,
-    mesh: &Mesh,
+    mesh: &MeshGroup,
     (step, begin, end): (usize, u64, u64),
 ) -> Checked<(u64, &'a T)> {
     match found.range(..end).next_back() {
@@ -89,10 +89,10 @@ fn of_step<'a, T>(
 
 /// Checks the meshes and connectivities of a forest of squares or cubes, and returns the mesh of each step.
 fn of_quadrants(
-    mesh: &Mesh,
+    mesh: &MeshGroup,
     datasets: &mut Datasets<'_>,
     dimension: usize,
-    steps: &Steps,
+    steps: &MeshSteps,
 ) -> Checked<Vec<Quadrants>> {
     let mut sizes = BTreeMap::new();
     for parts in mesh.together(["coordinates", "level", "tree_offsets"])? {
@@ -131,10 +131,10 @@ fn of_quadrants(
 
 /// Likewise of a forest of any shapes: what an element can be depends on its tree.
 fn of_any_shapes(
-    mesh: &Mesh,
+    mesh: &MeshGroup,
     datasets: &mut Datasets<'_>,
     dimension: usize,
-    steps: &Steps,
+    steps: &MeshSteps,
 ) -> Checked<Vec<Quadrants>> {
     let meshes: BTreeMap<_, _> =
         mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
@@ -202,7 +202,7 @@ fn quadrants(
                 format!("number {number}: found {end}, expected more than {begin}, and {all} at the end"),
             );
         }
-        let mut curve = Curve::new(dimension);
+        let mut curve = TreeCurve::new(dimension);
         for quadrant in begin..end {
             for coordinate in &mut corner {
                 // Of the type that was compared.

@@ -44,7 +44,7 @@ fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
 }
 
 /// A group that says that it is a mesh.
-struct Mesh {
+struct MeshGroup {
     /// The section of its attributes, from 0 on.
     number: u64,
     /// The values of those that are used, as JSON. All of them may be large.
@@ -53,7 +53,7 @@ struct Mesh {
     parts: BTreeMap<String, Vec<u64>>,
 }
 
-impl Mesh {
+impl MeshGroup {
     /// All sections of this name.
     fn all(&self, name: &str) -> &[u64] {
         self.parts.get(name).map_or(&[], Vec::as_slice)
@@ -151,14 +151,14 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
 }
 
 /// The groups that are meshes by their last attributes, and their parts. Goes through the headers of the file once.
-fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
+fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, MeshGroup>> {
     let mut meshes = BTreeMap::new();
     for number in datasets.reader.find_all(GROUP_CONVENTION)? {
         let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
         let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
         if [FOREST, CELLS, PATCHES, PARTICLES].iter().any(|name| attributes.contains_key(name)) {
-            let mesh = Mesh { number: number + 1, attributes, parts: BTreeMap::new() };
+            let mesh = MeshGroup { number: number + 1, attributes, parts: BTreeMap::new() };
             meshes.insert(found.group.path, mesh);
         } else {
             meshes.remove(&found.group.path);

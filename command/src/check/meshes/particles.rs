@@ -2,8 +2,8 @@
 
 use super::checksum::MESH;
 use super::column::Datasets;
-use super::steps::{Steps, expect_rows};
-use super::{Checked, Mesh, wrong};
+use super::steps::{MeshSteps, expect_rows};
+use super::{Checked, MeshGroup, wrong};
 use crate::conventions::{OF_MESH, OFFSETS, PARTICLES, TIME};
 use scda::DataType;
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ pub fn has(name: &str) -> bool {
 }
 
 /// Checks particles of this convention, and that their cells are those of their mesh.
-pub fn check(mesh: &Mesh, meshes: &BTreeMap<String, Mesh>, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(PARTICLES, 1)?.is_none() {
         return Ok(());
     }
-    let steps = Steps::new(mesh, datasets)?;
+    let steps = MeshSteps::new(mesh, datasets)?;
     let of = mesh.attributes.get(OF_MESH).map(|name| name.trim_matches('"'));
     let mut counts = BTreeMap::new();
     for &number in mesh.all(OFFSETS) {
@@ -66,7 +66,7 @@ fn offsets(datasets: &mut Datasets<'_>, number: u64) -> Checked<(u64, u64)> {
 }
 
 /// Requires of the last mesh before some offsets as many cells, and its checksum if both name one.
-fn expect_cells(datasets: &mut Datasets<'_>, number: u64, cells: u64, of: &Mesh) -> Checked {
+fn expect_cells(datasets: &mut Datasets<'_>, number: u64, cells: u64, of: &MeshGroup) -> Checked {
     for (part, named) in CELLS_OF_MESHES {
         let (Some(part), Some(named)) = (of.last(part, 0, number), of.last(named, 0, number)) else {
             continue;

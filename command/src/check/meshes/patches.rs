@@ -2,8 +2,8 @@
 
 use super::checksum::{DIMENSION, expect_mesh, term};
 use super::column::Datasets;
-use super::steps::{Steps, expect_rows};
-use super::{Checked, Mesh, Stop, wrong};
+use super::steps::{MeshSteps, expect_rows};
+use super::{Checked, MeshGroup, Stop, wrong};
 use crate::conventions::{PATCH_PARTS, PATCHES, TIME};
 use scda::DataType;
 use std::collections::BTreeMap;
@@ -27,10 +27,10 @@ struct Patches {
 }
 
 /// A box of cells: the first one and the one behind the last one, on each axis; of axes that the mesh lacks 0 and 1.
-type Cells = [(i64, i64); 3];
+type CellBox = [(i64, i64); 3];
 
 /// Checks a mesh of this convention.
-pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
+pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     if mesh.version(PATCHES, 1)?.is_none() {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
         Some(d @ 1..=3) => d,
         _ => return mesh.wrong_attribute(DIMENSION, "1, 2 or 3"),
     };
-    let steps = Steps::new(mesh, datasets)?;
+    let steps = MeshSteps::new(mesh, datasets)?;
     let mut meshes = BTreeMap::new();
     for parts in mesh.together(PATCH_PARTS)? {
         meshes.insert(parts[0], patches(datasets, dimension, parts)?);
@@ -76,7 +76,7 @@ fn patches(
     let d = Some(dimension);
     datasets.typed(geometry, DataType::Float64, &[Some(2), d])?;
     let mut corner = datasets.typed(domain, DataType::Int64, &[Some(2), d])?;
-    let mut whole: Cells = [(0, 1); 3];
+    let mut whole: CellBox = [(0, 1); 3];
     for axis in whole.iter_mut().take(axes) {
         axis.0 = corner.next(datasets)?;
     }
@@ -90,7 +90,7 @@ fn patches(
     let mut ratio = datasets.typed(ratios, DataType::Int32, &[None, d])?;
     datasets.bound(&ratio)?;
     // The domain in cells of each level, as long as these numbers have 63 bits.
-    let mut domains: Vec<Option<Cells>> = Vec::new();
+    let mut domains: Vec<Option<CellBox>> = Vec::new();
     for level in 0..ratio.rows() {
         let mut cells = if level == 0 { Some(whole) } else { domains.last().copied().flatten() };
         for axis in 0..axes {
@@ -139,7 +139,7 @@ fn patches(
             last = on;
         }
         let mut checksum = term(patch, 0, on.cast_unsigned());
-        let mut cells: Cells = [(0, 1); 3];
+        let mut cells: CellBox = [(0, 1); 3];
         for axis in cells.iter_mut().take(axes) {
             axis.0 = numbers.next(datasets)?;
             checksum = term(checksum, 0, axis.0.cast_unsigned());
@@ -172,7 +172,7 @@ fn patches(
 }
 
 /// Requires that patches of a level, which are taken, have no cell in common.
-fn apart(patches: &mut Vec<(Cells, u64)>, boxes: u64, level: i64, comparisons: &mut u64) -> Checked {
+fn apart(patches: &mut Vec<(CellBox, u64)>, boxes: u64, level: i64, comparisons: &mut u64) -> Checked {
     patches.sort_unstable();
     for (at, (one, number)) in patches.iter().enumerate() {
         for (other, second) in patches[at + 1..].iter().take_while(|(other, _)| other[0].0 < one[0].1) {

@@ -22,7 +22,7 @@ const fn finest(dimension: usize) -> u32 {
 
 /// A shape of trees.
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum TreeShape {
     /// A line, a quadrilateral or a hexahedron.
     Box,
     Triangle,
@@ -31,7 +31,7 @@ enum Shape {
     Pyramid,
 }
 
-impl Shape {
+impl TreeShape {
     /// That of a number of VTK, and its faces. `None` if no tree of this dimension has it.
     fn new(number: i64, dimension: usize) -> Option<(Self, u64)> {
         Some(match (number, dimension) {
@@ -114,7 +114,7 @@ struct Element {
 impl Element {
     /// Compares an element with its tree and with the end of the one before it, and returns its own end. An error is in words, behind
     /// the place of the dataset in [`SHAPED_PARTS`].
-    fn check(&self, shape: Shape, dimension: usize, begin: u128) -> Result<u128, (usize, String)> {
+    fn check(&self, shape: TreeShape, dimension: usize, begin: u128) -> Result<u128, (usize, String)> {
         let most = finest(dimension);
         let level = u32::try_from(self.level).ok().filter(|&level| level <= most);
         let Some(level) = level else {
@@ -138,7 +138,7 @@ impl Element {
             let found = self.position;
             return Err((3, format!("found {found} to {end}, expected a part of {begin} to {whole}")));
         }
-        if shape == Shape::Box && self.position != morton(self.corner, dimension) {
+        if shape == TreeShape::Box && self.position != morton(self.corner, dimension) {
             let expected = morton(self.corner, dimension);
             return Err((3, format!("found {}, expected {expected} by its coordinates", self.position)));
         }
@@ -177,7 +177,7 @@ pub fn elements(
             );
         }
         let number = shape.next(datasets)?;
-        let Some((shape, _)) = Shape::new(number, dimension) else {
+        let Some((shape, _)) = TreeShape::new(number, dimension) else {
             return wrong(shapes, format!("tree {tree}: found shape {number}"));
         };
         let mut after = 0;
@@ -228,7 +228,7 @@ impl Connectivity<'_, '_, '_> {
         let index = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
         for tree in 0..trees {
             let number = shape.next(self.datasets)?;
-            let Some((_, has)) = Shape::new(number, dimension) else {
+            let Some((_, has)) = TreeShape::new(number, dimension) else {
                 return wrong(
                     shapes,
                     format!("tree {tree}: found shape {number}, expected one of dimension {dimension}"),
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn the_children_of_a_pyramid_fill_it() {
         // Those of t8code, in its order: type, and corner 0 in halves.
-        let shape = Shape::Pyramid;
+        let shape = TreeShape::Pyramid;
         let size = |kind| shape.size(3, kind, 1);
         assert_eq!(6 * size(6) + 4 * size(0), shape.size(3, 6, 0));
         let tip = element([HALF; 3], 1, 6, shape.size(3, 6, 0) - size(6));
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn squares_have_the_positions_of_morton() {
         let quarter = 1 << 58;
-        assert_eq!(element([HALF, 0, 0], 1, 0, quarter).check(Shape::Box, 2, quarter), Ok(2 * quarter));
+        assert_eq!(element([HALF, 0, 0], 1, 0, quarter).check(TreeShape::Box, 2, quarter), Ok(2 * quarter));
         for (wrong, part) in [
             (element([0, HALF, 0], 1, 0, quarter), 3),
             (element([HALF, 0, 0], 1, 0, quarter - 1), 3),
@@ -298,17 +298,17 @@ mod tests {
             (element([HALF, 0, 0], 0, 0, quarter), 0),
             (element([2 * HALF, 0, 0], 1, 0, quarter), 0),
         ] {
-            assert_eq!(wrong.check(Shape::Box, 2, quarter).unwrap_err().0, part);
+            assert_eq!(wrong.check(TreeShape::Box, 2, quarter).unwrap_err().0, part);
         }
     }
 
     #[test]
     fn elements_lie_in_their_trees() {
-        assert!(element([0, 0, 0], 1, 1, 0).check(Shape::Triangle, 2, 0).is_err()); // above the diagonal
-        assert!(element([HALF, 0, 0], 1, 1, 0).check(Shape::Triangle, 2, 0).is_ok());
-        assert!(element([HALF, 0, 0], 1, 3, 0).check(Shape::Tetrahedron, 3, 0).is_err());
-        assert!(element([0, 0, 0], 1, 0, 0).check(Shape::Tetrahedron, 3, 0).is_ok());
-        assert!(element([0, 0, 0], 1, 7, 0).check(Shape::Pyramid, 3, 0).is_err());
-        assert!(element([0, 0, 0], 1, 8, 0).check(Shape::Pyramid, 3, 0).is_err());
+        assert!(element([0, 0, 0], 1, 1, 0).check(TreeShape::Triangle, 2, 0).is_err()); // above the diagonal
+        assert!(element([HALF, 0, 0], 1, 1, 0).check(TreeShape::Triangle, 2, 0).is_ok());
+        assert!(element([HALF, 0, 0], 1, 3, 0).check(TreeShape::Tetrahedron, 3, 0).is_err());
+        assert!(element([0, 0, 0], 1, 0, 0).check(TreeShape::Tetrahedron, 3, 0).is_ok());
+        assert!(element([0, 0, 0], 1, 7, 0).check(TreeShape::Pyramid, 3, 0).is_err());
+        assert!(element([0, 0, 0], 1, 8, 0).check(TreeShape::Pyramid, 3, 0).is_err());
     }
 }

@@ -1,18 +1,18 @@
 //! The time steps of a mesh, and what belongs to them.
 
 use super::column::{Column, Datasets};
-use super::{Checked, Mesh, wrong};
+use super::{Checked, MeshGroup, wrong};
 use scda::DataType;
 
 /// Where the steps of a mesh begin.
-pub struct Steps {
+pub struct MeshSteps {
     /// The sections of the times; of a mesh without times, one step that begins the file.
     begins: Vec<u64>,
 }
 
-impl Steps {
+impl MeshSteps {
     /// Those of a mesh, whose times must be numbers.
-    pub fn new(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked<Self> {
+    pub fn new(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked<Self> {
         let times = mesh.all("time");
         for &time in times {
             datasets.typed(time, DataType::Float64, &[])?;
@@ -35,7 +35,7 @@ impl Steps {
     /// step, with the last one.
     pub fn fields(
         &self,
-        mesh: &Mesh,
+        mesh: &MeshGroup,
         prefix: &str,
         rows: &[u64],
         mut check: impl FnMut(&str, u64, u64) -> Checked,

@@ -1,7 +1,7 @@
 //! A mesh that can be drawn, and what colours it.
 
 use super::parts::{self, Parts};
-use super::{Cut, Kind, Mesh, kind};
+use super::{Cut, Mesh, MeshKind, kind};
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::figure::units;
@@ -14,10 +14,10 @@ const FIELDS: [&str; 3] = ["/fields/", "/cell_fields/", "/point_fields/"];
 
 /// What is drawn.
 #[derive(Clone, PartialEq)]
-pub struct Place {
+pub struct FieldPlace {
     /// The group of the mesh.
     pub group: String,
-    pub kind: Kind,
+    pub kind: MeshKind,
     /// The sections at which the step begins and ends.
     begin: u64,
     pub end: u64,
@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 /// The mesh that a field of this name belongs to: its group and kind.
-fn mesh_of(reader: &mut Reader, name: &str) -> Result<Option<(String, Kind)>> {
+fn mesh_of(reader: &mut Reader, name: &str) -> Result<Option<(String, MeshKind)>> {
     for folder in FIELDS {
         let Some(at) = name.rfind(folder) else { continue };
         let group = &name[..at];
@@ -41,7 +41,7 @@ fn sections(reader: &mut Reader, name: &str) -> Result<Vec<u64>> {
     Ok(reader.find_all(stored_name(name).as_bytes())?)
 }
 
-impl Place {
+impl FieldPlace {
     /// Whether a dataset is a field of a mesh.
     pub fn is_field(reader: &mut Reader, name: &str) -> Result<bool> {
         Ok(mesh_of(reader, name)?.is_some())

@@ -13,13 +13,13 @@ mod shapes;
 use super::meaning::attributes;
 use crate::conventions::{CELLS, FOREST, PARTICLES, PATCHES};
 use crate::fail::Result;
-pub use field::Place;
+pub use field::FieldPlace;
 use parts::Parts;
 use scda::Reader;
 
 /// What kind of mesh a group is.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Kind {
+pub enum MeshKind {
     /// A forest of squares or cubes, of so many dimensions.
     Forest(usize),
     /// One of other shapes.
@@ -31,24 +31,24 @@ pub enum Kind {
 }
 
 /// The kind that the attributes of a group tell; `None` if it is no mesh, or one of a later version.
-pub fn kind(group_attributes: &str) -> Option<Kind> {
+pub fn kind(group_attributes: &str) -> Option<MeshKind> {
     let attributes = attributes(group_attributes);
     let number = |key: &str| attributes.get(key).and_then(serde_json::Value::as_u64);
     let dimension = number("dimension").and_then(|d| usize::try_from(d).ok()).filter(|d| (1..=3).contains(d));
     match (number(FOREST), dimension) {
-        (Some(1), Some(d @ 2..)) => return Some(Kind::Forest(d)),
-        (Some(2), Some(d)) => return Some(Kind::Shaped(d)),
+        (Some(1), Some(d @ 2..)) => return Some(MeshKind::Forest(d)),
+        (Some(2), Some(d)) => return Some(MeshKind::Shaped(d)),
         _ => {}
     }
     match (number(CELLS), number(PATCHES), dimension, number(PARTICLES)) {
-        (Some(1), ..) => Some(Kind::Cells),
-        (_, Some(1), Some(d), _) => Some(Kind::Patches(d)),
-        (_, _, _, Some(1)) => Some(Kind::Particles),
+        (Some(1), ..) => Some(MeshKind::Cells),
+        (_, Some(1), Some(d), _) => Some(MeshKind::Patches(d)),
+        (_, _, _, Some(1)) => Some(MeshKind::Particles),
         _ => None,
     }
 }
 
-impl Kind {
+impl MeshKind {
     /// What it is called.
     pub fn words(self) -> String {
         match self {
@@ -95,7 +95,7 @@ impl Faces {
 
 /// A mesh of one step, and how to draw it.
 pub struct Mesh {
-    pub kind: Kind,
+    pub kind: MeshKind,
     pub cells: usize,
     /// The numbers of points that cells have, to average fields at points.
     corners: Option<(Vec<usize>, Vec<usize>)>,
@@ -119,7 +119,7 @@ pub type Cut = Option<(usize, f64)>;
 impl Mesh {
     fn new(cells: usize, faces: Faces) -> Self {
         Self {
-            kind: Kind::Cells,
+            kind: MeshKind::Cells,
             cells,
             corners: None,
             faces,
@@ -132,22 +132,22 @@ impl Mesh {
     }
 
     /// The mesh of a group, of the step that ends with a section. A cut lies in the plane of the other two axes.
-    pub fn load(reader: &mut Reader, group: &str, kind: Kind, end: u64, cut: Cut) -> Result<Self> {
+    pub fn load(reader: &mut Reader, group: &str, kind: MeshKind, end: u64, cut: Cut) -> Result<Self> {
         let mut parts = Parts { reader, group, end };
         let is_in_plane = match kind {
-            Kind::Forest(d) | Kind::Shaped(d) | Kind::Patches(d) => d < 3,
-            Kind::Cells => false,
-            Kind::Particles => true,
+            MeshKind::Forest(d) | MeshKind::Shaped(d) | MeshKind::Patches(d) => d < 3,
+            MeshKind::Cells => false,
+            MeshKind::Particles => true,
         };
         if cut.is_some() && is_in_plane {
             return parts.fail(format_args!("{}: only a mesh in space can be cut", kind.words()));
         }
         let mut mesh = match kind {
-            Kind::Forest(dimension) => forest::load(&mut parts, dimension, cut)?,
-            Kind::Shaped(dimension) => shaped::load(&mut parts, dimension, cut)?,
-            Kind::Cells => cells::load(&mut parts, cut)?,
-            Kind::Patches(dimension) => patches::load(&mut parts, dimension, cut)?,
-            Kind::Particles => particles::load(&mut parts)?,
+            MeshKind::Forest(dimension) => forest::load(&mut parts, dimension, cut)?,
+            MeshKind::Shaped(dimension) => shaped::load(&mut parts, dimension, cut)?,
+            MeshKind::Cells => cells::load(&mut parts, cut)?,
+            MeshKind::Patches(dimension) => patches::load(&mut parts, dimension, cut)?,
+            MeshKind::Particles => particles::load(&mut parts)?,
         };
         mesh.kind = kind;
         if let Some((axis, _)) = cut {
@@ -170,7 +170,7 @@ impl Mesh {
         #[allow(clippy::float_cmp)] // the same number
         let is_flat = least[2] == most[2];
         mesh.is_flat = is_flat;
-        if kind == Kind::Particles {
+        if kind == MeshKind::Particles {
             // As much room as a point needs.
             let room: [f64; 3] = [0, 1, 2].map(|axis| (most[axis] - least[axis]) / 50.0);
             (0..3).for_each(|axis| {
@@ -210,14 +210,14 @@ mod tests {
     #[test]
     fn groups_are_meshes_by_their_attributes() {
         for (attributes, kind) in [
-            (r#"{"scda_forest": 1, "dimension": 2}"#, Some(Kind::Forest(2))),
+            (r#"{"scda_forest": 1, "dimension": 2}"#, Some(MeshKind::Forest(2))),
             (r#"{"scda_forest": 1, "dimension": 1}"#, None),
-            (r#"{"scda_forest": 2, "dimension": 1}"#, Some(Kind::Shaped(1))),
+            (r#"{"scda_forest": 2, "dimension": 1}"#, Some(MeshKind::Shaped(1))),
             (r#"{"scda_forest": 3, "dimension": 2}"#, None),
-            (r#"{"scda_cells": 1}"#, Some(Kind::Cells)),
-            (r#"{"scda_patches": 1, "dimension": 3}"#, Some(Kind::Patches(3))),
+            (r#"{"scda_cells": 1}"#, Some(MeshKind::Cells)),
+            (r#"{"scda_patches": 1, "dimension": 3}"#, Some(MeshKind::Patches(3))),
             (r#"{"scda_patches": 1, "dimension": 4}"#, None),
-            (r#"{"scda_particles": 1}"#, Some(Kind::Particles)),
+            (r#"{"scda_particles": 1}"#, Some(MeshKind::Particles)),
             (r#"{"title": "none"}"#, None),
         ] {
             assert_eq!(super::kind(attributes), kind, "{attributes}");

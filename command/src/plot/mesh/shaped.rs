@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 const PYRAMID: [&[usize]; 5] = [&[0, 1, 3, 2], &[0, 1, 4], &[1, 3, 4], &[3, 2, 4], &[2, 0, 4]];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum CellShape {
     /// A line, a quadrilateral or a hexahedron.
     Box(usize),
     Triangle,
@@ -21,7 +21,7 @@ enum Shape {
     Pyramid,
 }
 
-impl Shape {
+impl CellShape {
     /// That of a tree, by the number of VTK.
     fn of_tree(number: usize) -> Option<Self> {
         Some(match number {
@@ -136,10 +136,10 @@ pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
     }
     let mut faces = Faces::default();
     for (tree, &number) in of_trees.iter().enumerate() {
-        let Some(of_tree) = Shape::of_tree(index(number)) else {
+        let Some(of_tree) = CellShape::of_tree(index(number)) else {
             return parts.fail(format_args!("tree {tree}: found shape {number}"));
         };
-        let reference = of_tree.corners(if of_tree == Shape::Pyramid { 6 } else { 0 });
+        let reference = of_tree.corners(if of_tree == CellShape::Pyramid { 6 } else { 0 });
         let corner = |(corner, at): (usize, &[i64; 3])| {
             // Without a geometry, the trees stand in a row.
             let alone =

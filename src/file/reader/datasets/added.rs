@@ -25,7 +25,7 @@ pub(in crate::file::reader) enum AllRows {
 
 /// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
 /// code, goes through the sections of each once.
-pub(super) struct KnownRows {
+pub(super) struct KnownAdditions {
     datasets: Vec<RowsOf>,
     /// So many bytes of sections are kept, and at least those of one dataset.
     most: u64,
@@ -41,11 +41,11 @@ struct RowsOf {
     bytes: u64,
 }
 
-/// See [`KnownRows::most`], where memory is not limited.
+/// See [`KnownAdditions::most`], where memory is not limited.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_DATASETS: usize = 64;
 
-impl KnownRows {
+impl KnownAdditions {
     pub fn new(params: &Params) -> Self {
         Self { datasets: Vec::new(), most: params.bounded(MOST_BYTES) }
     }

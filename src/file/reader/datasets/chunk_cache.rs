@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 /// Where a chunk is: the offset of the data of its dataset, and its number.
-type Place = (u64, u64);
+type ChunkKey = (u64, u64);
 
 /// The chunks that were used last, of so many bytes in all at most.
 #[derive(Default)]
 pub(super) struct ChunkCache {
     most: u64,
     bytes: u64,
-    chunks: BTreeMap<Place, Kept>,
+    chunks: BTreeMap<ChunkKey, CachedChunk>,
     /// The places by when they were used.
-    order: BTreeMap<u64, Place>,
+    order: BTreeMap<u64, ChunkKey>,
     uses: u64,
 }
 
-struct Kept {
+struct CachedChunk {
     used: u64,
     data: Vec<u8>,
 }
@@ -32,7 +32,7 @@ impl ChunkCache {
     }
 
     /// A chunk that is kept.
-    pub fn get(&mut self, place: Place) -> Option<&[u8]> {
+    pub fn get(&mut self, place: ChunkKey) -> Option<&[u8]> {
         let kept = self.chunks.get_mut(&place)?;
         self.uses += 1;
         self.order.remove(&std::mem::replace(&mut kept.used, self.uses));
@@ -41,7 +41,7 @@ impl ChunkCache {
     }
 
     /// Keeps a chunk, in place of those that were not used for longest. Returns the memory of one of these.
-    pub fn put(&mut self, place: Place, data: Vec<u8>) -> Vec<u8> {
+    pub fn put(&mut self, place: ChunkKey, data: Vec<u8>) -> Vec<u8> {
         let bytes = data.len() as u64;
         if !self.keeps(bytes) {
             return data;
@@ -63,7 +63,7 @@ impl ChunkCache {
         self.uses += 1;
         self.bytes += bytes;
         self.order.insert(self.uses, place);
-        self.chunks.insert(place, Kept { used: self.uses, data });
+        self.chunks.insert(place, CachedChunk { used: self.uses, data });
         free
     }
 }

@@ -2,7 +2,7 @@
 
 use super::DatasetReader;
 use super::chunk_cache::ChunkCache;
-use super::known_chunks::Chunks;
+use super::known_chunks::KnownChunks;
 use super::room::Room;
 use super::selection::Selection;
 use crate::codec::can_expand;
@@ -13,8 +13,8 @@ use crate::file::params::Params;
 use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
-use crate::format::dataset::stored::{Elements, Stored};
-use crate::format::dataset::{MAX_CHUNK_BYTES, Run, Visits};
+use crate::format::dataset::stored::{ElementKind, Stored};
+use crate::format::dataset::{CommonRun, MAX_CHUNK_BYTES, Visits};
 use crate::format::layout::sum;
 use crate::memory::{self, grow};
 use crate::numbers::to_usize;
@@ -103,7 +103,7 @@ impl Iterator for Wants {
 
 impl Selection<'_> {
     /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
-    pub(super) fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = Run> {
+    pub(super) fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = CommonRun> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
     }
 
@@ -276,12 +276,12 @@ impl DatasetReader<'_> {
         let (current, stored) = (part.current, part.stored);
         let chunk_bytes = stored.grid.chunk_bytes();
         let (at, bytes) = match (stored.elements, current.decoded) {
-            (Elements::Rows | Elements::Chunks, false) => {
+            (ElementKind::Rows | ElementKind::Chunks, false) => {
                 (current.layout.data + chunk * chunk_bytes, chunk_bytes)
             }
-            (Elements::Rows | Elements::Chunks, true) => (current.layout.data, chunk_bytes),
-            (Elements::Streams, false) => self.locate_stream(part, chunk)?,
-            (Elements::Streams, true) => {
+            (ElementKind::Rows | ElementKind::Chunks, true) => (current.layout.data, chunk_bytes),
+            (ElementKind::Streams, false) => self.locate_stream(part, chunk)?,
+            (ElementKind::Streams, true) => {
                 let mut bytes = 0;
                 let part = Partition { offset: chunk, count: 1, total: current.count };
                 self.sections.read_own_sizes(&current, part, |_, size| bytes = size)?;
@@ -308,7 +308,7 @@ impl DatasetReader<'_> {
     /// Where an element of a plain varray is, and its bytes.
     fn locate_stream(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<(u64, u64)> {
         let (current, chunks) = (part.current, &mut part.chunks);
-        let known = |chunks: &Chunks| {
+        let known = |chunks: &KnownChunks| {
             let index = to_usize(chunk.checked_sub(chunks.first)?);
             let (at, end) = (*chunks.ends.get(index)?, *chunks.ends.get(index + 1)?);
             Some((at, end - at))

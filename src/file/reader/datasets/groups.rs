@@ -4,7 +4,7 @@ use super::DatasetReader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Reader;
 use crate::file::reader::alone::ReadsAlone;
-use crate::file::reader::sections::Current;
+use crate::file::reader::sections::CurrentSection;
 use crate::file::team::{Failure, Function};
 use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
 use crate::format::header::SectionType;
@@ -64,11 +64,11 @@ impl DatasetReader<'_> {
     /// Reads the header of the block with attributes that follows an inline section; what its user string says.
     pub(super) fn block_behind<T>(
         &mut self,
-        inline: &Current,
+        inline: &CurrentSection,
         what: &str,
         expected: &str,
         parse: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<(T, Current), Failure> {
+    ) -> Result<(T, CurrentSection), Failure> {
         self.sections.advance(inline.layout.end);
         let wrong = |found: &str, at| {
             let words = format!("{what}: found {found}, expected a block {expected} with its attributes");

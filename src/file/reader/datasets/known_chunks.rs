@@ -5,7 +5,7 @@ use crate::format::dataset::Region;
 use crate::format::dataset::stored::Stored;
 
 /// What is known of the chunks of a dataset, as they are read.
-pub(super) struct Chunks {
+pub(super) struct KnownChunks {
     /// The last one that is wanted.
     pub last: u64,
     /// The first one whose place is known; where it begins, and where each one from there on ends.
@@ -15,7 +15,7 @@ pub(super) struct Chunks {
     pub fill: Vec<u8>,
 }
 
-impl Chunks {
+impl KnownChunks {
     pub fn new(stored: &Stored, regions: &[Region]) -> Self {
         let mut fill = stored.dataset.fill_item().into_owned();
         if stored.codecs.big_endian {

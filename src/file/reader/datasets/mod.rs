@@ -12,19 +12,19 @@ mod sharing;
 mod texts;
 
 pub(super) use self::added::AllRows;
-use self::added::KnownRows;
+use self::added::KnownAdditions;
 use self::chunks::{ChunkMemory, Want, Wants};
-use self::selection::{CurrentDataset, FoundDataset, RowSection, Selection, Target};
+use self::selection::{CurrentDataset, Destination, FoundDataset, RowSection, Selection};
 use self::sharing::Sharing;
 use super::alone::ReadsAlone;
 use super::lookup::{Later, Lookup, LookupCache};
-use super::sections::{Current, Sections};
+use super::sections::{CurrentSection, Sections};
 use super::{Reader, Section};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::format::dataset::parse::Known;
-use crate::format::dataset::stored::{Elements, Stored, is_metadata};
+use crate::format::dataset::parse::KnownMetadata;
+use crate::format::dataset::stored::{ElementKind, Stored, is_metadata};
 use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, stored_name};
 use crate::items::DataMut;
 use crate::memory::resize;
@@ -133,7 +133,7 @@ impl Reader {
     /// `Argument` for a dataset that the file does not have, or that has another type or shape there; those of [`Self::find_dataset`]
     /// and of [`Self::read_dataset`].
     pub fn read_datasets(&mut self, requests: Vec<Request<'_>>) -> Result<()> {
-        let wanted = requests.into_iter().map(|Request { dataset, record, regions, data }| Wanted {
+        let wanted = requests.into_iter().map(|Request { dataset, record, regions, data }| OwnRequest {
             dataset,
             record,
             mine: Ok((regions, data)),
@@ -172,13 +172,13 @@ pub struct Request<'a> {
 pub(crate) type BoxesMut<'a> = (&'a [Region], DataMut<'a>);
 
 /// A request, of which the regions and the memory may be an error of this rank.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct OwnRequest<'a> {
     pub dataset: &'a Dataset,
     pub record: i64,
     pub mine: Result<BoxesMut<'a>>,
 }
 
-impl Wanted<'_> {
+impl OwnRequest<'_> {
     /// An error unless this dataset has the type and the shape that are wanted.
     fn check(&self, found: &Dataset) -> Result<()> {
         let Dataset { name, data_type, shape, .. } = self.dataset;
@@ -193,22 +193,22 @@ impl Wanted<'_> {
 }
 
 /// What is kept of the datasets that were read.
-pub(super) struct DatasetCache {
+pub(super) struct ReadCache {
     /// The dataset whose metadata were read last.
     dataset: Option<CurrentDataset>,
-    known_metadata: Known,
-    rows: KnownRows,
+    known_metadata: KnownMetadata,
+    rows: KnownAdditions,
     chunks: ChunkMemory,
     /// Whether the ranks of a node decompress chunks for one another.
     sharing: Sharing,
 }
 
-impl DatasetCache {
+impl ReadCache {
     pub fn new(params: &Params) -> Self {
         Self {
             dataset: None,
-            known_metadata: Known::default(),
-            rows: KnownRows::new(params),
+            known_metadata: KnownMetadata::default(),
+            rows: KnownAdditions::new(params),
             chunks: ChunkMemory::new(params),
             sharing: Sharing::default(),
         }
@@ -231,7 +231,7 @@ impl DatasetCache {
     }
 
     /// The current dataset, and the section of its data.
-    fn current_with_section(&self, sections: &Sections) -> Result<(&CurrentDataset, Current)> {
+    fn current_with_section(&self, sections: &Sections) -> Result<(&CurrentDataset, CurrentSection)> {
         let is_next = |dataset: &&CurrentDataset| {
             let start = dataset.start;
             sections.header().is_some_and(|header| header.offset == start) && start == sections.position()
@@ -250,7 +250,7 @@ impl DatasetCache {
 pub(crate) struct DatasetReader<'a> {
     sections: &'a mut Sections,
     lookup: &'a mut LookupCache,
-    cache: &'a mut DatasetCache,
+    cache: &'a mut ReadCache,
 }
 
 impl ReadsAlone for DatasetReader<'_> {
@@ -263,7 +263,7 @@ impl<'a> DatasetReader<'a> {
     pub(super) fn new(
         sections: &'a mut Sections,
         lookup: &'a mut LookupCache,
-        cache: &'a mut DatasetCache,
+        cache: &'a mut ReadCache,
     ) -> Self {
         Self { sections, lookup, cache }
     }
@@ -292,7 +292,7 @@ impl DatasetReader<'_> {
     }
 
     /// See [`Reader::read_datasets`].
-    pub(crate) fn read_datasets(&mut self, all: Vec<Wanted<'_>>) -> Result<(), Failure> {
+    pub(crate) fn read_datasets(&mut self, all: Vec<OwnRequest<'_>>) -> Result<(), Failure> {
         self.sections.team().note_call(Function::ReadDatasets);
         self.sections.team().note(Topic::Dataset, all.len() as u64);
         let (mut found, mut mine) = (Vec::new(), Vec::new());
@@ -332,7 +332,7 @@ impl DatasetReader<'_> {
         let is_fill = self.alone(|this| {
             let (mut parts, _) = Selection::of_sections(0, &found, regions)?;
             for part in &mut parts {
-                if part.stored.elements == Elements::Rows {
+                if part.stored.elements == ElementKind::Rows {
                     if part.regions.iter().any(|region| region.count.iter().all(|&count| count > 0)) {
                         return Ok(false);
                     }
@@ -397,7 +397,7 @@ impl DatasetReader<'_> {
     }
 
     /// The text of a block of metadata, on all ranks.
-    pub(super) fn read_text(&mut self, current: &Current) -> Result<Vec<u8>, Failure> {
+    pub(super) fn read_text(&mut self, current: &CurrentSection) -> Result<Vec<u8>, Failure> {
         let mut text = Vec::new();
         let is_small = self.sections.look_if_small(current.layout)?;
         let size = current.size;
@@ -423,7 +423,7 @@ impl DatasetReader<'_> {
         let (mut parts, mut targets) = (Vec::new(), Vec::new());
         let mut mine = found.iter().zip(mine).enumerate().try_for_each(|(number, (found, mine))| {
             let (regions, memory) = mine?;
-            let (target, selections) = Target::new(number, found, regions, memory)?;
+            let (target, selections) = Destination::new(number, found, regions, memory)?;
             parts.extend(selections);
             targets.push(target);
             Ok(())
@@ -433,12 +433,12 @@ impl DatasetReader<'_> {
         } else if mine.is_ok() {
             mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut targets)?));
         }
-        let mine = mine.and_then(|()| targets.into_iter().try_for_each(Target::finish));
+        let mine = mine.and_then(|()| targets.into_iter().try_for_each(Destination::finish));
         self.sections.team().agree(mine).map(drop)
     }
 
     /// Reads what this rank wants of each section.
-    fn read_parts(&mut self, parts: &mut [Selection<'_>], targets: &mut [Target<'_, '_>]) -> Result<()> {
+    fn read_parts(&mut self, parts: &mut [Selection<'_>], targets: &mut [Destination<'_, '_>]) -> Result<()> {
         let mut done = 0;
         while done < parts.len() {
             let parts = &mut parts[done..];
@@ -458,10 +458,10 @@ impl DatasetReader<'_> {
     }
 
     /// Reads what this rank wants of a section.
-    fn read_part(&mut self, part: &mut Selection<'_>, targets: &mut [Target<'_, '_>]) -> Result<()> {
+    fn read_part(&mut self, part: &mut Selection<'_>, targets: &mut [Destination<'_, '_>]) -> Result<()> {
         let room = &mut targets[part.number].room;
         match part.stored.elements {
-            Elements::Rows => self.read_rows(part, room),
+            ElementKind::Rows => self.read_rows(part, room),
             _ => {
                 let wants = Wants::new(part)?;
                 self.read_chunks(part, wants, room)

@@ -1,7 +1,7 @@
 //! The memory for the regions of a dataset that are read.
 
 use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, Region, Run};
+use crate::format::dataset::{CommonRun, DataType, Region};
 use crate::items::{DataMut, ItemsMut};
 use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
@@ -80,7 +80,7 @@ impl<'a> Room<'a> {
     }
 
     /// The memory of a run, if it lies in one piece.
-    pub fn slice(&mut self, run: Run) -> Option<&mut [u8]> {
+    pub fn slice(&mut self, run: CommonRun) -> Option<&mut [u8]> {
         match self {
             Self::Packed(data) => data.get_mut(to_usize(run.to)..to_usize(run.to + run.items)),
             Self::Boxes(Apart { boxes, .. }) => {
@@ -107,7 +107,7 @@ impl<'a> Room<'a> {
     ///
     /// # Errors
     /// `Memory`; those of `next`.
-    pub fn take(&mut self, run: Run, mut next: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+    pub fn take(&mut self, run: CommonRun, mut next: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
         if let Some(memory) = self.slice(run) {
             return next(0, memory);
         }

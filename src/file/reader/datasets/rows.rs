@@ -2,11 +2,11 @@
 
 use super::DatasetReader;
 use super::room::Room;
-use super::selection::{Selection, Target, bytes_of};
+use super::selection::{Destination, Selection, bytes_of};
 use crate::error::Result;
-use crate::file::reader::sections::{BATCH_BYTES, Current};
+use crate::file::reader::sections::{BATCH_BYTES, CurrentSection};
 use crate::file::source::{Sink, Sizes};
-use crate::format::dataset::{Dataset, Region, Run, Runs};
+use crate::format::dataset::{CommonRun, Dataset, Region, Runs};
 use crate::items::strip_bytes;
 use crate::memory::{self, resize};
 use crate::numbers::to_usize;
@@ -24,7 +24,7 @@ impl DatasetReader<'_> {
     pub(super) fn read_in_turns(
         &mut self,
         parts: &[Selection<'_>],
-        targets: &mut [Target<'_, '_>],
+        targets: &mut [Destination<'_, '_>],
     ) -> Result<()> {
         let most = strip_bytes(parts.len());
         let strips: Result<Vec<_>> = parts.iter().map(|part| part.strips(most)).collect();
@@ -147,7 +147,7 @@ impl DatasetReader<'_> {
     }
 
     /// Decodes elements of a compressed array.
-    fn decode_own(&mut self, current: &Current, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
+    fn decode_own(&mut self, current: &CurrentSection, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
         let count = elements.end - elements.start;
         let part = Partition { offset: elements.start, count, total: current.count };
         self.sections.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
@@ -157,7 +157,7 @@ impl DatasetReader<'_> {
 /// Runs of bytes in the order of the file, which are read together.
 #[derive(Default)]
 struct Together {
-    runs: Vec<Run>,
+    runs: Vec<CommonRun>,
 }
 
 impl Together {
@@ -168,7 +168,7 @@ impl Together {
     }
 
     /// Whether a run is to be read with these.
-    fn takes(&self, run: Run) -> bool {
+    fn takes(&self, run: CommonRun) -> bool {
         let range = self.range();
         self.runs.is_empty()
             || self.runs.len() < MOST_RUNS

@@ -1,14 +1,14 @@
 //! What a rank reads of a dataset: regions, and where each goes in memory.
 
 use super::AddedRows;
-use super::known_chunks::Chunks;
+use super::known_chunks::KnownChunks;
 use super::room::Room;
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::reader::sections::{Current, exceeds_63_bits};
+use crate::file::reader::sections::{CurrentSection, exceeds_63_bits};
 use crate::format::dataset::bools::{find_other_item, has_bools};
-use crate::format::dataset::stored::{Elements, Stored};
-use crate::format::dataset::{ChunkGrid, Dataset, Region, Run, Runs, does_not_fit};
+use crate::format::dataset::stored::{ElementKind, Stored};
+use crate::format::dataset::{ChunkGrid, CommonRun, Dataset, Region, Runs, does_not_fit};
 use crate::format::layout::sum;
 use crate::items::DataMut;
 use crate::memory::{reserve, reserve_count};
@@ -32,7 +32,7 @@ pub(super) struct CurrentDataset {
 pub(super) struct RowSection {
     /// Of these rows alone.
     pub stored: Box<Stored>,
-    pub current: Current,
+    pub current: CurrentSection,
     /// Where its metadata begin, and where it does.
     pub offsets: [u64; 2],
     /// The first of its rows.
@@ -59,7 +59,7 @@ impl RowSection {
 /// A dataset that was found, and the section of its own data.
 pub(super) struct FoundDataset {
     pub dataset: CurrentDataset,
-    pub current: Current,
+    pub current: CurrentSection,
 }
 
 impl FoundDataset {
@@ -71,13 +71,13 @@ impl FoundDataset {
 }
 
 /// Where the bytes of the regions of a dataset begin in memory, each in C order.
-pub(super) struct Places {
+pub(super) struct RegionPlaces {
     starts: Vec<u64>,
     /// Of all regions.
     pub bytes: u64,
 }
 
-impl Places {
+impl RegionPlaces {
     /// # Errors
     /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
     fn new(dataset: &Dataset, regions: &[Region]) -> Result<Self> {
@@ -95,16 +95,16 @@ impl Places {
 }
 
 /// What a rank reads of a dataset, and the memory for it.
-pub(super) struct Target<'a, 'b> {
+pub(super) struct Destination<'a, 'b> {
     stored: &'a Stored,
     /// Where the section of its own data begins.
     start: u64,
     regions: &'a [Region],
-    places: Places,
+    places: RegionPlaces,
     pub room: Room<'b>,
 }
 
-impl<'a, 'b> Target<'a, 'b> {
+impl<'a, 'b> Destination<'a, 'b> {
     /// Also what is read of each section of the dataset, which is the one of this number among those that are read together.
     ///
     /// # Errors
@@ -153,13 +153,13 @@ impl<'a, 'b> Target<'a, 'b> {
 
 /// What a rank reads of a section of a dataset.
 pub(super) struct Selection<'a> {
-    pub current: Current,
+    pub current: CurrentSection,
     pub stored: &'a Stored,
     /// As if the section were all of the dataset.
     pub regions: Cow<'a, [Region]>,
     /// Where each region begins in memory.
     starts: Vec<u64>,
-    pub chunks: Chunks,
+    pub chunks: KnownChunks,
     /// Which of the datasets that are read together it is of.
     pub number: usize,
 }
@@ -173,10 +173,10 @@ impl<'a> Selection<'a> {
         number: usize,
         found: &'a FoundDataset,
         regions: &'a [Region],
-    ) -> Result<(Vec<Self>, Places)> {
+    ) -> Result<(Vec<Self>, RegionPlaces)> {
         let FoundDataset { dataset: CurrentDataset { stored, start, added, .. }, current } = found;
         require_supported(&stored.dataset, *start)?;
-        let places = Places::new(&stored.dataset, regions)?;
+        let places = RegionPlaces::new(&stored.dataset, regions)?;
         let mut all = Vec::new();
         reserve(&mut all, 1 + added.len())?;
         let Some(first) = added.first().map(|section| section.first) else {
@@ -190,7 +190,7 @@ impl<'a> Selection<'a> {
         for section in &**added {
             let (own, starts) = rows_of(section.first..section.end())?;
             // Chunks of all sections have numbers that the ranks have in common.
-            if own.is_empty() && section.stored.elements == Elements::Rows {
+            if own.is_empty() && section.stored.elements == ElementKind::Rows {
                 continue;
             }
             if !own.is_empty() {
@@ -203,11 +203,11 @@ impl<'a> Selection<'a> {
 
     fn new(
         number: usize,
-        (current, stored): (&Current, &'a Stored),
+        (current, stored): (&CurrentSection, &'a Stored),
         regions: Cow<'a, [Region]>,
         starts: Vec<u64>,
     ) -> Self {
-        let chunks = Chunks::new(stored, &regions);
+        let chunks = KnownChunks::new(stored, &regions);
         Self { current: *current, stored, regions, starts, chunks, number }
     }
 
@@ -218,7 +218,7 @@ impl<'a> Selection<'a> {
 
     /// Whether rows that are plain in the file go to memory where they do not follow one another.
     pub fn is_scattered(&self, room: &Room<'_>) -> bool {
-        self.stored.elements == Elements::Rows && !self.current.decoded && room.is_apart()
+        self.stored.elements == ElementKind::Rows && !self.current.decoded && room.is_apart()
     }
 
     /// The regions in strips of at most about so many bytes, each with its place in memory.
@@ -239,7 +239,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The runs of bytes that a region has of a chunk: from the chunk to memory.
-    pub fn runs(&self, chunk: u64, index: usize) -> impl Iterator<Item = Run> + use<> {
+    pub fn runs(&self, chunk: u64, index: usize) -> impl Iterator<Item = CommonRun> + use<> {
         let Stored { dataset, grid, .. } = self.stored;
         let (region, start) = (&self.regions[index], self.starts[index]);
         let item_bytes = dataset.data_type.item_bytes();
@@ -299,6 +299,6 @@ fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, by
 }
 
 /// A run of items as one of bytes, which goes to a region that begins there.
-pub(super) fn bytes_of(run: Run, item_bytes: u64, start: u64) -> Run {
-    Run { from: run.from * item_bytes, to: start + run.to * item_bytes, items: run.items * item_bytes }
+pub(super) fn bytes_of(run: CommonRun, item_bytes: u64, start: u64) -> CommonRun {
+    CommonRun { from: run.from * item_bytes, to: start + run.to * item_bytes, items: run.items * item_bytes }
 }

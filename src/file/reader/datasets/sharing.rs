@@ -7,11 +7,11 @@
 
 use super::DatasetReader;
 use super::chunks::{Want, Wants};
-use super::selection::{FoundDataset, Selection, Target};
+use super::selection::{Destination, FoundDataset, Selection};
 use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
-use crate::format::dataset::stored::{Elements, Stored};
+use crate::format::dataset::stored::{ElementKind, Stored};
 use crate::format::layout::sum;
 use crate::memory::{reserve_count, resize};
 use crate::numbers::to_usize;
@@ -35,7 +35,7 @@ pub(super) enum Sharing {
     Unknown(u64),
     /// They share no memory.
     Never,
-    Found(Box<Memory>),
+    Found(Box<NodeHalves>),
 }
 
 impl Default for Sharing {
@@ -45,14 +45,14 @@ impl Default for Sharing {
 }
 
 /// The ranks of this node, and memory of two halves with a place for each of them.
-pub(super) struct Memory {
+pub(super) struct NodeHalves {
     node: NodeMemory,
     place_bytes: usize,
     /// Which half is filled next.
     half: usize,
 }
 
-impl Memory {
+impl NodeHalves {
     /// Collective; `None` on all ranks unless each node has memory.
     fn find(team: &mut Team, threads: usize) -> Result<Option<Box<Self>>, Failure> {
         let place_bytes = to_usize(MOST_BYTES.max(round_bytes(threads)));
@@ -62,7 +62,7 @@ impl Memory {
     }
 
     /// Where a chunk is in the half that is filled now.
-    fn range(&self, ranks: usize, place: &Place) -> Range<usize> {
+    fn range(&self, ranks: usize, place: &Turn) -> Range<usize> {
         let start = (self.half * ranks + place.rank) * self.place_bytes + to_usize(place.start);
         start..start + to_usize(place.bytes)
     }
@@ -76,7 +76,7 @@ fn round_bytes(threads: usize) -> u64 {
 /// The chunks of a dataset, if ranks may share them, and the bytes of each.
 fn shared_chunks(stored: &Stored) -> Option<(u64, u64)> {
     let (chunks, bytes) = (stored.grid.chunks(), stored.grid.chunk_bytes());
-    (stored.elements != Elements::Rows && bytes <= MOST_BYTES).then_some((chunks, bytes))
+    (stored.elements != ElementKind::Rows && bytes <= MOST_BYTES).then_some((chunks, bytes))
 }
 
 /// The chunks of all datasets of a call that ranks may share, numbered one after the other.
@@ -97,7 +97,7 @@ struct Chunked {
 }
 
 /// A chunk that this rank wants.
-struct Wanted {
+struct WantedChunk {
     number: u64,
     part: usize,
     want: Want,
@@ -134,7 +134,7 @@ impl Numbered {
     }
 
     /// What this rank wants of these chunks, each of which is taken once.
-    fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<Wanted>> {
+    fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<WantedChunk>> {
         let mut taken = Vec::new();
         for one in &mut self.datasets {
             while let Some(chunk) = one.wants.peek()
@@ -142,7 +142,7 @@ impl Numbered {
                 && let Some(want) = one.wants.next()
             {
                 reserve_count(&mut taken, 1)?;
-                taken.push(Wanted { number: one.first + chunk, part: one.part, want, is_read: false });
+                taken.push(WantedChunk { number: one.first + chunk, part: one.part, want, is_read: false });
             }
         }
         Ok(taken)
@@ -165,13 +165,13 @@ impl Votes {
     }
 
     /// Collective among these ranks. If it fails on one rank alone, that rank goes on to its next agreement.
-    fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[Wanted]) -> Result<()> {
+    fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[WantedChunk]) -> Result<()> {
         self.first = numbers.start;
         self.words.clear();
         // There is room. The last word is there so that not all are 0.
         self.words.resize(2 * to_usize(numbers.end - numbers.start) + 1, FINE);
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
-        for &Wanted { number, .. } in wanted {
+        for &WantedChunk { number, .. } in wanted {
             let turned = (rank + ranks - number % ranks) % ranks;
             let place = 2 * to_usize(number - self.first);
             (self.words[place], self.words[place + 1]) = (turned, FINE - 1 - turned);
@@ -194,7 +194,7 @@ impl Votes {
 
 /// A chunk that a rank reads for others, in which round, and where in its place it is then.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct Turn {
     round: u64,
     number: u64,
     rank: usize,
@@ -209,7 +209,7 @@ fn schedule(
     ranks: usize,
     most: u64,
     bytes_of: impl Fn(u64) -> u64,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<Turn>> {
     #[derive(Clone, Default)]
     struct Load {
         bytes: u64,
@@ -226,7 +226,7 @@ fn schedule(
             (load.round, load.filled) = (load.round + 1, 0);
         }
         reserve_count(&mut places, 1)?;
-        places.push(Place { round: load.round, number, rank, start: load.filled, bytes });
+        places.push(Turn { round: load.round, number, rank, start: load.filled, bytes });
         load.filled += bytes;
         load.bytes += bytes;
     }
@@ -255,7 +255,7 @@ impl DatasetReader<'_> {
     pub(super) fn read_with_others(
         &mut self,
         team: &mut Team,
-        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
+        (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
         let mut sharing = std::mem::take(&mut self.cache.sharing);
@@ -275,7 +275,7 @@ impl DatasetReader<'_> {
     fn read_in_windows(
         &mut self,
         team: &mut Team,
-        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
+        (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
@@ -298,7 +298,7 @@ impl DatasetReader<'_> {
             if *saved >= SAVED_BYTES {
                 team.defer(mine);
                 mine = Ok(());
-                *sharing = Memory::find(team, self.sections.params().threads)?
+                *sharing = NodeHalves::find(team, self.sections.params().threads)?
                     .map_or(Sharing::Never, Sharing::Found);
             }
         }
@@ -332,9 +332,9 @@ impl DatasetReader<'_> {
     fn read_window(
         &mut self,
         agreed: &Agreed<'_>,
-        (parts, targets): (&mut [Selection<'_>], &mut [Target<'_, '_>]),
-        (numbered, mut wanted, places): (&Numbered, Vec<Wanted>, &[Place]),
-        memory: &mut Memory,
+        (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
+        (numbered, mut wanted, places): (&Numbered, Vec<WantedChunk>, &[Turn]),
+        memory: &mut NodeHalves,
     ) -> Result<()> {
         let comm = memory.node.comm(agreed);
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -374,14 +374,14 @@ impl DatasetReader<'_> {
         &mut self,
         parts: &mut [Selection<'_>],
         numbered: &Numbered,
-        own: &[&Place],
+        own: &[&Turn],
         mut room: &mut [u8],
     ) -> Result<()> {
         let mut rest = own;
         while let [first, ..] = rest {
             let part = numbered.dataset(first.number).part;
             let threads = self.chunk_threads(parts[part].stored);
-            let is_same = |place: &&&Place| numbered.dataset(place.number).part == part;
+            let is_same = |place: &&&Turn| numbered.dataset(place.number).part == part;
             let (now, later) = rest.split_at(rest.iter().take(threads).take_while(is_same).count());
             rest = later;
             let mut batch = Vec::new();
@@ -549,7 +549,7 @@ mod tests {
                 20 => rank != 1,
                 _ => true,
             };
-            let want = |number| Wanted { number, part: 0, want: Want::default(), is_read: false };
+            let want = |number| WantedChunk { number, part: 0, want: Want::default(), is_read: false };
             let wanted: Vec<_> = (10..22).filter(is_wanted).map(want).collect();
             let mut votes = Votes::new().unwrap();
             votes.vote(&comm, &(10..22), &wanted).unwrap();

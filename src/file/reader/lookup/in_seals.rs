@@ -2,7 +2,7 @@
 
 use super::Lookup;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::reader::chain::{Piece, differs};
+use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::Sealed;
 use crate::format::header::UserString;
 use crate::format::names::{NAME_BYTES, Name};
@@ -79,7 +79,7 @@ impl Lookup<'_> {
         Ok(last.is_some_and(|piece| piece.begin <= least))
     }
 
-    fn piece_of_names(&mut self, number: usize) -> Result<Option<Piece>> {
+    fn piece_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
         self.sections.piece_of_seals(number)
     }
 
@@ -93,7 +93,7 @@ impl Lookup<'_> {
     }
 
     /// Compares the checksum of an index that is short. That of a short table of names was compared when it was read.
-    fn check_if_short(&mut self, piece: &Piece) -> Result<()> {
+    fn check_if_short(&mut self, piece: &SealGroup) -> Result<()> {
         if piece.is_long() || piece.table.is_some() {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Lookup<'_> {
     /// An error unless the names around this index are in the order of user strings and the two beside it are those of their
     /// sections: then no single row that is damaged has led bisection to a wrong index. Where the checksum was compared, that is
     /// known.
-    fn check_order(&mut self, piece: &Piece, index: u64) -> Result<()> {
+    fn check_order(&mut self, piece: &SealGroup, index: u64) -> Result<()> {
         if self.is_checked(piece) {
             return Ok(());
         }
@@ -173,13 +173,13 @@ impl Lookup<'_> {
     }
 
     /// An error unless a user string has these indices only in the order of user strings.
-    fn check_absent(&mut self, piece: &Piece, found: Range<u64>) -> Result<()> {
+    fn check_absent(&mut self, piece: &SealGroup, found: Range<u64>) -> Result<()> {
         self.check_order(piece, found.start)?;
         if found.is_empty() { Ok(()) } else { self.check_order(piece, found.end) }
     }
 
     /// Whether the checksum of the names was compared.
-    fn is_checked(&self, piece: &Piece) -> bool {
+    fn is_checked(&self, piece: &SealGroup) -> bool {
         match piece.table {
             Some(_) => !piece.is_long(),
             None => self.sections.is_checked(piece.from_end),
@@ -187,7 +187,12 @@ impl Lookup<'_> {
     }
 
     /// The first index in the order of user strings, from `least` on, whose name does not satisfy the predicate.
-    fn sorted_index(&mut self, piece: &Piece, least: u64, is_before: impl Fn(&[u8]) -> bool) -> Result<u64> {
+    fn sorted_index(
+        &mut self,
+        piece: &SealGroup,
+        least: u64,
+        is_before: impl Fn(&[u8]) -> bool,
+    ) -> Result<u64> {
         let (mut least, mut most) = (least.max(names_begin(piece)), names_end(piece));
         while least < most {
             let middle = u64::midpoint(least, most);
@@ -197,7 +202,7 @@ impl Lookup<'_> {
     }
 
     /// The index behind the last name that is this user string, in the order of user strings: they follow one another from `first` on.
-    fn end_of_name(&mut self, piece: &Piece, first: u64, user: &[u8]) -> Result<u64> {
+    fn end_of_name(&mut self, piece: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
         if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
             return Ok(first);
         }
@@ -205,7 +210,7 @@ impl Lookup<'_> {
     }
 
     /// The number of the section whose name has this index in the order of user strings.
-    fn section_at(&mut self, piece: &Piece, index: u64, user: &[u8]) -> Result<u64> {
+    fn section_at(&mut self, piece: &SealGroup, index: u64, user: &[u8]) -> Result<u64> {
         let (found, number) = self.sorted_name(piece, index)?;
         if *found != *user {
             return Err(another_order(piece, index));
@@ -214,7 +219,7 @@ impl Lookup<'_> {
     }
 
     /// The name with this index in the order of user strings, and the number of its section.
-    fn sorted_name(&mut self, piece: &Piece, index: u64) -> Result<(UserString, u64)> {
+    fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
         let is_of_piece = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
@@ -235,18 +240,18 @@ impl Lookup<'_> {
 }
 
 /// The index of the first name of a section, in the order of user strings.
-fn names_begin(piece: &Piece) -> u64 {
+fn names_begin(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
 }
 
 /// The index behind the last name, in the order of user strings.
-fn names_end(piece: &Piece) -> u64 {
+fn names_end(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
 }
 
 /// The error for a name that has a wrong index in the order of user strings.
 #[cold]
-fn another_order(piece: &Piece, index: u64) -> Error {
+fn another_order(piece: &SealGroup, index: u64) -> Error {
     let (what, at) = match piece.table {
         Some(table) => ("table of names", table.name_offset(index)),
         None => ("index", piece.sealed.row_offset(index)),

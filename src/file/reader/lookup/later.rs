@@ -9,12 +9,12 @@ use crate::memory::reserve_count;
 
 /// What may be added to a dataset later: a pair of sections, of which the second one names the dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LaterKind {
     Attributes,
     Rows,
 }
 
-impl Kind {
+impl LaterKind {
     /// The user string of the first section.
     fn convention(self) -> &'static [u8] {
         match self {
@@ -100,10 +100,10 @@ impl Default for NoneBehind {
 }
 
 impl NoneBehind {
-    fn of(&mut self, kind: Kind) -> &mut u64 {
+    fn of(&mut self, kind: LaterKind) -> &mut u64 {
         match kind {
-            Kind::Attributes => &mut self.attributes,
-            Kind::Rows => &mut self.rows,
+            LaterKind::Attributes => &mut self.attributes,
+            LaterKind::Rows => &mut self.rows,
         }
     }
 }
@@ -111,7 +111,7 @@ impl NoneBehind {
 impl Lookup<'_> {
     /// What was added later to the dataset whose data begin at this offset, with this user string. Collective.
     pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
-        if !self.may_be_later(Kind::Attributes, data) && !self.may_be_later(Kind::Rows, data) {
+        if !self.may_be_later(LaterKind::Attributes, data) && !self.may_be_later(LaterKind::Rows, data) {
             return Ok(Later { attributes: Added::NoneBehind, rows: Added::NoneBehind });
         }
         let words = self.look_up(|this| Ok(this.find_later(data, user, |_| Ok(data))?.words()))?;
@@ -120,7 +120,7 @@ impl Lookup<'_> {
 
     /// Notes on all ranks what was found of the dataset whose data begin at this offset.
     pub fn note_later(&mut self, data: u64, later: Later) {
-        for (kind, added) in [(Kind::Attributes, later.attributes), (Kind::Rows, later.rows)] {
+        for (kind, added) in [(LaterKind::Attributes, later.attributes), (LaterKind::Rows, later.rows)] {
             if matches!(added, Added::NoneBehind) {
                 let none = self.cache.none_later.of(kind);
                 *none = data.min(*none);
@@ -129,7 +129,7 @@ impl Lookup<'_> {
     }
 
     /// Whether something may stand behind this offset.
-    fn may_be_later(&mut self, kind: Kind, data: u64) -> bool {
+    fn may_be_later(&mut self, kind: LaterKind, data: u64) -> bool {
         self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
     }
 
@@ -142,14 +142,14 @@ impl Lookup<'_> {
         mut data: impl FnMut(&mut Self) -> Result<u64>,
     ) -> Result<Later> {
         Ok(Later {
-            attributes: self.find_added(Kind::Attributes, start, user, &mut data)?,
-            rows: self.find_added(Kind::Rows, start, user, &mut data)?,
+            attributes: self.find_added(LaterKind::Attributes, start, user, &mut data)?,
+            rows: self.find_added(LaterKind::Rows, start, user, &mut data)?,
         })
     }
 
     fn find_added(
         &mut self,
-        kind: Kind,
+        kind: LaterKind,
         start: u64,
         user: &[u8],
         data: impl FnOnce(&mut Self) -> Result<u64>,

@@ -8,7 +8,7 @@ mod walk;
 
 use self::later::NoneBehind;
 pub(super) use self::later::{Added, Later};
-use self::names::Names;
+use self::names::SealNames;
 use self::verify::Verified;
 use self::walk::Walk;
 use super::alone::ReadsAlone;
@@ -21,7 +21,7 @@ use crate::memory::{reserve_count, resize};
 #[derive(Default)]
 pub(super) struct LookupCache {
     /// The user strings of the last seals, in memory.
-    names: Names,
+    names: SealNames,
     /// The sections that this rank has walked.
     walk: Walk,
     verified: Verified,
@@ -31,7 +31,8 @@ pub(super) struct LookupCache {
 impl LookupCache {
     /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
     pub fn forget_end(&mut self) {
-        (self.names, self.walk, self.none_later) = (Names::default(), Walk::default(), NoneBehind::default());
+        (self.names, self.walk, self.none_later) =
+            (SealNames::default(), Walk::default(), NoneBehind::default());
     }
 }
 

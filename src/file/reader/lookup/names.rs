@@ -13,7 +13,7 @@ const NAME_BYTES: usize = 128;
 
 /// The names of the sections of the last seals of a file.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct SealNames {
     /// The numbers of the sections of each user string, the last one first.
     sections: BTreeMap<Vec<u8>, Vec<u64>>,
     /// How many pieces of the chain of seals these are, from the end of the file on.
@@ -24,7 +24,7 @@ pub(super) struct Names {
     is_full: bool,
 }
 
-impl Names {
+impl SealNames {
     /// The number of pieces whose names are kept.
     pub fn pieces(&self) -> usize {
         self.pieces

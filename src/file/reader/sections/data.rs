@@ -1,12 +1,12 @@
 //! The data of a section: what may be called, and with which arguments.
 
-use super::{Current, Expect, KnownSizes, Sections, exceeds_63_bits};
+use super::{CurrentSection, Expect, KnownSizes, Sections, exceeds_63_bits};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::parallel::Partition;
 use crate::parallel::hash::{mix, mix_and_sum};
 use crate::parallel::partition::hash_of_counts;
@@ -14,7 +14,7 @@ use crate::parallel::partition::hash_of_counts;
 impl Sections {
     /// The current section, if it is of this type and its data come next.
     #[inline(always)]
-    pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
+    pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
         self.team.note_call(function);
         match self.cursor.expect {
             Expect::Data(current) if current.section_type == section_type => Ok(current),
@@ -144,7 +144,7 @@ impl Sections {
     /// This rank may have an error already.
     fn read_large(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         offset: u64,
         sizes: Sizes<'_>,
         data: Result<Sink<'_>>,
@@ -200,7 +200,7 @@ impl Sections {
     /// hash by which the sizes that the user gives later are compared.
     fn learn_sizes(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         counts: &[u64],
         elements: Partition,
         out: Result<Option<&mut [u64]>>,
@@ -280,10 +280,10 @@ impl Sections {
     }
 
     /// The layout of the varray in the file, now that the bytes of all its elements are known.
-    pub fn varray_layout(&self, current: &Current, total: u64) -> Result<Layout> {
+    pub fn varray_layout(&self, current: &CurrentSection, total: u64) -> Result<SectionLayout> {
         let start = current.layout.start;
-        let layout =
-            Layout::varray(start, current.count, total).ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
+        let layout = SectionLayout::varray(start, current.count, total)
+            .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
         self.check_end("varray", start, layout.end)?;
         Ok(layout)
     }

@@ -1,14 +1,14 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::{Current, Sections};
+use super::{CurrentSection, Sections};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::encoding::{Decoders, Job};
+use crate::file::encoding::{DecodeJob, Decoders};
 use crate::file::source::{Batch, Sink, Sizes, batches};
 use crate::file::team::{Failure, split, sum_of_sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::memory::{self, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
@@ -33,7 +33,7 @@ impl Sections {
 
     /// Reads or decodes a block into the memory of the root.
     #[inline(always)]
-    pub fn read_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+    pub fn read_own_block(&mut self, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: current.size })?;
         // A copy, so that what the short way needs can stay in registers.
         if current.decoded {
@@ -45,13 +45,13 @@ impl Sections {
 
     /// Decodes a block into memory of its size.
     #[inline(never)]
-    fn decode_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+    fn decode_own_block(&mut self, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
         let _temporary = memory::temporary();
         let (size, layout) = (current.size, current.layout);
         let mut text = Vec::new();
         self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
         let (bytes, began) = (data.len() as u64, Instant::now());
-        self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })?;
+        self.decoders.decode_one(DecodeJob { text: &text, at: layout.data, memory: data })?;
         self.note_decoded(bytes, began);
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Sections {
     /// If there are few entries, all ranks read all of them and need no agreement.
     pub fn look_at_sizes(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         entries: u64,
         letter: u8,
         elements: Partition,
@@ -179,7 +179,7 @@ impl Sections {
 
     /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
     #[inline(always)]
-    pub fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
+    pub fn look_if_small(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
         let small = layout.bytes() <= self.small_bytes;
         if small {
             self.look(layout.data, layout.data_bytes)?;
@@ -193,7 +193,7 @@ impl Sections {
     #[inline(never)]
     pub fn read_compressed(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         elements: Partition,
         sizes: Sizes<'_>,
         data: Result<Sink<'_>>,
@@ -256,9 +256,9 @@ impl Sections {
                     batch.decode_staged(&mut self.decoders, threads, &mut data, &mut staged)?;
                 }
                 _ => {
-                    for Encoded { index, text, at, offset } in batch.elements() {
+                    for EncodedElement { index, text, at, offset } in batch.elements() {
                         if let Some(memory) = data.element(index, decoded_start + offset, sizes.size(index)) {
-                            self.decoders.decode_one(Job { text, at, memory })?;
+                            self.decoders.decode_one(DecodeJob { text, at, memory })?;
                         }
                     }
                 }
@@ -296,7 +296,7 @@ struct EncodedBatch<'a> {
 }
 
 /// An element of a batch.
-struct Encoded<'a> {
+struct EncodedElement<'a> {
     index: usize,
     text: &'a [u8],
     /// Where it begins in the file, and, decoded, in the batch.
@@ -305,12 +305,12 @@ struct Encoded<'a> {
 }
 
 impl<'a> EncodedBatch<'a> {
-    fn elements(&self) -> impl Iterator<Item = Encoded<'a>> {
+    fn elements(&self) -> impl Iterator<Item = EncodedElement<'a>> {
         let (mut rest, mut at, mut offset, sizes) = (self.text, self.start, 0, self.sizes);
         let encoded_sizes = &self.encoded_sizes[self.elements.clone()];
         encoded_sizes.iter().zip(self.elements.start..).map(move |(&encoded_size, index)| {
             let (text, others) = rest.split_at(to_usize(encoded_size));
-            let element = Encoded { index, text, at, offset };
+            let element = EncodedElement { index, text, at, offset };
             rest = others;
             at += encoded_size;
             offset += sizes.size(index);
@@ -319,18 +319,22 @@ impl<'a> EncodedBatch<'a> {
     }
 
     /// The wanted elements, each with its bytes of `memory`, which has room for all of the batch.
-    fn jobs<'m>(&self, memory: &'m mut [u8], mut is_wanted: impl FnMut(usize) -> bool) -> Result<Vec<Job<'m>>>
+    fn jobs<'m>(
+        &self,
+        memory: &'m mut [u8],
+        mut is_wanted: impl FnMut(usize) -> bool,
+    ) -> Result<Vec<DecodeJob<'m>>>
     where
         'a: 'm,
     {
         let mut rest = memory;
         let mut jobs = Vec::new();
         reserve(&mut jobs, self.elements.len())?;
-        for Encoded { index, text, at, .. } in self.elements() {
+        for EncodedElement { index, text, at, .. } in self.elements() {
             let (memory, others) = std::mem::take(&mut rest).split_at_mut(self.sizes.bytes(index));
             rest = others;
             if is_wanted(index) {
-                jobs.push(Job { text, at, memory });
+                jobs.push(DecodeJob { text, at, memory });
             }
         }
         Ok(jobs)

@@ -1,6 +1,6 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
-use super::{Current, Expect, Sections};
+use super::{CurrentSection, Expect, Sections};
 use crate::codec::{can_expand, compressed_type, second_type};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Section;
@@ -9,7 +9,7 @@ use crate::file::window::missed;
 use crate::format::dataset::stored::DataSection;
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
-use crate::format::layout::{Layout, MAX_OFFSET, product};
+use crate::format::layout::{MAX_OFFSET, SectionLayout, product};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use crate::memory::reserve;
 
@@ -140,8 +140,8 @@ impl Sections {
 
     /// The data of this section come next.
     #[inline(always)]
-    fn begin_section(&mut self, user: UserString, current: Current) {
-        let Current { section_type, count, size, decoded, layout, .. } = current;
+    fn begin_section(&mut self, user: UserString, current: CurrentSection) {
+        let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
         self.cursor.expect = match section_type {
             _ if layout.end > self.ends.read => Expect::CutData(current),
             SectionType::Varray => Expect::VarraySizes(current),
@@ -154,7 +154,7 @@ impl Sections {
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
     /// says, unless this may be cut.
     #[inline(always)]
-    fn look_at_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
+    fn look_at_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
         let bytes = self.look(start, LONGEST_HEADER.min(self.ends.read - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
@@ -166,10 +166,10 @@ impl Sections {
             SectionType::Varray => (count(bytes, start, 0, b'N')?, 0),
         };
         let layout = match section_type {
-            SectionType::Inline => Layout::inline(start),
-            SectionType::Block => Layout::block(start, size),
-            SectionType::Array => Layout::array(start, count, size),
-            SectionType::Varray => Layout::varray(start, count, 0),
+            SectionType::Inline => SectionLayout::inline(start),
+            SectionType::Block => SectionLayout::block(start, size),
+            SectionType::Array => SectionLayout::array(start, count, size),
+            SectionType::Varray => SectionLayout::varray(start, count, 0),
         };
         let layout = layout.filter(|_| count <= MAX_OFFSET).ok_or_else(|| {
             let counts: &[u64] =
@@ -182,7 +182,7 @@ impl Sections {
         }
         Ok((
             user,
-            Current {
+            CurrentSection {
                 section_type,
                 count,
                 size,
@@ -210,8 +210,8 @@ impl Sections {
     fn look_at_pair(
         &mut self,
         user: &UserString,
-        first: &Current,
-    ) -> Result<Option<(UserString, Current)>, Failure> {
+        first: &CurrentSection,
+    ) -> Result<Option<(UserString, CurrentSection)>, Failure> {
         let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
         self.check_end("section", start, first.layout.end)?;
@@ -259,7 +259,7 @@ impl Sections {
         // In a section that is cut, this is checked only for what is read.
         self.check_expansion(if second.layout.end > self.ends.read { size } else { bytes }, start)?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
-        Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))
+        Ok(Some((user, CurrentSection { section_type, size, decoded: true, size_entries, ..second })))
     }
 }
 
@@ -286,7 +286,7 @@ pub fn exceeds_63_bits(values: &[u64]) -> Error {
     Error::range(format!("section: the product or sum of the counts {values:?} exceeds 63 bits"))
 }
 
-impl Current {
+impl CurrentSection {
     /// Offset of the entries in the first section of a compressed varray.
     pub fn first_entries(&self) -> Option<u64> {
         self.size_entries

@@ -29,7 +29,7 @@ use crate::file::team::{Failure, Function, Team};
 use crate::file::window::Window;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::SectionType;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::memory::{self, Limited};
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
@@ -75,16 +75,16 @@ pub(crate) struct Cursor {
 #[derive(Clone, Copy)]
 enum Expect {
     Header,
-    Data(Current),
-    VarraySizes(Current),
-    VarrayData(Current, KnownSizes),
+    Data(CurrentSection),
+    VarraySizes(CurrentSection),
+    VarrayData(CurrentSection, KnownSizes),
     /// Ranges of a section whose header is whole, and that the end of the file cuts.
-    CutData(Current),
+    CutData(CurrentSection),
 }
 
 /// The section whose data come next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Current {
+pub(crate) struct CurrentSection {
     /// What the user knows of it: see [`Section`].
     pub section_type: SectionType,
     pub count: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Current {
     pub decoded: bool,
     /// The section in the file that has the data: the second one of a compressed pair. Of a varray,
     /// the layout is that without data until the sizes are known.
-    pub layout: Layout,
+    pub layout: SectionLayout,
     /// Offset of the U entries of a compressed varray.
     size_entries: Option<u64>,
     /// Whether ranges of it were read: then the next header may follow.
@@ -111,7 +111,7 @@ struct KnownSizes {
 }
 
 impl Expect {
-    fn current(&self) -> Option<&Current> {
+    fn current(&self) -> Option<&CurrentSection> {
         match self {
             Self::Header => None,
             Self::Data(current)
@@ -121,7 +121,7 @@ impl Expect {
         }
     }
 
-    fn current_mut(&mut self) -> Option<&mut Current> {
+    fn current_mut(&mut self) -> Option<&mut CurrentSection> {
         match self {
             Self::Header => None,
             Self::Data(current)
@@ -234,17 +234,17 @@ impl Sections {
     }
 
     /// The section whose data, or sizes, come next.
-    pub fn current(&self) -> Option<Current> {
+    pub fn current(&self) -> Option<CurrentSection> {
         self.cursor.expect.current().copied()
     }
 
     /// As [`Self::current`], if the file has all of it.
-    pub fn whole_current(&self) -> Option<Current> {
+    pub fn whole_current(&self) -> Option<CurrentSection> {
         self.current().filter(|_| !matches!(self.cursor.expect, Expect::CutData(_)))
     }
 
     /// The section whose data come next: no varray, and the file has all of it.
-    pub fn current_data(&self) -> Option<Current> {
+    pub fn current_data(&self) -> Option<CurrentSection> {
         match self.cursor.expect {
             Expect::Data(current) => Some(current),
             _ => None,
@@ -252,7 +252,7 @@ impl Sections {
     }
 
     /// The varray of which no sizes were read yet.
-    pub fn current_varray(&self) -> Option<Current> {
+    pub fn current_varray(&self) -> Option<CurrentSection> {
         match self.cursor.expect {
             Expect::VarraySizes(current) => Some(current),
             _ => None,

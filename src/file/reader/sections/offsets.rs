@@ -1,11 +1,11 @@
 //! Where elements of their own sizes are in the file, and the elements behind these offsets.
 
-use super::{Current, Sections, exceeds_63_bits};
+use super::{CurrentSection, Sections, exceeds_63_bits};
 use crate::error::Result;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::index::{ANCHOR_ELEMENTS, Row};
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::memory::{self, reserve_count};
 use crate::parallel::Partition;
 
@@ -23,7 +23,7 @@ pub(super) struct KnownOffset {
 
 impl KnownOffset {
     /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
-    pub(super) fn total(&self, current: &Current) -> Option<u64> {
+    pub(super) fn total(&self, current: &CurrentSection) -> Option<u64> {
         let is_last =
             !self.by_anchor && self.entries == current.layout.entries && self.index == current.count;
         is_last.then(|| self.offset - current.layout.data)
@@ -38,7 +38,7 @@ impl Sections {
     }
 
     /// The offset in the file of the element with this index.
-    pub fn element_offset(&mut self, current: &Current, index: u64) -> Result<u64> {
+    pub fn element_offset(&mut self, current: &CurrentSection, index: u64) -> Result<u64> {
         let entries = current.layout.entries;
         let known = self.cursor.known_offset.filter(|known| known.entries == entries && known.index <= index);
         let mut known =
@@ -63,7 +63,7 @@ impl Sections {
     /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
     pub fn decode_own_range(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         part: Partition,
         sizes: Sizes<'_>,
         data: Sink<'_>,
@@ -94,7 +94,7 @@ impl Sections {
         anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<()> {
         let layout = row.data_section(0);
-        let Layout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
+        let SectionLayout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
         let (mut batch, mut at, mut done) = (Vec::new(), data, 0);
         let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
             let part = Partition { offset: *done, count: batch.len() as u64, total: row.count };

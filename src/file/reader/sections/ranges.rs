@@ -1,12 +1,12 @@
 //! Reads any range of elements of a section; each rank its own.
 
-use super::{Current, Expect, Sections, check_room, cut_off, exceeds_63_bits, other_sizes};
+use super::{CurrentSection, Expect, Sections, check_room, cut_off, exceeds_63_bits, other_sizes};
 use crate::error::{Error, Result};
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic, sum_of_sizes};
 use crate::format::header::SectionType;
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{self, resize};
 use crate::numbers::to_usize;
@@ -36,7 +36,7 @@ impl Sections {
             Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
             Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
         };
-        let Current { section_type, count, decoded, .. } = current;
+        let CurrentSection { section_type, count, decoded, .. } = current;
         let end = match section_type {
             SectionType::Inline | SectionType::Block => current.layout.end,
             SectionType::Array if !decoded => current.layout.end,
@@ -106,7 +106,7 @@ impl Sections {
 
     /// The error for a section that the end of the file cuts off.
     #[cold]
-    pub fn cut(&self, current: &Current) -> Error {
+    pub fn cut(&self, current: &CurrentSection) -> Error {
         let what = match current.section_type {
             SectionType::Inline => "inline section",
             SectionType::Block => "block",
@@ -117,12 +117,12 @@ impl Sections {
     }
 
     /// Returns an error unless the file has these bytes of a section that its end may cut off.
-    fn check_cut(&self, current: &Current, end: u64) -> Result<()> {
+    fn check_cut(&self, current: &CurrentSection, end: u64) -> Result<()> {
         if end <= self.ends.read { Ok(()) } else { Err(self.cut(current)) }
     }
 
     /// The current section, if it has this type and ranges of its data may be read next.
-    fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
+    fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
         match self.cursor.expect {
             Expect::CutData(current) if current.section_type == section_type => {
                 self.team.note_call(function);
@@ -184,7 +184,7 @@ impl Sections {
     }
 
     /// The current varray, if its sizes or data may be read next.
-    fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<Current> {
+    fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<CurrentSection> {
         self.team.note_call(function);
         match self.cursor.expect {
             Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
@@ -211,7 +211,7 @@ impl Sections {
     /// Reads the decoded sizes of these elements, and checks that the file can hold so many bytes.
     pub fn read_own_sizes(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         part: Partition,
         mut own: impl FnMut(usize, u64),
     ) -> Result<()> {
@@ -235,8 +235,8 @@ impl Sections {
         }
         // The padding is not read.
         let start = current.layout.start;
-        let layout =
-            Layout::varray(start, current.count, total).ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
+        let layout = SectionLayout::varray(start, current.count, total)
+            .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
         self.check_end("varray", start, layout.padding())
     }
 
@@ -263,7 +263,7 @@ impl Sections {
     /// Reads these elements, whose decoded sizes must be those in the file.
     pub fn read_own_varray(
         &mut self,
-        current: &Current,
+        current: &CurrentSection,
         part: Partition,
         sizes: &[u64],
         mut data: Sink<'_>,

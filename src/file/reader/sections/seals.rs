@@ -1,8 +1,8 @@
 //! Seals among the sections: those that are passed over, and those by which sections and elements are found.
 
-use super::{Current, Sections};
+use super::{CurrentSection, Sections};
 use crate::error::Result;
-use crate::file::reader::chain::{Piece, Span, differs};
+use crate::file::reader::chain::{SealGroup, Span, differs};
 use crate::file::reader::index::{Sealed, may_be_of_seal};
 use crate::file::team::Failure;
 use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
@@ -11,13 +11,17 @@ use crate::format::names::Name;
 impl Sections {
     /// The end of the seal, if the section whose header was read is a part of one. Collective.
     #[inline(always)]
-    pub(super) fn end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+    pub(super) fn end_of_seal(
+        &mut self,
+        user: &[u8],
+        section: &CurrentSection,
+    ) -> Result<Option<u64>, Failure> {
         let is_suspect = may_be_of_seal(section.section_type, user, section.size);
         if !is_suspect || self.params.raw { Ok(None) } else { self.find_end_of_seal(user, section) }
     }
 
     #[cold]
-    fn find_end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+    fn find_end_of_seal(&mut self, user: &[u8], section: &CurrentSection) -> Result<Option<u64>, Failure> {
         // A few bytes at several places, so one rank reads them.
         let found = match self.team.rank() {
             0 => {
@@ -51,7 +55,7 @@ impl Sections {
     }
 
     /// Some of the seals, counted from the last ones of the file; `None` if there are fewer pieces.
-    pub fn piece_of_seals(&mut self, number: usize) -> Result<Option<Piece>> {
+    pub fn piece_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
         self.chain.piece(&mut *self.file, number)
     }
 

@@ -10,14 +10,14 @@ use self::set::{Packed, PartPlace, Piece, too_long};
 use super::Reader;
 use super::alone::ReadsAlone;
 use super::lookup::{Lookup, LookupCache};
-use super::sections::{Current, Sections, check_room, other_sizes};
+use super::sections::{CurrentSection, Sections, check_room, other_sizes};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::is_metadata;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::format::streams::{
     BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
 };
@@ -263,14 +263,14 @@ impl TaskReader<'_> {
         let text = self.sections.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
         self.sections.advance(block.layout.end);
-        let (user, count, Layout { data: chunks, .. }) =
+        let (user, count, SectionLayout { data: chunks, .. }) =
             self.next_array("the chunks", None, part.chunk_bytes)?;
         if count % part.tasks != 0 {
             let message =
                 format!("streams: found {count} chunks, expected a multiple of the {} tasks", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(chunks).into());
         }
-        let (_, tasks, Layout { data: bytes, end, .. }) =
+        let (_, tasks, SectionLayout { data: bytes, end, .. }) =
             self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
         if tasks != part.tasks {
             let message = format!("streams: found the bytes of {tasks}, expected those of {}", part.tasks);
@@ -285,7 +285,7 @@ impl TaskReader<'_> {
         what: &str,
         user: Option<&[u8]>,
         size: u64,
-    ) -> Result<(UserString, u64, Layout), Failure> {
+    ) -> Result<(UserString, u64, SectionLayout), Failure> {
         let at = self.sections.position();
         let wrong = || {
             let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
@@ -342,7 +342,7 @@ impl TaskReader<'_> {
     }
 
     /// An element of a varray as a stream.
-    fn own_element(&mut self, varray: &Current, task: u64) -> Result<Stream> {
+    fn own_element(&mut self, varray: &CurrentSection, task: u64) -> Result<Stream> {
         let mut bytes = 0;
         let element = Partition { offset: task, count: 1, total: varray.count };
         self.sections.read_own_sizes(varray, element, |_, size| bytes = size)?;

@@ -1,7 +1,7 @@
 //! Sets of streams, and where their parts are in the file.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::reader::sections::Current;
+use crate::file::reader::sections::CurrentSection;
 use crate::format::COUNT_BYTES;
 use crate::format::header::UserString;
 use crate::format::layout::sum;
@@ -19,7 +19,7 @@ pub struct Streams {
 /// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packed {
-    pub(super) varray: Current,
+    pub(super) varray: CurrentSection,
     /// Where the next section begins.
     pub(super) end: u64,
 }

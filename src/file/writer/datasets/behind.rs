@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 /// A call that is made later, with its data.
-pub(super) type Later = Box<dyn FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure> + Send>;
+pub(super) type LaterCall = Box<dyn FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure> + Send>;
 
 /// What a call takes beside its data while it waits.
 const CALL_BYTES: u64 = 1024;
@@ -38,7 +38,11 @@ impl DatasetWriter<'_> {
     /// Keeps a call, of so many bytes on this rank, if datasets wait for their place and there is room beside them; else these get
     /// it now. Tells whether the call is kept: all ranks know.
     #[inline]
-    fn keep(&mut self, bytes: Result<u64>, copy: impl FnOnce() -> Result<Later>) -> Result<bool, Failure> {
+    fn keep(
+        &mut self,
+        bytes: Result<u64>,
+        copy: impl FnOnce() -> Result<LaterCall>,
+    ) -> Result<bool, Failure> {
         if self.unplaced.is_empty() { Ok(false) } else { self.keep_or_place(bytes, copy) }
     }
 
@@ -46,7 +50,7 @@ impl DatasetWriter<'_> {
     fn keep_or_place(
         &mut self,
         bytes: Result<u64>,
-        copy: impl FnOnce() -> Result<Later>,
+        copy: impl FnOnce() -> Result<LaterCall>,
     ) -> Result<bool, Failure> {
         let bytes = self.sections.tolerate(bytes, 0)?;
         // The most of any rank.
@@ -75,7 +79,7 @@ impl DatasetWriter<'_> {
         (function, section, user): (Function, SectionType, &[u8]),
         encode: Encode,
         bytes: Result<u64>,
-        copy: impl FnOnce() -> Result<Later>,
+        copy: impl FnOnce() -> Result<LaterCall>,
     ) -> Result<bool, Failure> {
         self.sections.team.note_call(function);
         self.sections.team.note_bytes(Topic::UserString, user);
@@ -118,7 +122,7 @@ impl DatasetWriter<'_> {
             self.of_root(root, || data.as_ref().map_or_else(|error| Err(error.again()), |data| Ok(**data)));
         let (own, mine) = split(own);
         let section = (Function::WriteInline, SectionType::Inline, user);
-        let later = || -> Result<Later> {
+        let later = || -> Result<LaterCall> {
             let user = copy(user)?;
             Ok(Box::new(move |datasets| datasets.plain().inline(&user, root, Ok(&own))))
         };
@@ -161,7 +165,7 @@ impl DatasetWriter<'_> {
         });
         let (own, mine) = split(own);
         let section = (Function::WriteBlock, SectionType::Block, user);
-        let later = || -> Result<Later> {
+        let later = || -> Result<LaterCall> {
             let (user, own) = (copy(user)?, copy(own)?);
             Ok(Box::new(move |datasets| datasets.plain().block(&user, root, size, Ok(&own), Encode::None)))
         };
@@ -208,7 +212,7 @@ impl DatasetWriter<'_> {
         let ((own, bytes), mine) = split(checked);
         let more = 8 * counts.len() as u64;
         let section = (Function::WriteArray, SectionType::Array, user);
-        let later = || -> Result<Later> {
+        let later = || -> Result<LaterCall> {
             let (user, counts, own) = (copy(user)?, copy_counts(counts)?, copy_data(own, bytes)?);
             Ok(Box::new(move |datasets| {
                 datasets.plain().array(&user, &counts, size, Ok(Source::Contiguous(&own)), Encode::None)
@@ -254,7 +258,7 @@ impl DatasetWriter<'_> {
         let ((sizes, own, bytes), mine) = split(checked);
         let more = 8 * (sizes.len() + counts.len() + proc_sizes.map_or(0, <[u64]>::len)) as u64;
         let section = (Function::WriteVarray, SectionType::Varray, user);
-        let later = || -> Result<Later> {
+        let later = || -> Result<LaterCall> {
             let (user, own) = (copy(user)?, copy_data(own, bytes)?);
             let (counts, sizes) = (copy_counts(counts)?, copy_counts(sizes)?);
             let sums = proc_sizes.map(copy_counts).transpose()?;

@@ -1,7 +1,7 @@
 //! The chunks of datasets: compressed by their owners, and written.
 
 use super::DatasetWriter;
-use super::pieces::{Array, Chunk, Overlap, Passed, Plan, Window, overlapping};
+use super::pieces::{Chunk, Overlap, Passed, PassedArray, Plan, Round, overlapping};
 use super::ready::is_text;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
@@ -12,7 +12,7 @@ use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, too_large};
 use crate::format::dataset::Dataset;
 use crate::format::header::SectionType;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
@@ -54,7 +54,7 @@ impl DatasetWriter<'_> {
 
     /// Which parts of the chunks this rank has.
     pub(super) fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
-        let array = |(dataset, passed): (&Dataset, _)| Ok(Array::new(dataset, dataset.grid()?, passed));
+        let array = |(dataset, passed): (&Dataset, _)| Ok(PassedArray::new(dataset, dataset.grid()?, passed));
         let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
         arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.threads as u64))
     }
@@ -74,7 +74,7 @@ impl DatasetWriter<'_> {
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
-        mut each: impl FnMut(&mut Self, &Window, &[ChunkCodec]) -> Result<Option<Overlap>>,
+        mut each: impl FnMut(&mut Self, &Round, &[ChunkCodec]) -> Result<Option<Overlap>>,
     ) -> Result<Result<()>, Failure> {
         let codec = |dataset: &&Dataset| {
             let params = &self.sections.params;
@@ -122,8 +122,8 @@ impl DatasetWriter<'_> {
         EncodedChunks { encoded, bytes }: &EncodedChunks,
     ) -> Result<(), Failure> {
         let name = dataset.name.as_bytes();
-        let block = Layout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
-        let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
+        let block = SectionLayout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
+        let layout = SectionLayout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
         if !is_text(dataset) && self.sections.leave_together(block, layout)? {
             let block = Block(block, dataset.convention(), text.as_bytes());
             let counts = [(b'N', chunks.total)];
@@ -138,7 +138,8 @@ impl DatasetWriter<'_> {
         } else {
             self.sections.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }
-        let layout = Layout::varray(self.sections.end(), chunks.total, bytes.total).ok_or_else(too_large)?;
+        let layout =
+            SectionLayout::varray(self.sections.end(), chunks.total, bytes.total).ok_or_else(too_large)?;
         self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
@@ -147,7 +148,7 @@ impl DatasetWriter<'_> {
     pub(super) fn encode_window(
         &mut self,
         plan: &Plan<'_>,
-        window: &Window,
+        window: &Round,
         codecs: &[ChunkCodec],
         encoded: &mut [Encoded],
     ) -> Result<Option<Overlap>> {
@@ -160,7 +161,7 @@ impl DatasetWriter<'_> {
     pub(super) fn encode_alike(
         &mut self,
         plan: &Plan<'_>,
-        window: &Window,
+        window: &Round,
         chunks: Range<u64>,
         codec: ChunkCodec,
         encoded: &mut [Encoded],
@@ -206,16 +207,16 @@ pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threa
 }
 
 /// The encoded chunks of datasets, each with its number, up to an overlap.
-type Pieces = (Vec<(usize, Encoded)>, Option<Overlap>);
+type NumberedChunks = (Vec<(usize, Encoded)>, Option<Overlap>);
 
 /// Encodes these chunks of a window, up to the first one that has an index twice: those of each dataset, with its number.
 fn encode_chunks(
     encoder: &mut ChunkEncoder,
     plan: &Plan<'_>,
-    window: &Window,
+    window: &Round,
     chunks: Range<u64>,
     interrupt: &Interrupt,
-) -> Result<Pieces> {
+) -> Result<NumberedChunks> {
     let (mut pieces, mut buffer) = (ChunkPieces::default(), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();

@@ -1,7 +1,7 @@
 //! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
 
 use super::DatasetWriter;
-use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window, overlapping};
+use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, WINDOW_BYTES, overlapping};
 use crate::error::Result;
 use crate::file::source::Source;
 use crate::file::team::Failure;
@@ -9,7 +9,7 @@ use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair
 use crate::format::dataset::metadata;
 use crate::format::dataset::{ChunkGrid, Dataset};
 use crate::format::header::SectionType;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
@@ -24,8 +24,8 @@ struct Contiguous<'a> {
     passed: Passed<'a>,
     /// The rows of this rank, if the ranks have rows in their order.
     own: Option<Partition>,
-    block: Layout,
-    layout: Layout,
+    block: SectionLayout,
+    layout: SectionLayout,
     counts: [(u8, u64); 2],
     /// Whether it is written [together](Sections::leave_together) with its metadata, and with others.
     goes_together: bool,
@@ -110,8 +110,8 @@ impl DatasetWriter<'_> {
     ) -> Result<Contiguous<'a>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         metadata::align(&mut text, dataset.data_bytes()?, start);
-        let block = Layout::block(start, text.len() as u64).ok_or_else(too_large)?;
-        let layout = Layout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
+        let block = SectionLayout::block(start, text.len() as u64).ok_or_else(too_large)?;
+        let layout = SectionLayout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
         let goes_together = own.is_some() && self.sections.leave_together(block, layout)?;
         let counts = [(b'N', rows), (b'E', row_bytes)];
         Ok(Contiguous { dataset, text, passed, own, block, layout, counts, goes_together })
@@ -134,8 +134,9 @@ impl DatasetWriter<'_> {
         let Contiguous { dataset, text, passed, layout, counts, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::of_strips(&dataset.shape, item_bytes, STRIP_BYTES);
-        let plan =
-            grid.and_then(|grid| Plan::new(&self.sections.team, vec![Array::new(dataset, grid, passed)], 1));
+        let plan = grid.and_then(|grid| {
+            Plan::new(&self.sections.team, vec![PassedArray::new(dataset, grid, passed)], 1)
+        });
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
         self.put_metadata(dataset, &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), counts[0].1, counts[1].1)?;
@@ -160,7 +161,7 @@ impl DatasetWriter<'_> {
         &mut self,
         dataset: &Dataset,
         plan: &Plan<'_>,
-        layout: Layout,
+        layout: SectionLayout,
         counts: &[(u8, u64)],
     ) -> Result<(), Failure> {
         let item_bytes = dataset.data_type.item_bytes();
@@ -214,7 +215,7 @@ impl DatasetWriter<'_> {
 /// Appends a strip, of so many bytes within the array; returns the first index that two parts have, if there is one.
 fn put_strip(
     plan: &Plan<'_>,
-    window: &Window,
+    window: &Round,
     strip: u64,
     bytes: usize,
     buffer: &mut Vec<u8>,

@@ -1,8 +1,8 @@
 //! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
 
 use super::DatasetWriter;
-use super::layouts::{Layouts, Stored};
-use super::pieces::{Array, Passed, Plan};
+use super::layouts::{Layouts, ToStore};
+use super::pieces::{Passed, PassedArray, Plan};
 use super::ready::{Ready, is_text};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::ChunkCodec;
@@ -13,7 +13,7 @@ use crate::file::team::Failure;
 use crate::file::writer::kinds::{DataStream, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
 use crate::format::dataset::bools::{Bools, find_other};
-use crate::format::dataset::{DataType, Dataset, Layout as DataLayout, Region, metadata};
+use crate::format::dataset::{DataType, Dataset, Layout, Region, metadata};
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::product;
 use crate::memory::resize;
@@ -50,7 +50,7 @@ impl DatasetWriter<'_> {
             }
             _ => data,
         };
-        if dataset.layout == DataLayout::Contiguous {
+        if dataset.layout == Layout::Contiguous {
             return self.contiguous_from(dataset, text, data);
         }
         let bytes = dataset.data_bytes()?;
@@ -61,7 +61,7 @@ impl DatasetWriter<'_> {
             return self.write_ready(dataset, text, &region, &Ready::Packed(Cow::Owned(all)), None);
         }
         match dataset.layout {
-            DataLayout::Auto { .. } => self.smaller_from(dataset, text, data),
+            Layout::Auto { .. } => self.smaller_from(dataset, text, data),
             _ => self.chunks_from(dataset, &text, |this, put| this.encode_parts(dataset, data, 1, put)),
         }
     }
@@ -88,7 +88,7 @@ impl DatasetWriter<'_> {
         // Now, before anything is read.
         read_again(data)?;
         let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
-        let Stored { dataset: chunked, text } = &layouts.chunked;
+        let ToStore { dataset: chunked, text } = &layouts.chunked;
         let mut is_smaller = true;
         if let Some(step) = layouts.sample_step() {
             let mut bytes = 0;
@@ -115,7 +115,7 @@ impl DatasetWriter<'_> {
             read_again(data)?;
         }
         if !is_smaller {
-            let Stored { dataset, text } = layouts.contiguous;
+            let ToStore { dataset, text } = layouts.contiguous;
             return self.contiguous_from(&dataset, text, data);
         }
         self.chunks_from(chunked, text, |this, put| match kept {
@@ -190,7 +190,7 @@ impl DatasetWriter<'_> {
             }
             let ready = Ready::Packed(Cow::Borrowed(&all));
             let passed = Passed::new(dataset, regions, &ready)?;
-            let array = Array::new(dataset, dataset.grid()?, passed);
+            let array = PassedArray::new(dataset, dataset.grid()?, passed);
             let plan = Plan::new(&self.sections.team, vec![array], 1)?.sampling(step);
             let window = plan.window(chunks)?;
             let mut encoded = [Encoded::default()];

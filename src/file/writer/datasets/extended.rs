@@ -14,10 +14,10 @@ const MOST_KNOWN: usize = 1000;
 
 /// The datasets to which rows were added, by their names.
 #[derive(Default)]
-pub(super) struct Extended(HashMap<String, Known>);
+pub(super) struct Extended(HashMap<String, LastOfName>);
 
 /// The last dataset of a name.
-struct Known {
+struct LastOfName {
     /// Where its data begin.
     data: u64,
     /// The rows that it has by now.
@@ -98,12 +98,12 @@ impl DatasetWriter<'_> {
         if self.cache.extended.0.len() >= MOST_KNOWN {
             self.cache.extended.forget_all();
         }
-        self.cache.extended.0.insert(name.clone(), Known { rows, ..known });
+        self.cache.extended.0.insert(name.clone(), LastOfName { rows, ..known });
         Ok(Cow::Owned(written))
     }
 
     /// Finds the last dataset of this name.
-    fn find_to_extend(&mut self, name: &str) -> Result<Known, Failure> {
+    fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
         self.place()?;
         self.sections.flush()?;
         let found = match self.sections.team.rank() {
@@ -122,6 +122,6 @@ impl DatasetWriter<'_> {
         let place =
             found.as_ref().map(|found| [found.data, found.dataset.shape.first().copied().unwrap_or(0)]);
         let [data, rows] = self.sections.team.share(0, Ok(place.unwrap_or_default()))?;
-        Ok(Known { data, rows, dataset: found.map(|found| found.dataset) })
+        Ok(LastOfName { data, rows, dataset: found.map(|found| found.dataset) })
     }
 }

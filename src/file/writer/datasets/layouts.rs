@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::codecs::Codecs;
-use crate::format::dataset::{ChunkGrid, Dataset, Layout as DataLayout, metadata};
-use crate::format::layout::Layout;
+use crate::format::dataset::{ChunkGrid, Dataset, Layout, metadata};
+use crate::format::layout::SectionLayout;
 
 /// The most chunks that are tried before all of them are compressed.
 const MOST_SAMPLED: u64 = 32;
@@ -16,15 +16,15 @@ const MOST_SAMPLED: u64 = 32;
 /// The two ways to store a dataset.
 #[derive(Clone)]
 pub(super) struct Layouts {
-    pub contiguous: Stored,
-    pub chunked: Stored,
+    pub contiguous: ToStore,
+    pub chunked: ToStore,
     chunks: u64,
     chunk_bytes: u64,
 }
 
 /// A dataset as it is stored, and its metadata.
 #[derive(Clone)]
-pub(super) struct Stored {
+pub(super) struct ToStore {
     pub dataset: Dataset,
     pub text: String,
 }
@@ -34,14 +34,14 @@ impl Layouts {
     pub fn new(dataset: &Dataset, text: String, level: u32) -> Result<Self> {
         let grid: ChunkGrid = dataset.grid()?;
         let mut chunked = dataset.clone();
-        chunked.layout = DataLayout::Chunked { shape: Some(grid.chunk_shape().to_vec()), text: false };
+        chunked.layout = Layout::Chunked { shape: Some(grid.chunk_shape().to_vec()), text: false };
         let mut contiguous = dataset.clone();
-        contiguous.layout = DataLayout::Contiguous;
+        contiguous.layout = Layout::Contiguous;
         (contiguous.max_relative_error, contiguous.max_absolute_error) = (0.0, 0.0);
         let plain_text = metadata::of_dataset(&contiguous, &Codecs::of(&contiguous, level))?;
         Ok(Self {
-            contiguous: Stored { dataset: contiguous, text: plain_text },
-            chunked: Stored { dataset: chunked, text },
+            contiguous: ToStore { dataset: contiguous, text: plain_text },
+            chunked: ToStore { dataset: chunked, text },
             chunks: grid.chunks(),
             chunk_bytes: grid.chunk_bytes(),
         })
@@ -61,10 +61,12 @@ impl Layouts {
     /// Whether all chunks, which have so many bytes encoded, are smaller with their metadata than the plain data with theirs. Both as if
     /// they were at the beginning of the file, and not aligned: where they begin does not matter.
     pub fn chunks_are_smaller(&self, bytes: u64) -> Result<bool> {
-        let behind = |stored: &Stored| Layout::block(0, stored.text.len() as u64).map(|block| block.end);
+        let behind =
+            |stored: &ToStore| SectionLayout::block(0, stored.text.len() as u64).map(|block| block.end);
         let (rows, row_bytes) = self.contiguous.dataset.rows()?;
-        let chunked = behind(&self.chunked).and_then(|start| Layout::varray(start, self.chunks, bytes));
-        let plain = behind(&self.contiguous).and_then(|start| Layout::array(start, rows, row_bytes));
+        let chunked =
+            behind(&self.chunked).and_then(|start| SectionLayout::varray(start, self.chunks, bytes));
+        let plain = behind(&self.contiguous).and_then(|start| SectionLayout::array(start, rows, row_bytes));
         Ok(chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked.end < plain.end)))
     }
 }

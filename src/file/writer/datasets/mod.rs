@@ -22,7 +22,7 @@ pub(super) use pieces::Passed;
 pub(super) use unplaced::Unplaced;
 
 use self::extended::Extended;
-use self::layouts::{Layouts, Stored};
+use self::layouts::{Layouts, ToStore};
 use self::own_rows::KnownRows;
 use self::pieces::check_apart;
 use self::ready::{Ready, ready};
@@ -35,9 +35,7 @@ use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
 use crate::format::INLINE_BYTES;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
-use crate::format::dataset::{
-    Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region, group_user,
-};
+use crate::format::dataset::{Dataset, GROUP_CONVENTION, GROUP_DATA, Layout, Region, group_user};
 use crate::format::layout::{self};
 use crate::items::Data;
 use crate::parallel::Partition;
@@ -152,7 +150,7 @@ impl DatasetWriter<'_> {
         // Rows of a dataset that is written in this call are no part of the same exchange.
         let is_alike = |one: &&Given<'_>| one.dataset.extends == all[0].dataset.extends;
         let contiguous = all.iter().take_while(is_alike).take(MOST_IN_TURNS);
-        let contiguous = contiguous.take_while(|one| one.dataset.layout == DataLayout::Contiguous).count();
+        let contiguous = contiguous.take_while(|one| one.dataset.layout == Layout::Contiguous).count();
         // More would only take more memory, and a thread that is alone gains nothing.
         if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.threads == 1 {
             return contiguous.max(1);
@@ -160,7 +158,7 @@ impl DatasetWriter<'_> {
         let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
         let count = all.iter().take_while(is_alike).take_while(|Given { dataset, .. }| {
             bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
-            bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
+            bytes <= most && matches!(dataset.layout, Layout::Chunked { .. })
         });
         count.count().max(1)
     }
@@ -182,7 +180,7 @@ impl DatasetWriter<'_> {
                 boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
             passed.push((&**dataset, self.sections.tolerate(boxes, Passed::NONE)?));
         }
-        if all[0].dataset.layout == DataLayout::Contiguous {
+        if all[0].dataset.layout == Layout::Contiguous {
             if !self.unplaced.is_empty() {
                 let each = passed.iter().zip(&texts);
                 let each = each.map(|((dataset, passed), text)| (*dataset, passed, text.as_str()));
@@ -330,8 +328,8 @@ impl DatasetWriter<'_> {
         let counts = counts.flatten();
         let passed = self.sections.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
-            DataLayout::Contiguous => return self.keep_or_write(dataset, text, passed, rows),
-            DataLayout::Chunked { .. } => {
+            Layout::Contiguous => return self.keep_or_write(dataset, text, passed, rows),
+            Layout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
                 if let Some(bytes) = self.room_behind(std::iter::once(&text), &plan, 0)? {
                     return self.keep_datasets(&[dataset], vec![text], &plan, bytes, None);
@@ -339,14 +337,14 @@ impl DatasetWriter<'_> {
                 let encoded = self.encode_dataset(dataset, &plan)?;
                 return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);
             }
-            DataLayout::Auto { .. } => {}
+            Layout::Auto { .. } => {}
         }
         let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
         let plan = self.plan_if_it_pays(&layouts, passed, counts)?;
         let passed = Passed::new(&layouts.contiguous.dataset, regions, data);
         let passed = self.sections.tolerate(passed, Passed::NONE)?;
         if let Some(plan) = plan {
-            let Stored { dataset, text } = &layouts.chunked;
+            let ToStore { dataset, text } = &layouts.chunked;
             if let Some(bytes) = self.room_for_both(&layouts, &plan, &passed)? {
                 let instead = Instead { layouts: &layouts, passed, rows };
                 return self.keep_datasets(&[dataset], vec![text.clone()], &plan, bytes, Some(instead));
@@ -357,7 +355,7 @@ impl DatasetWriter<'_> {
                 return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
             }
         }
-        let Stored { dataset, text } = &layouts.contiguous;
+        let ToStore { dataset, text } = &layouts.contiguous;
         self.keep_or_write(dataset, text.clone(), passed, rows)
     }
 

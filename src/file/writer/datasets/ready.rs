@@ -5,7 +5,7 @@ use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::file::writer::sections::too_large;
 use crate::format::dataset::bools::{find_other_item, has_bools};
-use crate::format::dataset::{Dataset, Layout as DataLayout, Region, does_not_fit};
+use crate::format::dataset::{Dataset, Layout, Region, does_not_fit};
 use crate::format::layout::{self};
 use crate::items::{Data, Items};
 use crate::memory::{copy, reserve, resize};
@@ -106,7 +106,7 @@ fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
 
 /// Whether the chunks are elements of the compression convention.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
-    matches!(dataset.layout, DataLayout::Chunked { text: true, .. })
+    matches!(dataset.layout, Layout::Chunked { text: true, .. })
 }
 
 /// So many bytes of a dataset, which are whole items, are gathered at once.

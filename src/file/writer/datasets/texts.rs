@@ -24,7 +24,7 @@ use std::ops::Range;
 const DEFAULT_CHUNK_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 512 << 10 };
 
 /// The rows of this rank, and how they are cut into chunks.
-struct Rows<'a> {
+struct TextRows<'a> {
     items: &'a Texts,
     /// The items of a row.
     row: u64,
@@ -34,7 +34,7 @@ struct Rows<'a> {
     fill: &'a [u8],
 }
 
-impl Rows<'_> {
+impl TextRows<'_> {
     /// The chunks whose first row this rank has, of so many.
     fn chunks(&self, total: u64) -> Partition {
         let Partition { offset, count, .. } = self.own;
@@ -109,14 +109,14 @@ impl DatasetWriter<'_> {
         self.sections.team.note_bytes(Topic::Dataset, text.as_bytes());
         self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
-        let rows = Rows { items, row, own, chunk, fill: &dataset.fill_value };
+        let rows = TextRows { items, row, own, chunk, fill: &dataset.fill_value };
         let received = self.bring_heads(&rows)?;
         let streams = self.encode_texts(&written, &codecs, &rows, &grid, &received)?;
         self.write_chunks(&written, &text, (rows.chunks(grid.chunks()), grid.chunk_bytes()), &streams)
     }
 
     /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
-    fn bring_heads(&mut self, rows: &Rows<'_>) -> Result<Vec<u8>, Failure> {
+    fn bring_heads(&mut self, rows: &TextRows<'_>) -> Result<Vec<u8>, Failure> {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         if self.sections.team.is_alone() {
             return Ok(received);
@@ -163,7 +163,7 @@ impl DatasetWriter<'_> {
         &mut self,
         dataset: &Dataset,
         codecs: &Codecs,
-        rows: &Rows<'_>,
+        rows: &TextRows<'_>,
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<EncodedChunks, Failure> {
@@ -182,7 +182,7 @@ impl DatasetWriter<'_> {
         &mut self,
         dataset: &Dataset,
         codecs: &Codecs,
-        rows: &Rows<'_>,
+        rows: &TextRows<'_>,
         grid: &ChunkGrid,
         received: &[u8],
     ) -> Result<Encoded> {

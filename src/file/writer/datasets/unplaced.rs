@@ -6,10 +6,10 @@
 //! ([`behind`](super::behind)).
 
 use super::DatasetWriter;
-use super::behind::{Copied, Later, region_bytes};
+use super::behind::{Copied, LaterCall, region_bytes};
 use super::chunked::{BYTES_PER_CHUNK, ChunkPieces, EncodedChunks, prepare};
-use super::layouts::{Layouts, Stored};
-use super::pieces::{Chunk, Overlap, Passed, Plan, Window};
+use super::layouts::{Layouts, ToStore};
+use super::pieces::{Chunk, Overlap, Passed, Plan, Round};
 use super::ready::is_text;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub(in crate::file::writer) struct Unplaced {
 #[allow(clippy::large_enum_variant)] // there are few calls
 pub(super) enum Waiting {
     Chunks(Chunks),
-    Call(Later),
+    Call(LaterCall),
 }
 
 /// A dataset in chunks.
@@ -69,13 +69,13 @@ struct Made {
 
 /// Chunks of datasets that follow one another, each with the number of its dataset.
 #[derive(Default)]
-struct Batch {
-    parts: Vec<(usize, Part)>,
+struct ChunkBatch {
+    parts: Vec<(usize, BatchPart)>,
     copied: Vec<u8>,
     bytes: usize,
 }
 
-enum Part {
+enum BatchPart {
     /// So many of the bytes that were copied.
     Copied(usize),
     Lent(Lent),
@@ -154,7 +154,7 @@ impl DatasetWriter<'_> {
         self.sections.queue().hold();
         if let Some(Instead { layouts, passed, rows }) = instead {
             let began = Instant::now();
-            let Stored { dataset, text } = &layouts.contiguous;
+            let ToStore { dataset, text } = &layouts.contiguous;
             let copied = Copied::new(dataset, &passed, text);
             let copied = copied.map(|copied| waiting[0].instead = Some((layouts.clone(), copied, rows)));
             self.sections.team.defer(copied);
@@ -175,7 +175,7 @@ impl DatasetWriter<'_> {
     fn keep_window(
         &mut self,
         plan: &Plan<'_>,
-        window: &Window,
+        window: &Round,
         codecs: &[ChunkCodec],
         waiting: &[Chunks],
     ) -> Result<Option<Overlap>> {
@@ -187,13 +187,13 @@ impl DatasetWriter<'_> {
     fn keep_alike(
         &mut self,
         plan: &Plan<'_>,
-        window: &Window,
+        window: &Round,
         chunks: Range<u64>,
         codec: ChunkCodec,
         waiting: &[Chunks],
     ) -> Result<Option<Overlap>> {
         let Range { start, end } = chunks;
-        let (mut batches, mut buffer) = (Vec::<Batch>::new(), Vec::new());
+        let (mut batches, mut buffer) = (Vec::<ChunkBatch>::new(), Vec::new());
         for chunk in start..end {
             let number = plan.array_of(chunk);
             let array = &plan.arrays()[number];
@@ -205,7 +205,7 @@ impl DatasetWriter<'_> {
                     self.give(std::mem::take(&mut batches), codec, waiting)?;
                 }
                 reserve(&mut batches, 1)?;
-                batches.push(Batch::default());
+                batches.push(ChunkBatch::default());
             }
             let Some(batch) = batches.last_mut() else { continue };
             let part = match plan.assemble(window, chunk, &mut buffer)? {
@@ -214,15 +214,15 @@ impl DatasetWriter<'_> {
                 Chunk::Fill if is_text(&waiting[number].dataset) => {
                     let room = batch.room(bytes, left)?;
                     array.put_fill(room);
-                    Part::Copied(bytes)
+                    BatchPart::Copied(bytes)
                 }
-                Chunk::Fill => Part::Fill,
+                Chunk::Fill => BatchPart::Fill,
                 Chunk::Bytes(from) => match self.sections.queue().lent(from) {
-                    Some(lent) => Part::Lent(lent),
+                    Some(lent) => BatchPart::Lent(lent),
                     None => {
                         batch.copy(from, left)?;
                         self.sections.queue().note_copied(bytes as u64, began);
-                        Part::Copied(bytes)
+                        BatchPart::Copied(bytes)
                     }
                 },
             };
@@ -235,7 +235,7 @@ impl DatasetWriter<'_> {
     }
 
     /// Gives batches to the thread, which compresses each on a thread of its own.
-    fn give(&mut self, batches: Vec<Batch>, codec: ChunkCodec, waiting: &[Chunks]) -> Result<()> {
+    fn give(&mut self, batches: Vec<ChunkBatch>, codec: ChunkCodec, waiting: &[Chunks]) -> Result<()> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
         let title = waiting[first].dataset.title();
         let encoders = Arc::clone(&self.unplaced.encoders);
@@ -313,7 +313,7 @@ impl WriterState {
     }
 }
 
-impl Batch {
+impl ChunkBatch {
     /// Memory for a chunk of so many bytes, of so many that are to come.
     fn grow(&mut self, bytes: usize, left: u64) -> Result<()> {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK_BYTES).max(bytes);
@@ -344,13 +344,13 @@ impl Batch {
         let mut rest = &*self.copied;
         for (number, part) in &self.parts {
             let bytes = match part {
-                Part::Copied(bytes) => {
+                BatchPart::Copied(bytes) => {
                     let (own, others) = rest.split_at(*bytes);
                     rest = others;
                     Some(own)
                 }
-                Part::Lent(lent) => Some(lent.bytes()),
-                Part::Fill => None,
+                BatchPart::Lent(lent) => Some(lent.bytes()),
+                BatchPart::Fill => None,
             };
             pieces.begin(*number)?;
             pieces.put(encoder, bytes)?;

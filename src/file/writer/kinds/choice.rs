@@ -6,12 +6,12 @@ use crate::file::team::Failure;
 use crate::file::writer::sections::too_large;
 use crate::format::COUNT_BYTES;
 use crate::format::header::SectionType;
-use crate::format::layout::{Layout, product};
+use crate::format::layout::{SectionLayout, product};
 
 /// A section that can be written plain, or as the pair that stands for it compressed.
 pub(super) struct Choice {
     pub section: SectionType,
-    pub plain: Layout,
+    pub plain: SectionLayout,
     /// Elements of the section. A block has one.
     pub count: u64,
     pub encode: Encode,
@@ -19,24 +19,24 @@ pub(super) struct Choice {
 
 /// The two sections of a compressed one (paper, figures 6 and 7): the sizes before, and the data after compression.
 #[derive(Clone, Copy)]
-pub(super) struct Pair {
-    pub first: Layout,
-    pub second: Layout,
+pub(super) struct CompressedPair {
+    pub first: SectionLayout,
+    pub second: SectionLayout,
 }
 
 impl Choice {
     /// Where the pair lies if the compressed data have so many bytes; `None` if it exceeds 63 bits.
-    fn pair(&self, bytes: u64) -> Option<Pair> {
+    fn pair(&self, bytes: u64) -> Option<CompressedPair> {
         let Self { section, plain, count, .. } = *self;
         let first = match section {
-            SectionType::Varray => Layout::array(plain.start, count, COUNT_BYTES as u64),
-            _ => Layout::inline(plain.start),
+            SectionType::Varray => SectionLayout::array(plain.start, count, COUNT_BYTES as u64),
+            _ => SectionLayout::inline(plain.start),
         }?;
         let second = match section {
-            SectionType::Block => Layout::block(first.end, bytes),
-            _ => Layout::varray(first.end, count, bytes),
+            SectionType::Block => SectionLayout::block(first.end, bytes),
+            _ => SectionLayout::varray(first.end, count, bytes),
         }?;
-        Some(Pair { first, second })
+        Some(CompressedPair { first, second })
     }
 
     /// Whether the pair ends before the plain section, if the compressed data have so many bytes.
@@ -51,7 +51,7 @@ impl Choice {
     pub fn decide<T>(
         &self,
         compress: impl FnOnce() -> Result<Option<(u64, T)>, Failure>,
-    ) -> Result<Option<(Pair, T)>, Failure> {
+    ) -> Result<Option<(CompressedPair, T)>, Failure> {
         // Each element takes some bytes, whatever its data.
         let least = product(self.count, MIN_ENCODED_BYTES);
         match self.encode {
@@ -85,9 +85,9 @@ mod tests {
     ) -> (bool, bool) {
         let total = count * size;
         let plain = match section {
-            SectionType::Block => Layout::block(128, total),
-            SectionType::Array => Layout::array(128, count, size),
-            _ => Layout::varray(128, count, total),
+            SectionType::Block => SectionLayout::block(128, total),
+            SectionType::Array => SectionLayout::array(128, count, size),
+            _ => SectionLayout::varray(128, count, total),
         };
         let choice = Choice { section, plain: plain.unwrap(), count, encode };
         let mut tried = false;
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_pair_that_exceeds_63_bits_is_an_error_only_if_it_must_be_written() {
         let count = 1 << 58;
-        let plain = Layout::array(128, count, 30).unwrap();
+        let plain = SectionLayout::array(128, count, 30).unwrap();
         let choice = |encode| Choice { section: SectionType::Array, plain, count, encode };
         let no_data = || -> Result<Option<(u64, ())>, Failure> { unreachable!("nothing to compress") };
         assert!(choice(Encode::Auto).decide(no_data).is_ok_and(|pair| pair.is_none()));

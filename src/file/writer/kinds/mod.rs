@@ -19,7 +19,7 @@ use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::INLINE_BYTES;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::parallel::Partition;
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ impl SectionWriter<'_> {
         self.sections.team.note(Topic::Size, size);
         self.sections.team.note(Topic::Encode, encode as u64);
         self.sections.describe(SectionType::Block, user, 0, size)?;
-        let plain = Layout::block(self.sections.end(), size).ok_or_else(too_large)?;
+        let plain = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = data.and_then(|data| {
                 let sizes = Sizes::Fixed { count: 1, size };
@@ -136,7 +136,7 @@ impl SectionWriter<'_> {
         &mut self,
         user: &[u8],
         root: usize,
-        plain: Layout,
+        plain: SectionLayout,
         data: &[u8],
         encode: Encode,
     ) -> Result<bool, Failure> {
@@ -173,7 +173,7 @@ impl SectionWriter<'_> {
         self.sections.team.note(Topic::Encode, encode as u64);
         let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
-        let plain = Layout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
+        let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
         let data = self.sections.tolerate(checked, Source::EMPTY)?;
@@ -213,7 +213,7 @@ impl SectionWriter<'_> {
         let given =
             proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
         // All ranks know it, so all have the error at once.
-        Layout::varray(self.sections.end(), elements.total, given.map_or(0, |bytes| bytes.total))
+        SectionLayout::varray(self.sections.end(), elements.total, given.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
         let checked = data.and_then(|(sizes, data)| {
             check_sizes(sizes, elements.count, given)?;
@@ -229,7 +229,8 @@ impl SectionWriter<'_> {
             }
         };
         self.sections.describe(SectionType::Varray, user, elements.total, bytes.total)?;
-        let plain = Layout::varray(self.sections.end(), elements.total, bytes.total).ok_or_else(too_large)?;
+        let plain =
+            SectionLayout::varray(self.sections.end(), elements.total, bytes.total).ok_or_else(too_large)?;
         let local = LocalElements { elements, bytes, entries: Some(sizes) };
         let section = SectionType::Varray;
         if encode != Encode::None {

@@ -12,7 +12,7 @@ use crate::format::COUNT_BYTES;
 use crate::format::dataset::Region;
 use crate::format::dataset::bools::Bools;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::memory::resize;
 use crate::parallel::Partition;
 use std::fs::File;
@@ -143,7 +143,7 @@ impl SectionWriter<'_> {
     ) -> Result<(), Failure> {
         check_alone(&self.sections.team)?;
         self.check_free(SectionType::Block, user)?;
-        let layout = Layout::block(self.sections.end(), size).ok_or_else(too_large)?;
+        let layout = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let mut piece = Vec::new();
         if encode != Encode::None || size <= PIECE_BYTES as u64 {
             resize(&mut piece, size)?;
@@ -170,7 +170,7 @@ impl SectionWriter<'_> {
         check_alone(&self.sections.team)?;
         self.check_free(SectionType::Array, user)?;
         let style = self.sections.params.line_break;
-        let layout = Layout::array(self.sections.end(), count, size).ok_or_else(too_large)?;
+        let layout = SectionLayout::array(self.sections.end(), count, size).ok_or_else(too_large)?;
         if layout.data_bytes <= PIECE_BYTES as u64
             && (encode == Encode::None || count <= PIECE_ELEMENTS as u64)
         {
@@ -197,7 +197,7 @@ impl SectionWriter<'_> {
     }
 
     /// Writes a section whose layout is known, with data that come piece by piece.
-    fn pass_on(&mut self, layout: Layout, head: &[u8], data: &mut dyn Read) -> Result<()> {
+    fn pass_on(&mut self, layout: SectionLayout, head: &[u8], data: &mut dyn Read) -> Result<()> {
         let mut piece = Vec::new();
         let (mut at, mut last) = (layout.data, None);
         while at < layout.padding() {
@@ -223,7 +223,7 @@ impl SectionWriter<'_> {
         let user = UserString::new(user)?;
         if encode == Encode::Auto {
             let total = total_of(elements, count)?;
-            let plain = Layout::varray(self.sections.end(), count, total).ok_or_else(too_large)?;
+            let plain = SectionLayout::varray(self.sections.end(), count, total).ok_or_else(too_large)?;
             let choice = Choice { section: SectionType::Varray, plain, count, encode };
             encode = self.try_stream(elements, &choice)?;
         }
@@ -234,7 +234,8 @@ impl SectionWriter<'_> {
         }
         self.sections.describe_as_compressed();
         let style = self.sections.params.line_break;
-        let sizes = Layout::array(self.sections.end(), count, COUNT_BYTES as u64).ok_or_else(too_large)?;
+        let sizes =
+            SectionLayout::array(self.sections.end(), count, COUNT_BYTES as u64).ok_or_else(too_large)?;
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
@@ -269,7 +270,7 @@ impl SectionWriter<'_> {
     fn encode_on(
         &mut self,
         user: &UserString,
-        sizes_note: Option<Layout>,
+        sizes_note: Option<SectionLayout>,
         count: u64,
         elements: &mut dyn ElementStream,
     ) -> Result<()> {

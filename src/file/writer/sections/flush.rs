@@ -3,13 +3,13 @@
 use super::Sections;
 use crate::error::{Error, Result};
 use crate::file::team::Failure;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::storage::ParallelFile;
 
 impl Sections {
     /// A small section is buffered on this rank.
     #[inline(always)]
-    pub(super) fn end_small(&mut self, layout: Layout) -> Result<(), Failure> {
+    pub(super) fn end_small(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         self.progress.extend(layout.end);
         if std::mem::take(&mut self.must_agree) {
             self.agree(Ok(()))?;
@@ -21,7 +21,7 @@ impl Sections {
     /// are.
     pub(in crate::file::writer) fn end_large(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         mine: Result<()>,
         head: &[u8],
     ) -> Result<(), Failure> {
@@ -34,7 +34,7 @@ impl Sections {
     /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
     pub(in crate::file::writer) fn end_in_parts(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         mine: Result<()>,
         head: &[u8],
     ) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ impl Sections {
     /// Ends a section whose data were written [ahead](Self::ahead), after an agreement that they are in the file.
     pub(in crate::file::writer) fn end_ahead(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         head: &[u8],
         padding: &[u8],
     ) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ impl Sections {
 
     /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
     /// with its header.
-    pub(in crate::file::writer) fn end_agreed(&mut self, layout: Layout, head: &[u8]) {
+    pub(in crate::file::writer) fn end_agreed(&mut self, layout: SectionLayout, head: &[u8]) {
         self.progress.extend(layout.end);
         self.progress.write_rest();
         self.held.hold(layout.start, head);

@@ -19,7 +19,7 @@ use crate::file::held::Held;
 use crate::file::params::Params;
 use crate::file::reader::OwnReader;
 use crate::file::relay::Route;
-use crate::file::sums::{Run, SummedFile, Unsummed};
+use crate::file::sums::{RunningSum, SummedFile, Unsummed};
 use crate::file::team::{Failure, Team};
 use crate::format::header::SectionType;
 use crate::parallel::Partition;
@@ -287,7 +287,7 @@ impl Sections {
     }
 
     /// Adds the checksum of bytes that were written [ahead](Self::ahead). An error is kept for the next agreement.
-    pub fn add_run(&mut self, run: Run) {
+    pub fn add_run(&mut self, run: RunningSum) {
         let added = self.file.run(move |file| {
             file.sums().into_iter().for_each(|sums| sums.add_run(run));
             Ok(())

@@ -10,7 +10,7 @@ use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, put_section_header};
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use crate::parallel::Partition;
@@ -55,7 +55,7 @@ impl Sections {
         is_owner: bool,
         data: &[u8; INLINE_BYTES],
     ) -> Result<(), Failure> {
-        let layout = Layout::inline(self.progress.end()).ok_or_else(too_large)?;
+        let layout = SectionLayout::inline(self.progress.end()).ok_or_else(too_large)?;
         if !is_owner {
             return self.write_run(layout, layout.start, &[]);
         }
@@ -82,7 +82,7 @@ impl Sections {
         &mut self,
         user: &[u8],
         is_owner: bool,
-        layout: Layout,
+        layout: SectionLayout,
         data: &[&[u8]],
     ) -> Result<(), Failure> {
         if !is_owner {
@@ -103,7 +103,7 @@ impl Sections {
     /// The array section before a compressed varray (paper, figure 7).
     pub(in crate::file::writer) fn write_sizes_note(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         elements: Partition,
         sizes: &[u64],
     ) -> Result<(), Failure> {
@@ -135,7 +135,7 @@ impl Sections {
     pub(in crate::file::writer) fn write_encoded(
         &mut self,
         user: &[u8],
-        layout: Layout,
+        layout: SectionLayout,
         elements: Partition,
         bytes: Partition,
         encoded: &Encoded,
@@ -152,7 +152,7 @@ impl Sections {
         &mut self,
         section: SectionType,
         user: &[u8],
-        layout: Layout,
+        layout: SectionLayout,
         counts: &[(u8, u64)],
         local: &LocalElements<'_>,
         data: Source<'_>,
@@ -190,7 +190,7 @@ impl Sections {
     #[inline(never)]
     fn write_listed(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         head: &[u8],
         (entries, sizes): (u64, Option<&[u64]>),
         (offset, data, padding): (u64, Source<'_>, &[u8]),
@@ -218,7 +218,7 @@ impl Sections {
     /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
     /// after the other from `offset`; the first one is the header, or empty.
     #[inline(always)]
-    fn write_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+    fn write_run(&mut self, layout: SectionLayout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
         if !self.is_small(layout) {
             return self.write_large_run(layout, offset, pieces);
         }
@@ -232,7 +232,12 @@ impl Sections {
 
     #[cold] // for the callers
     #[inline(never)]
-    fn write_large_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+    fn write_large_run(
+        &mut self,
+        layout: SectionLayout,
+        offset: u64,
+        pieces: &[&[u8]],
+    ) -> Result<(), Failure> {
         // A block has one count before its data, and belongs to one rank.
         let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
         if is_array && self.is_relayed(layout)? {
@@ -254,7 +259,7 @@ impl Sections {
 
     /// Whether a section is written by some ranks of each node for all. All ranks know.
     #[inline(never)]
-    pub(in crate::file::writer) fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
+    pub(in crate::file::writer) fn is_relayed(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
         if self.is_small(layout) {
             return Ok(false);
         }
@@ -264,7 +269,7 @@ impl Sections {
     /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
     /// offset. Their number is the same on all ranks.
     #[cold]
-    fn relay(&mut self, layout: Layout, head: &[u8], runs: &[(u64, Own<'_>)]) -> Result<(), Failure> {
+    fn relay(&mut self, layout: SectionLayout, head: &[u8], runs: &[(u64, Own<'_>)]) -> Result<(), Failure> {
         self.write_all()?;
         let mut mine = Ok(());
         if let Some(relay) = self.route.relay(&mut self.team, &self.params, layout.bytes())? {
@@ -282,9 +287,9 @@ impl Sections {
     #[inline(never)]
     fn write(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         head: &[u8],
-        put: impl FnOnce(&mut Outlet<'_>, Layout) -> Result<()>,
+        put: impl FnOnce(&mut Outlet<'_>, SectionLayout) -> Result<()>,
     ) -> Result<(), Failure> {
         let small = self.is_small(layout);
         if small {
@@ -316,7 +321,7 @@ impl Sections {
     pub(in crate::file::writer) fn write_in_parts(
         &mut self,
         user: &[u8],
-        layout: Layout,
+        layout: SectionLayout,
         counts: &[(u8, u64)],
         bytes: Partition,
         rounds: u64,
@@ -364,13 +369,13 @@ impl Sections {
 
     /// Whether a section is so small that it is buffered. All ranks know.
     #[inline(always)]
-    pub(in crate::file::writer) fn is_small(&self, layout: Layout) -> bool {
+    pub(in crate::file::writer) fn is_small(&self, layout: SectionLayout) -> bool {
         layout.bytes() <= self.small_bytes
     }
 
     /// Writes the buffered sections if a small one finds no room behind them.
     #[inline(always)]
-    fn make_room(&mut self, layout: Layout) -> Result<(), Failure> {
+    fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         if layout.end - self.progress.written() > self.buffer.room() {
             self.write_buffered()?;
             self.buffer.grow(&mut self.team, &self.params)?;

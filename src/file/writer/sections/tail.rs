@@ -8,7 +8,7 @@ use crate::file::params::Params;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{Layout, sum};
+use crate::format::layout::{SectionLayout, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::memory::reserve;
 use crate::parallel::Partition;
@@ -32,13 +32,13 @@ pub(in crate::file::writer) struct Tail {
 impl Tail {
     /// Of a varray that begins here: its layout is known as far as its data.
     pub fn of_varray(start: u64, count: u64, params: &Params) -> Result<Self> {
-        Ok(Self::new(Layout::varray(start, count, 0).ok_or_else(too_large)?, b'E', params))
+        Ok(Self::new(SectionLayout::varray(start, count, 0).ok_or_else(too_large)?, b'E', params))
     }
 
     /// Of a section with this layout, whose counts have this letter.
-    pub fn new(layout: Layout, letter: u8, params: &Params) -> Self {
+    pub fn new(layout: SectionLayout, letter: u8, params: &Params) -> Self {
         let format = CountFormat::new(letter, params.line_break);
-        let Layout { start, entries, data, .. } = layout;
+        let SectionLayout { start, entries, data, .. } = layout;
         Self { start, entries, data, total: 0, last: None, format, text: Vec::new() }
     }
 
@@ -101,7 +101,7 @@ impl Sections {
     /// section follows.
     pub(in crate::file::writer) fn finish(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         head: &[u8],
         last: Option<u8>,
     ) -> Result<()> {
@@ -117,7 +117,7 @@ impl Sections {
     /// As [`Self::finish`], of a section before the one that was finished last.
     pub(in crate::file::writer) fn enclose(
         &mut self,
-        layout: Layout,
+        layout: SectionLayout,
         head: &[u8],
         last: Option<u8>,
     ) -> Result<()> {
@@ -134,7 +134,7 @@ impl Sections {
         count: u64,
         tail: &Tail,
     ) -> Result<()> {
-        let layout = Layout::varray(tail.start, count, tail.total).ok_or_else(too_large)?;
+        let layout = SectionLayout::varray(tail.start, count, tail.total).ok_or_else(too_large)?;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
         self.finish(layout, head, tail.last)

@@ -10,7 +10,7 @@ use crate::file::team::{Failure, split};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;
-use crate::format::layout::Layout;
+use crate::format::layout::SectionLayout;
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::items::strip_bytes;
 use crate::memory::reserve;
@@ -18,10 +18,15 @@ use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
 /// A block whose data all ranks have: its layout, user string and data.
-pub(in crate::file::writer) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [u8]);
+pub(in crate::file::writer) struct Block<'a>(pub SectionLayout, pub &'a [u8], pub &'a [u8]);
 
 /// The section behind it: its type, layout, user string, and counts, each with its letter.
-pub(in crate::file::writer) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
+pub(in crate::file::writer) struct Behind<'a>(
+    pub SectionType,
+    pub SectionLayout,
+    pub &'a [u8],
+    pub &'a [(u8, u64)],
+);
 
 /// Data that are gathered from where they lie.
 pub(in crate::file::writer) trait InPieces {
@@ -46,8 +51,8 @@ impl Sections {
     /// Whether a block and the section behind it are written together. All ranks know.
     pub(in crate::file::writer) fn leave_together(
         &mut self,
-        block: Layout,
-        behind: Layout,
+        block: SectionLayout,
+        behind: SectionLayout,
     ) -> Result<bool, Failure> {
         Ok(self.is_small(block) && !self.is_small(behind) && !self.is_relayed(behind)?)
     }
@@ -110,7 +115,7 @@ impl Sections {
         }
         let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
         let (held, mine) = split(put);
-        let layout = Layout { start: first.block.0.start, ..last.array.1 };
+        let layout = SectionLayout { start: first.block.0.start, ..last.array.1 };
         if held.is_empty() {
             self.end_large(layout, mine, &[])
         } else {
@@ -191,7 +196,7 @@ impl Sections {
             };
             mine = put().and_then(|()| out.finish());
         }
-        self.end_large(Layout { start: block.0.start, ..layout }, mine, held)
+        self.end_large(SectionLayout { start: block.0.start, ..layout }, mine, held)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::parts::{Chunk, first_overlap};
 use super::wire::torn;
-use super::{Array, Origin, Part, Place, Plan, Window};
+use super::{ChunkPart, Origin, PassedArray, Place, Plan, Round};
 use crate::error::Result;
 use crate::format::dataset::Region;
 use crate::memory::{grow, reserve};
@@ -12,11 +12,11 @@ impl Plan<'_> {
     /// The parts of a chunk.
     fn parts_at<'b>(
         &'b self,
-        window: &'b Window,
-        array: &'b Array<'_>,
+        window: &'b Round,
+        array: &'b PassedArray<'_>,
         chunk: &Region,
         places: &[(u64, Place)],
-    ) -> Result<Vec<Part<'b>>> {
+    ) -> Result<Vec<ChunkPart<'b>>> {
         let mut parts = Vec::new();
         reserve(&mut parts, places.len())?;
         for &(_, place) in places {
@@ -26,7 +26,7 @@ impl Plan<'_> {
                     let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
                     let items = region.items()?;
                     let from = Origin::Bytes(window.received.get(data..).unwrap_or_default());
-                    Part { region, items, from, within: None }
+                    ChunkPart { region, items, from, within: None }
                 }
             });
         }
@@ -36,7 +36,7 @@ impl Plan<'_> {
     /// A chunk of the window, put together in `buffer` if need be.
     pub fn assemble<'b>(
         &'b self,
-        window: &'b Window,
+        window: &'b Round,
         chunk: u64,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Chunk<'b>> {

@@ -1,7 +1,7 @@
 //! The ranks send each other parts of chunks: boxes, and their data.
 
-use super::wire::{Header, LENGTHS, Lengths, count_part, put_header, relative, take_number, torn};
-use super::{Array, Part, Place, Plan, Window};
+use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
+use super::{ChunkPart, PassedArray, Place, Plan, Round};
 use crate::error::Result;
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
@@ -55,7 +55,7 @@ impl Plan<'_> {
     }
 
     /// Exchanges lengths, if they are not known, then boxes with their data.
-    pub(super) fn exchange(&self, team: &mut Team, round: u64, window: &mut Window) -> Result<(), Failure> {
+    pub(super) fn exchange(&self, team: &mut Team, round: u64, window: &mut Round) -> Result<(), Failure> {
         let lengths = match &self.rows {
             Some(rows) => self.known_lengths(rows, team.size(), round),
             None => self.exchanged_lengths(team, round)?,
@@ -135,7 +135,7 @@ impl Plan<'_> {
         let mut headers = out.len();
         out.resize(headers + to_usize(header_bytes), 0);
         self.for_each_part_to(rank, round, |chunk, array, part| {
-            let mut header = Header { out: &mut out[headers..], bytes: 0 };
+            let mut header = PackedNumbers { out: &mut out[headers..], bytes: 0 };
             put_header(&mut header, chunk, &part.region);
             headers += header.bytes;
             if with_data {
@@ -152,7 +152,7 @@ impl Plan<'_> {
         &self,
         rank: usize,
         round: u64,
-        mut each: impl FnMut(u64, &Array<'_>, &Part<'_>),
+        mut each: impl FnMut(u64, &PassedArray<'_>, &ChunkPart<'_>),
     ) {
         if rank == self.rank {
             return;
@@ -176,7 +176,7 @@ impl Plan<'_> {
     }
 
     /// Finds the boxes among what was received, and their data.
-    pub(super) fn place_received(&self, window: &mut Window, lengths: &[Lengths]) -> Result<()> {
+    pub(super) fn place_received(&self, window: &mut Round, lengths: &[Lengths]) -> Result<()> {
         let mut message = 0;
         for &[header_bytes, data_bytes] in lengths {
             let (mut header, end) = (message, message + to_usize(header_bytes));

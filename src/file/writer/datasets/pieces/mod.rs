@@ -35,7 +35,7 @@ const BALANCED_BYTES: u64 = if cfg!(debug_assertions) { 2 << 10 } else { 64 << 1
 pub(super) type Overlap = (usize, Vec<u64>);
 
 /// A dataset, and what this rank passes of it.
-pub(super) struct Array<'a> {
+pub(super) struct PassedArray<'a> {
     grid: ChunkGrid,
     item_bytes: usize,
     /// The item that stands where nothing is passed.
@@ -48,7 +48,7 @@ pub(super) struct Array<'a> {
 /// Which parts of which chunks this rank has, and who owns these. The chunks of several datasets are numbered one
 /// dataset after the other.
 pub(super) struct Plan<'a> {
-    arrays: Vec<Array<'a>>,
+    arrays: Vec<PassedArray<'a>>,
     /// The number of all chunks.
     chunks: u64,
     /// Chunks, in ascending order, each with the number of a region that has items of it.
@@ -66,7 +66,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// The chunks of a round, with their parts.
-pub(super) struct Window {
+pub(super) struct Round {
     pub chunks: Range<u64>,
     /// What the other ranks sent: boxes, and their data.
     received: Vec<u8>,
@@ -95,7 +95,7 @@ enum Origin<'a> {
 }
 
 /// A part of a chunk: a box in it, and where its items are.
-struct Part<'a> {
+struct ChunkPart<'a> {
     /// Relative to the chunk.
     region: Region,
     items: u64,
@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// `Range` if there are more than 63 bits of chunks; `Memory`.
-    pub fn new(team: &Team, mut arrays: Vec<Array<'a>>, least_window: u64) -> Result<Self> {
+    pub fn new(team: &Team, mut arrays: Vec<PassedArray<'a>>, least_window: u64) -> Result<Self> {
         let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
         for array in &mut arrays {
             array.first = chunks;
@@ -201,7 +201,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The datasets.
-    pub fn arrays(&self) -> &[Array<'a>] {
+    pub fn arrays(&self) -> &[PassedArray<'a>] {
         &self.arrays
     }
 
@@ -224,15 +224,15 @@ impl<'a> Plan<'a> {
     }
 
     /// A window with these chunks, for a rank that is alone.
-    pub fn window(&self, chunks: Range<u64>) -> Result<Window> {
-        let mut window = Window { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+    pub fn window(&self, chunks: Range<u64>) -> Result<Round> {
+        let mut window = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
         self.place(&mut window)?;
         Ok(window)
     }
 
     /// The chunks of a dataset that this rank owns, among all of it.
     pub fn own(&self, array: usize) -> Partition {
-        let Array { grid, first, .. } = &self.arrays[array];
+        let PassedArray { grid, first, .. } = &self.arrays[array];
         let own = self.owners.of(self.rank);
         let [start, end] = [own.start, own.end].map(|chunk| chunk.saturating_sub(*first).min(grid.chunks()));
         Partition { offset: start, count: end - start, total: grid.chunks() }
@@ -297,9 +297,9 @@ impl<'a> Plan<'a> {
 
     /// Brings the parts of the chunks of a round to their owners. An error that this rank alone has waits for the next
     /// agreement, which the next round has, or the caller.
-    pub fn round(&self, team: &mut Team, round: u64) -> Result<Window, Failure> {
+    pub fn round(&self, team: &mut Team, round: u64) -> Result<Round, Failure> {
         let chunks = self.window_of(self.rank, round);
-        let mut window = Window { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+        let mut window = Round { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
         if self.exchanges {
             self.exchange(team, round, &mut window)?;
         }
@@ -308,7 +308,7 @@ impl<'a> Plan<'a> {
         Ok(window)
     }
 
-    fn place(&self, window: &mut Window) -> Result<()> {
+    fn place(&self, window: &mut Round) -> Result<()> {
         let own = self.parts_of(&window.chunks);
         reserve(&mut window.places, own.len())?;
         window.places.extend(own.iter().map(|&(chunk, number)| (chunk, Place::Own(number))));

@@ -1,7 +1,7 @@
 //! Parts of chunks, and the datasets that they are of.
 
 use super::wire::relative;
-use super::{Array, Origin, Part, Passed};
+use super::{ChunkPart, Origin, Passed, PassedArray};
 use crate::error::Result;
 use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 use crate::memory::resize;
@@ -22,7 +22,7 @@ pub(in crate::file::writer::datasets) enum Chunk<'a> {
     Unknown,
 }
 
-impl<'a> Array<'a> {
+impl<'a> PassedArray<'a> {
     pub fn new(dataset: &Dataset, grid: ChunkGrid, passed: Passed<'a>) -> Self {
         Self {
             grid,
@@ -38,13 +38,13 @@ impl<'a> Array<'a> {
     }
 }
 
-impl Array<'_> {
+impl PassedArray<'_> {
     /// The part of a chunk that a region of this rank has.
-    pub(super) fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
+    pub(super) fn own_part(&self, chunk: &Region, number: usize) -> Option<ChunkPart<'_>> {
         let region = self.passed.region(number);
         let part = chunk.intersection(region)?;
         let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
-        Some(Part {
+        Some(ChunkPart {
             items: part.count.iter().product(),
             region: relative(part, chunk),
             from: self.passed.items(number),
@@ -70,7 +70,7 @@ impl Array<'_> {
 }
 
 /// The first item of a chunk of this shape that two parts have: its number in C order.
-pub(super) fn first_overlap(shape: &[u64], parts: &[Part<'_>]) -> Result<Option<u64>> {
+pub(super) fn first_overlap(shape: &[u64], parts: &[ChunkPart<'_>]) -> Result<Option<u64>> {
     let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
     if parts.len() <= FEW_PARTS {
         let pairs =
@@ -114,7 +114,7 @@ impl Origin<'_> {
     }
 }
 
-impl Part<'_> {
+impl ChunkPart<'_> {
     /// The runs of its items, from where they are to an array where the box begins at an index.
     pub(super) fn runs(&self, to: (&[u64], &[u64])) -> Runs {
         let count = &self.region.count;

@@ -1,6 +1,6 @@
 //! Boxes as the ranks send them.
 
-use super::Array;
+use super::PassedArray;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::Region;
 
@@ -9,17 +9,17 @@ pub(super) const LENGTHS: usize = 2;
 pub(super) type Lengths = [u64; LENGTHS];
 
 /// What takes the numbers of a box.
-pub(super) trait Numbers {
+pub(super) trait NumberSink {
     fn put(&mut self, number: u64);
 }
 
 /// Puts numbers one after the other, in groups of 7 bits.
-pub(super) struct Header<'a> {
+pub(super) struct PackedNumbers<'a> {
     pub(super) out: &'a mut [u8],
     pub(super) bytes: usize,
 }
 
-impl Numbers for Header<'_> {
+impl NumberSink for PackedNumbers<'_> {
     fn put(&mut self, number: u64) {
         let mut rest = number;
         while rest >= 0x80 {
@@ -35,19 +35,19 @@ impl Numbers for Header<'_> {
 /// Counts the bytes of numbers.
 struct Counter(u64);
 
-impl Numbers for Counter {
+impl NumberSink for Counter {
     fn put(&mut self, number: u64) {
         self.0 += u64::from((number | 1).ilog2()) / 7 + 1;
     }
 }
 
-pub(super) fn put_header(out: &mut impl Numbers, chunk: u64, region: &Region) {
+pub(super) fn put_header(out: &mut impl NumberSink, chunk: u64, region: &Region) {
     out.put(chunk);
     region.start.iter().chain(&region.count).for_each(|&number| out.put(number));
 }
 
 /// Adds the bytes of a box in a chunk, and of its data.
-pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &Region, array: &Array<'_>) {
+pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &Region, array: &PassedArray<'_>) {
     let mut header = Counter(0);
     put_header(&mut header, chunk, region);
     lengths[0] += header.0;
@@ -60,7 +60,7 @@ pub(super) fn relative(mut part: Region, chunk: &Region) -> Region {
     part
 }
 
-/// A number that [`Numbers::put`] has put.
+/// A number that [`NumberSink::put`] has put.
 pub(super) fn take_number(rest: &mut &[u8]) -> Result<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
