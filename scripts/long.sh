@@ -44,6 +44,7 @@ END
 step_package() { # all tests of the packaged crate, in the package
   cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
   unpack_crate $folder/cargo
+  export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 # as scripts/test.sh
   measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc
 }
 # step_tests VARIANT: all tests of the C library; those with Open MPI write the files that the others compare with

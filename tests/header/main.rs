@@ -166,6 +166,9 @@ fn the_tables_of_cpp_are_those_of_the_header() {
 
 #[test]
 fn the_signatures_of_python_are_those_of_its_sources() {
+    if !Path::new(ROOT).join("python").exists() {
+        return; // The packaged crate is without the Python package, which is one of its own.
+    }
     let sources: String = sources("python/rust").iter().map(|path| read(path)).collect();
     compare("python/src/scda/_core.pyi", &python::stub(&sources));
 }
