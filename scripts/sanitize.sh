@@ -86,7 +86,7 @@ EOF
 
 # lacks: the check cannot run here. An error if it was named.
 lacks() {
-  echo "skipped: $check: something is missing, which scripts/setup.sh sanitize installs"
+  echo "skipped: $check: something is missing: scripts/setup.sh sanitize"
   [ -z "$named" ] || exit 1
 }
 
