@@ -71,7 +71,7 @@ pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
     };
     if let (Some(end), [_, ..]) = (reader.position(), added) {
         for rows in added {
-            reader.seek(rows.offsets[1])?;
+            reader.seek(rows.data)?;
             let section = reader.next_section(true)?.ok_or_else(has_changed)?;
             let more = measure(reader, row.number, section)?;
             row.bytes = row.bytes.saturating_add(more.bytes);

@@ -146,7 +146,7 @@ fn digests_of(
     }
     if let Some(Pair::Dataset(found)) = &item.pair {
         let before = reader.position().unwrap_or(0);
-        for offset in found.added.iter().flat_map(|rows| rows.offsets) {
+        for offset in found.added.iter().flat_map(|rows| [rows.metadata, rows.data]) {
             reader.seek(offset)?;
             let Some(mut section) = reader.next_section(true)? else { break };
             if added_to(section.section_type, &section.user).is_some() {

@@ -161,10 +161,10 @@ impl Way<'_> {
     ) -> Result<()> {
         let before = reader.position().unwrap_or(0);
         for rows in &found.added {
-            for offset in rows.offsets {
+            for offset in [rows.metadata, rows.data] {
                 reader.seek(offset)?;
                 let Some(mut section) = reader.next_section(true)? else { break };
-                if offset == rows.offsets[1] {
+                if offset == rows.data {
                     section.user = moved.user_of(Addition::Rows)?.unwrap_or(section.user);
                 }
                 self.keep(reader, output, &section, progress)?;

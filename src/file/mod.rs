@@ -36,7 +36,9 @@ mod writer;
 pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
 pub(crate) use reader::OwnRequest;
-pub use reader::{AddedRows, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams};
+pub use reader::{
+    AddedRows, Located, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams,
+};
 pub(crate) use session::ThisRank;
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};

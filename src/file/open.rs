@@ -386,7 +386,7 @@ fn open_posix(
     first: Result<Option<PosixFile>>,
     open: impl FnOnce() -> Result<PosixFile>,
 ) -> Result<(Result<PosixFile>, u64), Failure> {
-    let identity = |status: Status| if status.is_regular { status.identity.1 } else { 0 };
+    let identity = |status: Status| if status.is_regular { status.identity.inode } else { 0 };
     let (mut first, mine) = split(first);
     let mine = match &mut first {
         Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock()),

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::begins_as_header;
 use crate::numbers::to_usize;
-use crate::storage::file_system::{self, Status};
+use crate::storage::file_system::{self, Identity, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use crate::storage::{copy, names};
@@ -383,7 +383,7 @@ impl Target {
 }
 
 /// Whether this is the name of the file of this identity.
-fn is_file(path: &Path, identity: (u64, u64)) -> Result<bool> {
+fn is_file(path: &Path, identity: Identity) -> Result<bool> {
     Ok(file_system::status(path)?.map(|found| found.identity) == Some(identity))
 }
 

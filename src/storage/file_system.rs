@@ -21,12 +21,19 @@ pub struct Status {
     pub is_folder: bool,
     /// A pipe or socket, which cannot be written at offsets.
     pub is_stream: bool,
-    /// Device and inode, which all names of a file share.
-    pub identity: (u64, u64),
+    /// Which file it is, under any of its names.
+    pub identity: Identity,
     /// Permission bits.
     pub mode: u32,
     /// User and group.
     pub owner: (u32, u32),
+}
+
+/// What all names of a file share, and no other file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
 }
 
 impl Status {
@@ -39,7 +46,7 @@ impl Status {
             is_regular: kind == FileType::RegularFile,
             is_folder: kind == FileType::Directory,
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
-            identity: (stat.st_dev as u64, stat.st_ino as u64),
+            identity: Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
             mode: (stat.st_mode as u32) & 0o777,
             owner: (stat.st_uid, stat.st_gid),
         }
@@ -154,7 +161,7 @@ pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
 /// # Errors
 /// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
 /// every file system lets them be set.
-pub fn adopt(path: &Path, identity: (u64, u64), old: &Status) -> Result<()> {
+pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = system("opening to set its permissions", || rustix::fs::open(path, flags, Mode::empty()))?;
     let status = || system("fstat", || rustix::fs::fstat(&file)).map(|stat| Status::new(&stat));
@@ -272,7 +279,7 @@ fn rotate(path: &Path, keep: u64) -> Result<()> {
 ///
 /// # Errors
 /// `FileInUse` if another job has taken the part's place, and those of the file system.
-pub fn commit(part: &Path, path: &Path, identity: (u64, u64), sync: bool, keep: u64) -> Result<()> {
+pub fn commit(part: &Path, path: &Path, identity: Identity, sync: bool, keep: u64) -> Result<()> {
     let is_it = |path| link_status(path).map(|status| status.map(|status| status.identity) == Some(identity));
     if !is_it(part)? {
         return Err(replaced(part));
@@ -334,7 +341,10 @@ mod tests {
         std::fs::write(&target, "old").unwrap();
         std::fs::write(&part_path, "new").unwrap();
         let identity = status(&part_path).unwrap().unwrap().identity;
-        assert_eq!(commit(&part_path, &target, (0, 0), true, 0).unwrap_err().kind(), ErrorKind::FileInUse);
+        assert_eq!(
+            commit(&part_path, &target, Identity { device: 0, inode: 0 }, true, 0).unwrap_err().kind(),
+            ErrorKind::FileInUse
+        );
         assert_eq!(std::fs::read(&target).unwrap(), b"old");
         commit(&part_path, &target, identity, true, 0).unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"new");

@@ -181,7 +181,7 @@ impl Stretch {
         let own = Self { dataset: own, data: found.data.offset, first: 0 };
         let added = found.added.iter().map(|rows| Self {
             dataset: rows.dataset.clone(),
-            data: rows.offsets[1],
+            data: rows.data,
             first: rows.first,
         });
         std::iter::once(own).chain(added).collect()

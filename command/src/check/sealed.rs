@@ -7,7 +7,7 @@ use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::pieces::{first_unreadable, for_each_sizes};
 use crate::progress::Progress;
-use scda::internals::{Sealed, Seals, index::Row};
+use scda::internals::{Located, Sealed, Seals, index::Row};
 use scda::{Error, Reader, Section, SectionType};
 use std::fs::File;
 
@@ -96,12 +96,12 @@ impl SealPart<'_> {
     fn section(&mut self, row_number: u64, row: &Row, found: u64, anchors: u64) -> Result<()> {
         let number = section_number(self.sealed, row_number, row);
         self.scan.sections = self.scan.sections.max(number);
-        let (error, is_exact) = match found == row.crc {
+        let located = match found == row.crc {
             false => self.reader.locate(self.sealed, row_number, row, found)?,
             true => {
                 let compared = self.reader.compare_row(self.sealed, row_number, row, anchors);
                 match invalid(compared)? {
-                    Some(error) => (error, false),
+                    Some(error) => Located { error, is_exact: false },
                     None if row.section.is_none() => return Ok(()),
                     None => {
                         self.scan.add_whole(number, row.offset..row.end());
@@ -110,7 +110,7 @@ impl SealPart<'_> {
                 }
             }
         };
-        self.scan.add_finding(finding(self.reader, number, row, error, is_exact));
+        self.scan.add_finding(finding(self.reader, number, row, located));
         Ok(())
     }
 }
@@ -123,9 +123,9 @@ pub(super) fn section_number(sealed: &Sealed, row_number: u64, row: &Row) -> u64
     }
 }
 
-/// What is wrong with the section of a row, and with which element. `is_exact`: the offset of the error is that of the one
-/// byte that differs.
-pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, error: Error, is_exact: bool) -> Finding {
+/// What is wrong with the section of a row, and with which element.
+pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: Located) -> Finding {
+    let Located { error, is_exact } = located;
     let offset = error.offset().filter(|_| is_exact);
     let mut finding = Finding::of_section(number, Fault::Invalid(error));
     finding.user = row.section.map(|_| row.user);

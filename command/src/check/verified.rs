@@ -88,7 +88,11 @@ impl Verified {
                 self.at(later)?;
                 self.at(row.end())?;
             }
-            found.added.iter().flat_map(|rows| rows.offsets).try_for_each(|offset| self.at(offset))?;
+            found
+                .added
+                .iter()
+                .flat_map(|rows| [rows.metadata, rows.data])
+                .try_for_each(|offset| self.at(offset))?;
         }
         match item.fault.as_ref().map(|_| self.row_at(item.section.offset)).transpose()? {
             // What would be its second section.
@@ -156,9 +160,9 @@ impl Verified {
         if found == row.crc {
             return Ok(());
         }
-        let (error, is_exact) = self.beside.locate(sealed, number, row, found)?;
+        let located = self.beside.locate(sealed, number, row, found)?;
         let section = section_number(sealed, number, row);
-        let finding = finding(&mut self.beside, section, row, error, is_exact);
+        let finding = finding(&mut self.beside, section, row, located);
         Err(self.differs(&finding))
     }
 

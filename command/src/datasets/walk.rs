@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
             self.moved.insert(section.offset, Moved { position: section.offset, user: section.user });
         }
         if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
-            self.rows.extend(found.added.iter().map(|rows| rows.offsets[0]));
+            self.rows.extend(found.added.iter().map(|rows| rows.metadata));
             if !found.added.is_empty() {
                 let Section { offset: position, user, .. } = found.data;
                 self.moved.insert(position, Moved { position, user });

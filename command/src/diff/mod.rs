@@ -186,7 +186,7 @@ impl Things<'_, '_, '_> {
         let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
         let mut differences = Vec::new();
         for (x, y) in found.added.iter().zip(&other.added) {
-            for (x, y) in x.offsets.into_iter().zip(y.offsets) {
+            for (x, y) in [(x.metadata, y.metadata), (x.data, y.data)] {
                 self.a.reader.seek(x)?;
                 self.b.reader.seek(y)?;
                 let next = (self.a.reader.next_section(true)?, self.b.reader.next_section(true)?);

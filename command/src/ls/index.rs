@@ -114,7 +114,7 @@ impl Lines<'_> {
             (item.pair, item.fault) = self.pairs.look(&section)?;
         }
         if let Some(Pair::Dataset(found)) = &item.pair {
-            self.added.extend(found.added.iter().flat_map(|rows| rows.offsets));
+            self.added.extend(found.added.iter().flat_map(|rows| [rows.metadata, rows.data]));
         }
         if item.last() > number {
             self.held = Some((item, *row));

@@ -262,7 +262,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
     numbers.iter().try_for_each(|numbers| out.text(format_args!("  values      {numbers}\n")))?;
     describe_attributes(out, &dataset.attributes)?;
     for rows in &found.added {
-        let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.offsets[1]);
+        let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.data);
         out.text(format_args!("  rows added  {count} from row {} on, at byte {data}\n", rows.first))?;
     }
     describe_place(out, block.offset, row)

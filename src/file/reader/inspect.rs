@@ -79,10 +79,9 @@ impl Reader {
         })
     }
 
-    /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs;
-    /// and whether its offset is that of the one byte that differs.
+    /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs.
     #[doc(hidden)]
-    pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<(Error, bool)> {
+    pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Located> {
         self.session.operate(|state| {
             let located = state.inspector().locate_difference(sealed, number, row, found);
             state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
@@ -104,6 +103,15 @@ impl Section {
             Error::new(ErrorKind::Checksum, words).at(self.offset)
         })
     }
+}
+
+/// An error for a section whose checksum is wrong.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Located {
+    pub error: Error,
+    /// Its offset is that of the one byte that differs.
+    pub is_exact: bool,
 }
 
 /// Looks at the seals of a file.

@@ -2,9 +2,9 @@
 
 use super::chain::{compare_crc, differs};
 use super::index::Sealed;
-use super::inspect::Inspector;
+use super::inspect::{Inspector, Located};
 use super::sections::describe;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::header::SectionType;
 use crate::format::index::Row;
 use crate::format::layout::SectionLayout;
@@ -17,15 +17,14 @@ const SEARCHED_BYTES: u64 = 4 << 30;
 const LEAST_PADDING: u64 = 7;
 
 impl Inspector<'_> {
-    /// The error for a section whose bytes have the checksum `found`, and whether its offset is that of the one byte that
-    /// differs.
+    /// The error for a section whose bytes have the checksum `found`.
     pub(super) fn locate_difference(
         &mut self,
         sealed: &Sealed,
         number: u64,
         row: &Row,
         found: u64,
-    ) -> Result<(Error, bool)> {
+    ) -> Result<Located> {
         if row.bytes <= SEARCHED_BYTES
             && let Some((behind, change)) = crc::single_byte(found ^ row.crc, row.bytes)
         {
@@ -34,7 +33,8 @@ impl Inspector<'_> {
             self.sections().read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
-            return Ok((differs(part, &found, &format!("{expected}, by the checksum"), at), true));
+            let error = differs(part, &found, &format!("{expected}, by the checksum"), at);
+            return Ok(Located { error, is_exact: true });
         }
         let at = sealed.row_offset(number);
         let (what, offset) = match self.sections().compare_with_header(row, at) {
@@ -47,7 +47,8 @@ impl Inspector<'_> {
             Ok(()) => self.beyond_header(row)?,
         };
         let error = compare_crc(what, found, row.crc, offset).err();
-        Ok((error.unwrap_or_else(|| differs(what, "a difference", &describe(row), offset)), false))
+        let error = error.unwrap_or_else(|| differs(what, "a difference", &describe(row), offset));
+        Ok(Located { error, is_exact: false })
     }
 
     /// What differs, and where that begins, if the header does not.

@@ -20,7 +20,7 @@ pub(super) use chain::Chain;
 pub(crate) use datasets::OwnRequest;
 pub use datasets::{AddedRows, Request};
 pub use index::Sealed;
-pub use inspect::Seals;
+pub use inspect::{Located, Seals};
 pub(super) use own::{DatasetPlace, OwnReader};
 pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::{Survey, Surveyor};

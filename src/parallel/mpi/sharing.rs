@@ -19,21 +19,28 @@ fn node_ranks() -> Option<usize> {
     std::env::var(NODE_VARIABLE).ok()?.parse().ok().filter(|&ranks| ranks > 0)
 }
 
-/// A communicator that MPI has made of another one. Freeing it, as dropping it does, takes all its ranks.
-struct Derived {
-    comm: Mpi,
-    /// MPI had no error on this rank.
-    is_sound: bool,
+/// What a rank has of a communicator that MPI derives from another one.
+enum Derived {
+    /// The rank asked for none.
+    Unwanted,
+    /// MPI made none.
+    Missing,
+    /// Freeing it, as dropping it does, takes all its ranks.
+    Made {
+        comm: Mpi,
+        /// MPI had no error on this rank.
+        is_sound: bool,
+    },
 }
 
-/// What came of a communicator that some ranks want. All ranks know the same of it, but for `mine`.
+/// A derived communicator after all ranks have compared what they have. All ranks know the same of it, but for `mine`.
 struct Derivation {
     /// Each rank that wants one has it, and it serves them all.
     is_there: bool,
     /// That of this rank, if it wants one.
     mine: Option<Mpi>,
-    /// What else was asked holds on all ranks.
-    also: bool,
+    /// The further condition holds on all ranks.
+    condition: bool,
 }
 
 impl Mpi {
@@ -50,7 +57,7 @@ impl Mpi {
         }
         let may_share = std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
         let is_one_node =
-            self.split_by_node().is_some_and(|node| node.is_sound && node.comm.size == self.size);
+            matches!(self.split_by_node(), Derived::Made { comm, is_sound: true } if comm.size == self.size);
         let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);
         if self.all([is_one_node && may_share && !is_divided])? == [false] {
             return Ok(None);
@@ -77,21 +84,21 @@ impl Mpi {
     /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
     pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
         let ranks = node_ranks();
-        let Derivation { mine: Some(mut node), also: is_divided, .. } =
-            self.keep(self.split_by_node(), true, ranks.is_some())?
+        let Derivation { mine: Some(mut node), condition: is_divided, .. } =
+            self.agree_on(self.split_by_node(), ranks.is_some())?
         else {
             return Ok(None);
         };
         if is_divided {
             let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
-            let Some(part) = self.keep(part, true, true)?.mine else { return Ok(None) };
+            let Some(part) = self.agree_on(part, true)?.mine else { return Ok(None) };
             node = part;
         }
         let leads = node.rank == 0;
         let leaders = self.split(leads.then_some(0));
         let mut count = [u64::from(leads), 1];
         let counted = self.allreduce_sum(&mut count);
-        let Derivation { is_there: true, also: true, mine } = self.keep(leaders, leads, counted.is_ok())?
+        let Derivation { is_there: true, condition: true, mine } = self.agree_on(leaders, counted.is_ok())?
         else {
             return Ok(None);
         };
@@ -100,17 +107,21 @@ impl Mpi {
         Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
     }
 
-    /// What came of a communicator that some ranks want, and whether `also` holds on all ranks. Collective.
-    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<Derivation> {
-        let is_sound = made.as_ref().is_none_or(|made| made.is_sound);
-        let [all_have_one, all_are_sound, also] = self.all([made.is_some() == wanted, is_sound, also])?;
+    /// Compares what the ranks have of a derived communicator, and whether a condition holds on all of them. Collective.
+    fn agree_on(&self, mine: Derived, condition: bool) -> Result<Derivation> {
+        let has_it = !matches!(mine, Derived::Missing);
+        let is_sound = !matches!(mine, Derived::Made { is_sound: false, .. });
+        let [all_have_one, all_are_sound, condition] = self.all([has_it, is_sound, condition])?;
         if !all_have_one {
             // Not freed: that takes all ranks.
-            std::mem::forget(made);
-            return Ok(Derivation { is_there: false, mine: None, also });
+            std::mem::forget(mine);
+            return Ok(Derivation { is_there: false, mine: None, condition });
         }
-        let mine = made.map(|made| made.comm).filter(|_| all_are_sound);
-        Ok(Derivation { is_there: all_are_sound, mine, also })
+        let mine = match mine {
+            Derived::Made { comm, .. } if all_are_sound => Some(comm),
+            _ => None,
+        };
+        Ok(Derivation { is_there: all_are_sound, mine, condition })
     }
 
     /// Whether each of these holds on all ranks. An error only if no rank has the result.
@@ -123,8 +134,8 @@ impl Mpi {
         Ok(values.map(|value| value == 2))
     }
 
-    /// The ranks of this rank's node, in their order. Collective; `None` if MPI does not tell.
-    fn split_by_node(&self) -> Option<Derived> {
+    /// The ranks of this rank's node, in their order. Collective.
+    fn split_by_node(&self) -> Derived {
         let kind = numbers::COMM_TYPE_SHARED.get();
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
@@ -132,24 +143,32 @@ impl Mpi {
         })
     }
 
-    /// The ranks that pass the same number, in their order; `None` for those that pass none, and if MPI makes no
-    /// communicator. Collective.
-    fn split(&self, number: Option<usize>) -> Option<Derived> {
+    /// The ranks that pass the same number, in their order; those that pass none want no communicator. Collective.
+    fn split(&self, number: Option<usize>) -> Derived {
         let none = numbers::UNDEFINED;
         let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
-        self.derive(|new| {
+        let derived = self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
             // their order.
             unsafe { sys::MPI_Comm_split(self.comm, color, 0, new) }
-        })
+        });
+        match (number, derived) {
+            (None, Derived::Missing) => Derived::Unwanted,
+            (None, unasked) => {
+                // Not freed: that takes all its ranks.
+                std::mem::forget(unasked);
+                Derived::Missing
+            }
+            (Some(_), derived) => derived,
+        }
     }
 
     /// A communicator that this call makes of `self.comm`.
-    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> Option<Derived> {
+    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> Derived {
         let mut new = self.comm;
         let made = make(&raw mut new);
         if new == self.comm || new == sys::comm_null() {
-            return None;
+            return Derived::Missing;
         }
         // SAFETY: MPI has just made this communicator.
         let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::errors_return()) };
@@ -159,7 +178,7 @@ impl Mpi {
         // SAFETY: MPI has just made this communicator; writes one int.
         let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
-        Some(Derived { comm: Self { comm: new, rank: from_mpi(rank), size: from_mpi(size) }, is_sound })
+        Derived::Made { comm: Self { comm: new, rank: from_mpi(rank), size: from_mpi(size) }, is_sound }
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.

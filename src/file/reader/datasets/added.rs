@@ -198,7 +198,7 @@ impl DatasetReader<'_> {
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
         let current = self.sections.current().filter(|_| sum(first, count).is_some());
         let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;
-        Ok(RowSection { stored: Box::new(rows), current, offsets: [pair, start], first })
+        Ok(RowSection { stored: Box::new(rows), current, metadata: pair, data: start, first })
     }
 
     /// The metadata of rows, and where they begin.

@@ -147,8 +147,10 @@ impl Reader {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AddedRows {
-    /// Where its metadata begin in the file, and where the section does.
-    pub offsets: [u64; 2],
+    /// Where its metadata begin in the file.
+    pub metadata: u64,
+    /// Where the section itself begins.
+    pub data: u64,
     /// How many rows the dataset has before these.
     pub first: u64,
     /// These rows as if they were a dataset: their number, how they lie in the file.

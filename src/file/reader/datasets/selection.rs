@@ -33,16 +33,18 @@ pub(super) struct RowSection {
     /// Of these rows alone.
     pub stored: Box<Stored>,
     pub current: CurrentSection,
-    /// Where its metadata begin, and where it does.
-    pub offsets: [u64; 2],
+    /// Where its metadata begin.
+    pub metadata: u64,
+    /// Where the section itself begins.
+    pub data: u64,
     /// The first of its rows.
     pub first: u64,
 }
 
 impl RowSection {
     pub fn described(&self) -> AddedRows {
-        let Self { offsets, first, stored, .. } = self;
-        AddedRows { offsets: *offsets, first: *first, dataset: stored.dataset.clone() }
+        let Self { metadata, data, first, ref stored, .. } = *self;
+        AddedRows { metadata, data, first, dataset: stored.dataset.clone() }
     }
 
     /// The memory that it takes, nearly.
@@ -194,7 +196,7 @@ impl<'a> Selection<'a> {
                 continue;
             }
             if !own.is_empty() {
-                require_supported(&section.stored.dataset, section.offsets[1])?;
+                require_supported(&section.stored.dataset, section.data)?;
             }
             all.push(Self::new(number, (&section.current, &section.stored), own.into(), starts));
         }
