@@ -119,7 +119,11 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
                     }
                     .unwrap();
                     step(&mut file, ranks, part).unwrap();
-                    file.close_begin().unwrap().wait().unwrap();
+                    let closing = file.close_begin().unwrap();
+                    while !closing.test() {
+                        std::thread::yield_now();
+                    }
+                    closing.wait().unwrap();
                 });
             }
             files.push(std::fs::read(&path).unwrap());

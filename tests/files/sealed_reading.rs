@@ -774,3 +774,36 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
     }
     assert!(wrong >= 20 && found > 100, "{wrong} {found}");
 }
+
+/// Nor does one whose user string is damaged, so that the order is still right. The name at its place comes first in the order.
+#[test]
+fn a_damaged_name_of_a_long_index_hides_no_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+    writer.inline(b"of another seal", 0, Some(&[b' '; 32])).unwrap();
+    writer.commit().unwrap();
+    for i in 0..5000 {
+        writer.inline(format!("{i}").as_bytes(), 0, Some(&[b' '; 32])).unwrap();
+    }
+    writer.close().unwrap();
+    let find = |user: &str| {
+        [0, -1].map(|record| {
+            let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+            reader.find(user.as_bytes(), record).map_err(|error| error.kind())
+        })
+    };
+    for (name, number) in [("0", Some(1)), ("3", Some(4)), ("999", Some(1000)), ("/", None), (":", None)] {
+        assert_eq!(find(name), [Ok(number); 2]);
+    }
+    let mut file = std::fs::read(&path).unwrap();
+    let seal = Seal::parse(file.last_chunk().unwrap(), seal_of(&file)).unwrap();
+    // Between "2999" and "30", where "3" was.
+    let name = seal.index as usize + 128 + 256 * 3 + 2;
+    assert_eq!(&file[name..name + 3], b"3 -");
+    file[name..name + 3].copy_from_slice(b"2: ");
+    std::fs::write(&path, file).unwrap();
+    assert_eq!(find("3"), [Err(ErrorKind::Checksum); 2]);
+}

@@ -199,15 +199,13 @@ fn what_cannot_be_set_is_refused() {
 fn a_pair_that_is_none_is_an_error_at_its_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let below = b"Below: attributes of a dataset.\n";
-    for (inline, text, words) in [
-        (&b"scda attributes 00"[..], "{\"a\": }", "expected value"),
-        (b"scda attributes 00", "[1]", "expected an object"),
-        (
-            b"another",
-            "{}",
-            "attributes of the dataset \"rho\" at byte 960: found another section before them",
-        ),
+    let (convention, below) = (&b"scda attributes 00"[..], b"Below: attributes of a dataset.\n");
+    let before = "attributes of the dataset \"rho\" at byte 960: found another section before them";
+    for (user, is_inline, text, words) in [
+        (convention, true, "{\"a\": }", "expected value"),
+        (convention, true, "[1]", "expected an object"),
+        (b"another", true, "{}", before),
+        (convention, false, "{}", before),
     ] {
         create(&path);
         let data = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).find("A rho").unwrap();
@@ -215,7 +213,10 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         // So that there is one at all.
         file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();
         let at = file.position().unwrap();
-        file.inline(inline, 0, Some(below)).unwrap();
+        match is_inline {
+            true => file.inline(user, 0, Some(below)).unwrap(),
+            false => file.block(user, 0, 32, Some(below), Encode::None).unwrap(),
+        }
         let user = format!("/{data}/rho");
         file.block(user.as_bytes(), 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
         file.close().unwrap();

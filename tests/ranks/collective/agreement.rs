@@ -4,7 +4,7 @@ use super::{Scratch, error_of_all, params};
 use crate::common::watched::Watched;
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Params, Reader,
-    Result, Sink, Source, ThreadComm, Writer, run_on_threads,
+    Region, Result, Sink, Source, ThreadComm, Writer, run_on_threads,
 };
 
 /// All agreements have one form: a rank that fails meets the others wherever they are.
@@ -95,6 +95,25 @@ fn ranks_that_disagree_all_get_an_argument_error_that_names_the_argument() {
             assert!(error.to_string().contains(name) || name == "sizes S_q", "{name}: {error}");
         }
     }
+}
+
+/// Where both wait for chunks that the thread compresses.
+#[test]
+fn a_group_on_one_rank_and_a_dataset_on_another_are_different_functions() {
+    let scratch = Scratch::new();
+    let error = error_of_all(3, |comm| {
+        let is_odd = comm.rank() == 1;
+        let mut params = params(true);
+        params.background_bytes = 1 << 20;
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+        let mut dataset = Dataset::new("d", DataType::Uint8, [9]);
+        dataset.layout = Layout::Chunked { shape: None, text: false };
+        let all = [Region::all(&[9])];
+        let mine = if is_odd { &all[..] } else { &[] };
+        file.dataset(&dataset, mine, if is_odd { &b"123456789"[..] } else { b"" })?;
+        if is_odd { file.dataset(&dataset, mine, b"123456789") } else { file.group("g", "{}") }
+    });
+    assert!(error.to_string().contains("the ranks disagree on the function that is called"), "{error}");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Files that are not completed: abandoned, interrupted, ended by a fault or a panic.
 
 use super::{Scratch, error_of_all, params, small_model};
+use crate::common::watched::Watched;
 use crate::common::{self, Rng, Want};
 use scda::{
     Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,
     Source, ThreadComm, Writer, run_on_threads,
 };
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
@@ -126,6 +128,19 @@ fn a_file_that_would_be_marked_ends_at_its_last_seal_or_where_it_ended_before() 
             assert!(found == expected, "{size} ranks: {} bytes, expected {}", found.len(), expected.len());
         }
     }
+}
+
+/// Giving back what the ranks share takes all of them.
+#[test]
+fn what_the_ranks_share_stays_when_one_forgets_a_file() {
+    let scratch = Scratch::new();
+    run_on_threads(2, |comm| {
+        let kept = Arc::new(());
+        let shared = Arc::clone(&kept);
+        let comm = Watched::new(comm, move |_, _| Arc::strong_count(&shared) == 0);
+        Writer::create(comm, &scratch.path(), b"", &params(false)).unwrap().forget();
+        assert_eq!(Arc::strong_count(&kept), 2);
+    });
 }
 
 #[test]

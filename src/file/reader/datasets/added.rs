@@ -87,9 +87,9 @@ impl DatasetReader<'_> {
     /// The attributes in the pair that begins at this offset, whose block has this user string.
     pub(in crate::file::reader) fn read_later(&mut self, offset: u64, user: &str) -> Result<String, Failure> {
         self.sections.advance(offset);
-        let is_there = self.lookup().next_section(true)?;
+        self.lookup().next_section(true)?;
         let header = self.sections.header().filter(|header| {
-            is_there && header.section_type == SectionType::Inline && *header.user == *ATTRIBUTES_CONVENTION
+            header.section_type == SectionType::Inline && *header.user == *ATTRIBUTES_CONVENTION
         });
         let Some(inline) = header.and_then(|_| self.sections.current_data()) else {
             let words = format!(

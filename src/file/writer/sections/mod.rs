@@ -60,7 +60,6 @@ impl Sections {
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Self {
-        team.mark(progress.end());
         let file = Queue::new(file, params.background_bytes);
         let mut held = Held::default();
         held.wait(file.is_background());
@@ -224,7 +223,6 @@ impl Sections {
             self.own = None;
             let end = sealer.seal(&mut self.team, file, start, style, sync)?;
             self.progress.seal(end);
-            self.team.mark(end);
         }
         if sync { self.sync() } else { Ok(()) }
     }
