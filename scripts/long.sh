@@ -96,7 +96,7 @@ step_offline() { # built without a network
   scripts/offline.sh serial
 }
 # step_reproduce WHAT: the same bytes from two builds
-step_reproduce() { scripts/reproduce.sh "$1"; }
+step_reproduce() { [ "$1" = debian ] && lacks_debian || scripts/reproduce.sh "$1"; }
 step_limits() { # large numbers
   library openmpi
   for how in array varray beyond; do
@@ -193,12 +193,9 @@ step_powerless() {
     done
   done
 }
-step_debian() { # Debian packages
-  if ! command -v dpkg-buildpackage >/dev/null; then
-    echo "skipped: debian: there is no dpkg-buildpackage"
-    return
-  fi
-  scripts/debian.sh
+step_debian() { lacks_debian || scripts/debian.sh; } # Debian packages
+lacks_debian() {
+  ! command -v dpkg-buildpackage >/dev/null && echo "skipped: Debian packages: there is no dpkg-buildpackage"
 }
 
 # What is cheap and most likely to fail comes first.

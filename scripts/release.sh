@@ -72,8 +72,8 @@ pass_all() {
     once "${left_out[@]}" $command
   done
 }
-pass_all
 if [ -n "$dry" ]; then
+  (pass_all) # `once` has a trap of its own, which would take the place of that above
   mkdir "$publish/pages"
   scripts/site.py prepare "$publish/pages"
   [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
@@ -91,6 +91,7 @@ if [ -n "$dry" ]; then
   echo "dry run: version $version would be released"
   exit 0
 fi
+pass_all
 
 pack target "libscda-$version-site" "publish/libscda-$version-site.tar.gz"
 (cd publish && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS)
