@@ -22,9 +22,9 @@ impl KnownRows {
         self.0.iter().find(|known| known.total == rows).copied()
     }
 
-    /// There is room for another one.
+    /// There is room for as many as an agreement may find.
     fn make_room(&mut self) -> Result<()> {
-        reserve(&mut self.0, 1)
+        reserve(&mut self.0, MOST_IN_TURNS)
     }
 
     /// Keeps one for which there is room: between two exchanges nothing may fail on one rank alone.
@@ -82,10 +82,10 @@ impl DatasetWriter<'_> {
     ) -> Result<Vec<Option<Partition>>, Failure> {
         let (rank, mut questions) = (self.sections.team.rank(), Vec::new());
         reserve(&mut questions, MOST_IN_TURNS)?;
+        self.cache.rows.make_room()?;
         for (dataset, passed) in all {
             let (rows, own) = (dataset.rows()?.0, passed.rows(&dataset.shape));
             let guess = self.cache.rows.of(rows).unwrap_or_else(|| at_root(rows, rank));
-            self.cache.rows.make_room()?;
             questions.push(Question { rows, own, guess: Some(guess), is_open: true });
         }
         // Of this one, all ranks know the counts, and suppose what follows from them.
