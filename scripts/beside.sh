@@ -2,7 +2,7 @@
 # beside.sh libraries|builds|checks: the steps that test.sh runs beside its own.
 #   libraries: the C libraries, beside the Rust tests
 #   builds: what only compiles, beside the tests of the C libraries, whose MPI jobs must not wait for others: these get the idle cores
-#   checks: what has no MPI job in which time matters
+#   checks: uses of the installed library, beside the tests of the Python package: no MPI job in which time matters
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 folder=target/test
@@ -16,10 +16,14 @@ libraries)
   done
   ;;
 builds)
-  # Ranks that wait yield their core to whatever else there is; as an idle process, that gives it back at once.
+  # Ranks that wait yield their core to whatever else there is; as an idle process, that gives it back at once. Linux may compare sessions
+  # before it compares their processes, so this session gets the least, too. (Not every container lets it.)
   renice -n 19 $$ >/dev/null
-  chrt --idle --pid 0 $$ || true # not every container lets it
+  chrt --idle --pid 0 $$ || true
+  echo 19 2>/dev/null >/proc/$$/autogroup || true
   export SCDA_PATIENCE=8
+  heading "Rust documentation, its programs"
+  step doc-test 600 cargo test "${rust_with_mpi[@]}" --doc # which cargo-nextest leaves out
   if cargo clippy --version >/dev/null 2>&1; then
     heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
     step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a cargo clippy --workspace "${rust_with_mpi[@]}" --all-targets -- -D warnings
@@ -28,11 +32,6 @@ builds)
   else
     echo "Rust lints: left out: rustup component add clippy"
   fi
-  heading "Builds for the sanitizers and the counted instructions"
-  step sanitize-build 1800 scripts/sanitize.sh address-build
-  step instructions 1800 scripts/instructions.sh --target-dir $folder/cargo-instructions
-  heading "Instructions of the pure parts"
-  sed 1d $folder/logs/instructions.log
   heading "The crates are those of the list of licences" # what they may be: scripts/dependencies.sh
   step crates 120 scripts/crates.py check
   heading "The modules"
@@ -60,20 +59,19 @@ builds)
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;
 checks)
-  heading "Sanitizers: addresses, leaks, undefined behaviour"
-  step sanitize 1800 scripts/sanitize.sh address
-  rm -rf $folder/together* # nothing of an earlier installation may help
-  heading "C library, openmpi: a part of another project" # the others: scripts/long.sh
+  # The other variants, under names of their own, too, and with the benchmark programme: scripts/long.sh.
+  there=$folder/openmpi
+  heading "C library, openmpi: used by strangers, installed with DESTDIR and moved"
+  rm -rf $there/destdir $there/moved
+  log=$root/$folder/logs/destdir-openmpi.log
+  run 60 env "DESTDIR=$root/$there/destdir" cmake --install $there/build
+  mv "$there/destdir$root/$there/prefix" $there/moved
+  step consumers-openmpi 600 ffi-tests/consumers/run.sh $there/moved
+  heading "C library, openmpi: a part of another project"
   step subproject-openmpi 900 ffi-tests/consumers/subproject.sh openmpi
-  for variant in openmpi mpich serial; do
-    log=$root/$folder/logs/together-$variant.log
-    build_library $variant $folder/together-$variant -DSCDA_SUFFIX=-$variant "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
-  done
-  rm -rf $folder/moved-together
-  mv $folder/together $folder/moved-together
-  for variant in openmpi serial; do # MPICH is the other MPI of the first
-    heading "C library, $variant: used by strangers, all variants in one folder, moved"
-    step consumers-together-$variant 900 ffi-tests/consumers/run.sh $folder/moved-together scda-$variant
-  done
+  heading "Reference of the C interface" # it is the same for all
+  step reference 120 cmake --build $there/build --target doc
+  heading "The benchmark programme"
+  step bench 600 scripts/bench.sh --quick --mpi openmpi --installed $folder
   ;;
 esac

@@ -52,17 +52,27 @@ step_tests() {
   library "$1"
   c_tests "ctest-$1" 7200 "$(folder_of "$1")/ffi-tests" --timeout 600
 }
-step_strangers() { # used by strangers, and by the benchmark programme
+step_strangers() { # used by strangers, also all variants in one folder, moved, and by the benchmark programme
   library openmpi mpich serial
   for there in $folder $folder/mpich $folder/serial; do
     measured ffi-tests/consumers/run.sh $there/prefix
   done
+  rm -rf $folder/together* $folder/moved-together # nothing of an earlier installation may help
+  for variant in openmpi mpich serial; do
+    build_library $variant $folder/together-$variant -DSCDA_SUFFIX=-$variant "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
+  done
+  mv $folder/together $folder/moved-together
+  for variant in openmpi serial; do # MPICH is the other MPI of the first
+    measured ffi-tests/consumers/run.sh $folder/moved-together scda-$variant
+  done
+  rm -rf $folder/together* $folder/moved-together
   measured scripts/bench.sh --quick --mpi mpich --installed $folder
 }
 step_mpis() { # Open MPI 5, MPICH 5, and the standard ABI of MPI 5
   library openmpi
   scripts/mpis.sh $folder
 }
+step_instructions() { measured scripts/instructions.sh --target-dir $folder/cargo; } # more than on record is an error
 step_subproject() { # a part of another project
   for variant in openmpi mpich serial; do
     measured ffi-tests/consumers/subproject.sh $variant
@@ -199,7 +209,7 @@ lacks_debian() {
 }
 
 # What is cheap and most likely to fail comes first.
-steps=(package "tests openmpi" "tests mpich" "tests serial" strangers mpis subproject "python 7000" paraview
+steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
   t8code dealii offline "reproduce serial" "reproduce wheels" "reproduce debian" debian address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")

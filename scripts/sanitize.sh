@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sanitize.sh [address|thread|miri|big-endian]...: checks that find what tests alone do not see; all of them by default.
-# address-build: builds what `address` runs. address-each: `address`, also with each call that can fail and each kill, not samples of them.
+# address-each: `address`, also with each call that can fail and each kill, not samples of them.
 # A check for which this machine lacks something says `skipped: NAME: why`; if it was named, that is an error.
 # Writes below target/sanitize only.
 set -euo pipefail
@@ -35,7 +35,6 @@ check_address() {
     run 60 cmake --install $folder/build
     build_with_library ffi-tests $folder -DVALGRIND=OFF -DSCDA_SAMPLED=$sampled
   )
-  [ "$check" != address-build ] || return 0
 
   heading "That the sanitizers are in, on all sides of the interface"
   probe=$folder/probe
@@ -168,7 +167,7 @@ named=$*
 [ $# -gt 0 ] || set -- address thread miri big-endian
 for check; do
   case $check in
-  address-build | address-each) (check_address) ;;
+  address-each) (check_address) ;;
   address | thread | miri | big-endian) (check_"${check//-/_}") ;;
   *)
     echo "usage: $0 [address|address-each|thread|miri|big-endian]..." >&2

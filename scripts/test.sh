@@ -15,8 +15,8 @@ case "$# ${1-}" in
   ;;
 esac
 
-# Less on the disk, and to compile: a test that fails names file and line without debug information, what valgrind and the sanitizers show
-# needs no more than lines, and nothing is compiled twice here.
+# Less on the disk, and to compile: a test that fails names file and line without debug information, what valgrind shows needs no more than
+# lines, and nothing is compiled twice here.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
 # With all assertions; but tests that try every failure in turn take a tenth of the time.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1
@@ -40,8 +40,6 @@ fi
 # No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs most without, scripts/long.sh those of the core.)
 heading "Rust tests"
 rust_tests cargo-test 1800 "${rust_with_mpi[@]}"
-heading "Rust documentation, its programs"
-step doc-test 600 cargo test "${rust_with_mpi[@]}" --doc # which cargo-nextest leaves out
 
 join # the libraries are installed
 beside builds scripts/beside.sh builds
@@ -58,26 +56,13 @@ done
 
 join
 beside checks scripts/beside.sh checks
-# One of them under the usual name; all of them under names of their own are used in scripts/beside.sh.
-there=$folder/openmpi
-heading "C library, openmpi: used by strangers, installed with DESTDIR and moved"
-rm -rf $there/destdir $there/moved
-log=$root/$folder/logs/destdir-openmpi.log
-run 60 env "DESTDIR=$root/$there/destdir" cmake --install $there/build
-mv "$there/destdir$root/$there/prefix" $there/moved
-step consumers-openmpi 600 ffi-tests/consumers/run.sh $there/moved
-heading "Reference of the C interface" # it is the same for all
-step reference 120 cmake --build $there/build --target doc
-heading "The benchmark programme" # with MPICH: scripts/long.sh
-step bench 600 scripts/bench.sh --quick --mpi openmpi --installed $folder
-
 heading "The Python package, with the tutorial and its picture"
 step python 2400 scripts/python.sh $folder/openmpi
 
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
 join
-rm -rf $folder/*/destdir $folder/*/moved $folder/together* $folder/moved-together $folder/*/ffi-tests/files target/subproject
+rm -rf $folder/*/destdir $folder/*/moved $folder/*/ffi-tests/files target/subproject
 heading "The steps"
 show_times
 heading "On the disk"
