@@ -16,6 +16,7 @@ use scda::{CommitRequest, Communicator, Params, Reader, Result, Solo, Writer, ru
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -33,6 +34,22 @@ use steps::{Content, Steps, params, valid_length};
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Calls a function with each number below `count`.
+fn on_all_cores(count: u64, each: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                std::iter::from_fn(|| {
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count)
+                })
+                .for_each(&each);
+            });
+        }
+    });
 }
 
 /// A folder in memory, if there is one: nothing here depends on the disk.
@@ -279,18 +296,20 @@ impl Run {
 fn after_a_loss_of_power_each_commit_is_there_and_the_next_job_goes_on() {
     let (seed, states) = (number("SCDA_SEED", 24), number("SCDA_STATES", 2500));
     println!("SCDA_SEED={seed} SCDA_STATES={states}");
-    let (mut rng, runs) = (Rng(seed), Run::all(2500));
-    let (mut torn, mut most) = (0, 0);
-    for state in 0..states {
+    let (base, runs) = (Rng(seed).next(), Run::all(2500));
+    let (torn, most) = (AtomicU64::new(0), AtomicUsize::new(0));
+    on_all_cores(states, |state| {
+        let mut rng = Rng(Rng(base ^ state).next());
         let run = &runs[(state % runs.len() as u64) as usize];
         let Record { events, initial, .. } = &run.record;
         let count = initial + rng.below((events.len() - initial) as u64 + 1) as usize;
         let loss = Loss::random(&mut rng);
         let disk = loss.random_disk(&run.events(count, None), &mut rng);
         let (is_whole, left) = run.check(&disk, count, &format!("SCDA_SEED={seed}, state {state}, {loss:?}"));
-        torn += u64::from(!is_whole);
-        most = most.max(left);
-    }
+        torn.fetch_add(u64::from(!is_whole), Ordering::Relaxed);
+        most.fetch_max(left, Ordering::Relaxed);
+    });
+    let (torn, most) = (torn.into_inner(), most.into_inner());
     assert!(torn > states / 5 && most == 5, "{torn} of {states} states had a torn end");
 }
 
