@@ -439,6 +439,35 @@ def test_a_forest_survives_hdf5(tmp_path: Path) -> None:
     assert (tmp_path / "f.scda").read_bytes() == (tmp_path / "g.scda").read_bytes()
 
 
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+def test_what_was_added_later_is_exported(ending: str, tmp_path: Path) -> None:
+    path, out, again = tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), tmp_path / "again.scda"
+    data = np.arange(40.0).reshape(8, 5)
+    with scda.create(path) as w:
+        w.dataset("rho", data[:3], chunks=(2, 5))
+        w.commit()
+        w.dataset("rho", data[3:4], extends=True)
+        w.dataset("rho", data[4:], extends=True, text=True)
+        w["rho"].attrs["units"] = "K"
+    told: list[str] = []
+    assert export(path, out, netcdf=ending == "nc", strict=True, tell=told.append) == 0 and told == []
+    with h5py.File(out) as h:
+        assert np.array_equal(h["rho"][:], data) and h["rho"].attrs["units"] in ("K", b"K")
+    scda.import_(out, again)
+    with scda.open(again) as f:
+        assert [s.user for s in f.sections if not s.user.startswith(b"scda ")] == ([b"rho"] if ending == "h5" else [b"/", b"rho"])
+
+    # A set of streams is one thing that has no place, and nothing of it is.
+    with scda.append(path) as w:
+        with w.streams("log") as log:
+            log.write(b"a line\n")
+    assert export(path, out, netcdf=ending == "nc", tell=told.append) == 1
+    assert told == [f"{path}: 'log': found streams, which HDF5 and NetCDF have not; it is left out"]
+    if ending == "h5":
+        with h5py.File(out) as h:
+            assert json.loads(h.attrs["scda_sections"]) == []
+
+
 def test_many_attributes_take_a_moment(tmp_path: Path) -> None:
     """4 MiB of them: small ones, and lists, in all records."""
     small = {f"attribute {number}": f"a text of some letters {number}" for number in range(20_000)}

@@ -45,6 +45,7 @@ from ._hdf5 import (
 from ._hdf5_items import Paths, create_dataset, write_bytes, write_items
 from ._hdf5_types import BOOL, default, describe, fits, has_fills, has_objects, is_text, item_of, make
 from ._progress import Progress
+from ._section import Section
 from ._selection import pieces
 from ._variables import DIMENSIONS, MAX_SHAPE, Array, Level, Variable, has_fill_attribute, levels, max_shape
 from ._zarr_arrays import raw_metadata
@@ -57,6 +58,15 @@ _CHUNK_INDICES = (1 << 32) - 1
 # Of other sections than datasets, those up to so many bytes are kept.
 _MOST_KEPT = 64 << 10
 _MOST_USER_BLOCK = 1 << 30
+# Sections that say what stands behind them, or before: they are written with it, or not at all.
+_GROUP, _ATTRIBUTES, _ROWS, _STREAMS = b"scda group 00", b"scda attributes 00", b"scda added rows 00", b"scda streams 00"
+_MARKS = {
+    *(("inline", user) for user in (_GROUP, _ATTRIBUTES)),
+    *(("block", user) for user in (b"scda dataset 00", _ROWS, _STREAMS)),
+    ("array", b"scda stream bytes 00"),
+}
+# How the user string of what they add to a dataset begins.
+_ADDED = {_ATTRIBUTES: b"/", _ROWS: b"/+"}
 # The names under which NetCDF's tools know complex numbers.
 _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE_COMPLEX_TYPE"}
 # The units of times that the conventions of CF have, by those of numpy.
@@ -204,17 +214,19 @@ class _Export:
         """Of the sections that belong to no dataset or group, and are not kept."""
         own = {record.section.index for name in self._file._datasets() for record in self._file.records(name)}
         others: Counter[tuple[str, str]] = Counter()
-        sections = iter(self._file.sections)
-        for section in sections:
-            if section.kind == "inline" and section.user == b"scda group 00":
-                next(sections, None)
-            elif section.index not in own and section.user != b"scda dataset 00":
-                others[section.user.decode("utf-8", "backslashreplace"), section.kind] += 1
+        for kind, section in _kinds(self._file, own):
+            if kind not in ("data", "group"):
+                others[section.user.decode("utf-8", "backslashreplace"), kind] += 1
         for _, kind, *more in kept:
             if kind != "group":
                 others[base64.b64decode(more[0]).decode("utf-8", "backslashreplace"), kind] -= 1
         for (user, kind), count in others.items():
-            if count > 0:
+            if count == 0:
+                continue
+            if kind == "streams":
+                found = "found streams" if count == 1 else f"found {count} sets of streams"
+                self.leave_out(user, f"{found}, which HDF5 and NetCDF have not")
+            else:
                 what = f"{kind} section that belongs" if count == 1 else f"{count} {kind} sections that belong"
                 self.leave_out(user, f"found {'a ' if count == 1 and kind == 'block' else ''}{what} to no dataset")
 
@@ -254,17 +266,15 @@ class _Export:
         data = {dataset.section.index for dataset in every}
         found: list[list[Any]] = []
         place = 0
-        sections = iter(self._file.sections)
-        for section in sections:
-            if section.index in data:
+        for kind, section in _kinds(self._file, data):
+            if kind == "data":
                 place += 1
-            elif section.kind == "inline" and section.user == b"scda group 00":
-                path = next(sections).user_text
+            elif kind == "group":
+                path = section.user_text
                 found.append([place, "group", self._file._group_path(path.rstrip("/") or "/")])
-            elif section.kind in ("block", "inline") and section.user != b"scda dataset 00":
-                if section.nbytes <= _MOST_KEPT:
-                    text = [base64.b64encode(each).decode() for each in (section.user, section.read())]
-                    found.append([place, section.kind, *text, section.compressed])
+            elif kind in ("block", "inline") and section.nbytes <= _MOST_KEPT:
+                text = [base64.b64encode(each).decode() for each in (section.user, section.read())]
+                found.append([place, kind, *text, section.compressed])
         return found
 
     def _level(self, group: Any, level: Level, outer: dict[str, h5py.Dataset]) -> dict[str, h5py.Dataset]:
@@ -525,6 +535,26 @@ class _Export:
             write = write_bytes if _is_of_bytes(dataset) else write_items
             write(to, (*start, *key), items, described, self._paths)
             self._progress.add(items.nbytes)
+
+
+def _kinds(file: File, data: set[int]) -> Iterator[tuple[str, Section]]:
+    """The sections of a file in their order, each with what it is: "data" if its index is one of these, "group" for the
+    attributes of a group, "streams" for a set of these, else its kind. Those that say what stands beside them are
+    omitted, and so are attributes and rows that were added to datasets, which have them."""
+    before = b""
+    for section in file.sections:
+        user, last = section.user, before
+        before = user
+        if section.index in data:
+            yield "data", section
+        elif (section.kind, user) in _MARKS or last in _ADDED and user.startswith(_ADDED[last]):
+            continue
+        elif section.kind == "block" and last == _GROUP:
+            yield "group", section
+        elif section.kind == "array" and last == _STREAMS:
+            yield "streams", section
+        else:
+            yield section.kind, section
 
 
 def _is_source(value: Any) -> bool:
