@@ -35,7 +35,7 @@ fn failed(error: CompressionError) -> Error {
 
 /// The levels of libdeflate for planes, by the level, with those that [`shortest`] tries, too.
 const LEVELS_OF_PLANES: [&[i32]; 10] =
-    [&[0], &[1], &[2, 1], &[3, 2, 1], &[4, 2, 1], &[5, 2, 1], &[6, 5, 1], &[7, 5, 1], &[8, 5, 1], &[9, 5, 1]];
+    [&[0], &[1], &[2, 1], &[3, 2, 1], &[4, 2, 1], &[5, 2], &[6, 5], &[7, 5], &[8, 5], &[9, 5]];
 /// From this level on, the other ways are always tried.
 const SLOW_LEVEL: u32 = 8;
 
@@ -144,13 +144,12 @@ impl Adaptive {
         } else {
             writer.end_of_part();
             let start = writer.length();
-            let out = &mut out[start..];
             let ways = &mut self.of_planes;
             // The slowest ones find what is far apart, and may lose more by it than a quick one costs.
             let enough = if self.level >= SLOW_LEVEL { usize::MAX } else { rest.len() / MOST_SHORTENED };
             start
-                + shortest(ways.len(), enough, |way| {
-                    ways[way].deflate_compress(rest, &mut *out).map_err(failed)
+                + shortest(ways.len(), enough, &mut out[start..], |way, out| {
+                    ways[way].deflate_compress(rest, out).map_err(failed)
                 })?
         };
         out[length..length + 4].copy_from_slice(&adler32(data).to_be_bytes());

@@ -194,10 +194,9 @@ impl BloscEncoder {
             Compressor::Zstd(context, levels) => {
                 // With less room zstd takes slower ways.
                 grow(&mut self.stream, compress_bound(n))?;
-                let stream = &mut self.stream[..];
-                shortest(levels.len(), n / MOST_SHORTENED, |way| {
+                shortest(levels.len(), n / MOST_SHORTENED, &mut self.stream[..], |way, stream| {
                     context.set_parameter(CParameter::CompressionLevel(levels[way])).map_err(failed)?;
-                    context.compress2(&mut *stream, bytes).map_err(failed)
+                    context.compress2(stream, bytes).map_err(failed)
                 })?
             }
             Compressor::Lz4(encoder) => encoder.encode(bytes, &mut self.stream)?,

@@ -83,7 +83,7 @@ impl Lz4 {
     /// # Errors
     /// `Memory`.
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
-        shortest(self.searches.len(), data.len() / MOST_SHORTENED, |way| {
+        shortest(self.searches.len(), data.len() / MOST_SHORTENED, out, |way, out| {
             self.search = self.searches[way];
             self.encode_once(data, out)
         })

@@ -25,6 +25,7 @@ pub mod texts;
 use crate::error::Result;
 use crate::format::header::SectionType;
 pub use crate::format::{ARRAY_CONVENTION, BLOCK_CONVENTION, MAX_LEVEL, VARRAY_CONVENTION};
+use crate::memory::copy;
 pub use deflate::Encoder;
 pub use element::{
     ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes, other_line_break,
@@ -35,19 +36,26 @@ const MOST_SHORTENED: usize = 32;
 
 /// Compresses, each way into the same memory: by way 0, and if so many bytes or fewer are left, also by the other ones. Returns the length
 /// of the shortest, which is there then; of equal ones, of the first.
-fn shortest(ways: usize, enough: usize, mut compress: impl FnMut(usize) -> Result<usize>) -> Result<usize> {
-    let mut best = (compress(0)?, 0);
-    if best.0 > enough || ways == 1 {
-        return Ok(best.0);
+fn shortest<O: AsMut<[u8]> + ?Sized>(
+    ways: usize,
+    enough: usize,
+    out: &mut O,
+    mut compress: impl FnMut(usize, &mut O) -> Result<usize>,
+) -> Result<usize> {
+    let best = compress(0, out)?;
+    if best > enough || ways == 1 {
+        return Ok(best);
     }
+    let mut kept = copy(&out.as_mut()[..best])?;
     for way in 1..ways {
-        let length = compress(way)?;
-        if length < best.0 {
-            best = (length, way);
+        let length = compress(way, out)?;
+        if length < kept.len() {
+            kept.clear();
+            kept.extend_from_slice(&out.as_mut()[..length]);
         }
     }
-    let (length, way) = best;
-    if way + 1 == ways { Ok(length) } else { compress(way) }
+    out.as_mut()[..kept.len()].copy_from_slice(&kept);
+    Ok(kept.len())
 }
 
 /// The type of the compressed section that begins with a section of this type and user string, if it is the first of a
@@ -65,4 +73,27 @@ pub fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
 /// The type of the second section of the pair for a compressed one.
 pub fn second_type(compressed: SectionType) -> SectionType {
     if compressed == SectionType::Block { SectionType::Block } else { SectionType::Varray }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_way_is_there_then() {
+        for (lengths, enough, best) in [
+            ([5, 4, 3], 5, 2),
+            ([5, 3, 4], 5, 1),
+            ([5, 3, 3], 5, 1),
+            ([5, 5, 6], 5, 0),
+            ([5, 4, 3], 4, 0), // too many bytes for other ways
+        ] {
+            let mut out = Vec::new();
+            let length = shortest(lengths.len(), enough, &mut out, |way, out| {
+                *out = vec![way as u8; lengths[way]];
+                Ok(out.len())
+            });
+            assert_eq!(out[..length.unwrap()], vec![best as u8; lengths[best]], "{lengths:?}");
+        }
+    }
 }
