@@ -22,6 +22,7 @@ PLATFORMS = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 CARRIED = {
     "libdeflate-sys": ("libdeflate", "libdeflate/libdeflate.h", r'VERSION_STRING\s+"([^"]+)"', "libdeflate/COPYING", "MIT"),
     "libz-sys": ("zlib", "src/zlib/zlib.h", r'define ZLIB_VERSION "([^"]+)"', "src/zlib/LICENSE", "Zlib"),
+    "lz4-sys": ("LZ4", "liblz4/lib/lz4.h", None, "liblz4/lib/LICENSE", "BSD-2-Clause"),
     "zstd-sys": ("zstd", "zstd/lib/zstd.h", None, "zstd/LICENSE", "BSD-3-Clause"),
 }
 

@@ -10,7 +10,7 @@
 //! | 4, 8, 12 | bytes of the data, of a block, of the frame: 32 bits, little-endian, as all that follow |
 //! | 16 | where each block begins; and then the blocks: for each stream, how many bytes it has, and these |
 
-use super::lz4::Lz4;
+use super::lz4::{self, Lz4};
 use super::shuffle::{shuffle, unshuffle};
 use super::{MOST_SHORTENED, shortest};
 use super::{bits, blosclz};
@@ -352,9 +352,7 @@ impl BloscDecoder {
         let n = out.len();
         let found = match format {
             0 => blosclz::decode(stream, out),
-            Flags::LZ4 => {
-                lz4_flex::block::decompress_into(stream, out).map_err(|error| format!("LZ4: {error}"))
-            }
+            Flags::LZ4 => lz4::decode(stream, out),
             Flags::SNAPPY => {
                 let length = snap::raw::decompress_len(stream);
                 match length {

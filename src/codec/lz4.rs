@@ -1,5 +1,5 @@
-//! LZ4 blocks, written. The crates that compress them read words in the byte order and of the size of the machine, so what they write
-//! depends on it; the bytes of a file must not. Reading is left to `lz4_flex`.
+//! LZ4 blocks, written. The libraries that compress them read words in the byte order and of the size of the machine, so what they write
+//! depends on it; the bytes of a file must not. Reading is left to liblz4.
 //!
 //! A block is a sequence of literals and matches. A token has the number of literals in its upper four bits and the length of the
 //! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. Behind the literals are two
@@ -9,6 +9,7 @@ use super::{MOST_SHORTENED, shortest};
 use crate::error::{Error, Result};
 use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
+use lz4::block::decompress_to_buffer;
 
 const HASH_BITS: u32 = 14;
 /// The shortest match.
@@ -85,11 +86,16 @@ impl Lz4 {
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         shortest(self.searches.len(), data.len() / MOST_SHORTENED, out, |way, out| {
             self.search = self.searches[way];
-            self.encode_once(data, out)
+            if self.search.depth > 1 {
+                self.encode_once::<true>(data, out)
+            } else {
+                self.encode_once::<false>(data, out)
+            }
         })
     }
 
-    fn encode_once(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    /// `DEEP`: the depth is more than 1. The compiler makes faster code of the other search if it knows that.
+    fn encode_once<const DEEP: bool>(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         out.clear();
         reserve(out, data.len() + data.len() / 255 + 16)?;
         self.last.fill(0);
@@ -97,15 +103,15 @@ impl Lz4 {
         let end = data.len().saturating_sub(NO_MATCH);
         let (mut at, mut misses) = (0, 1_usize << self.search.patience);
         while at < end {
-            let Some(mut found) = self.find(data, at, done) else {
+            let Some(mut found) = self.find::<DEEP>(data, at, done) else {
                 at += misses >> self.search.patience;
                 misses += 1;
                 continue;
             };
-            if self.search.depth > 1 {
+            if DEEP {
                 // A longer match at the next place is worth a literal.
                 while found.at + 1 < end
-                    && let Some(next) = self.find(data, found.at + 1, done)
+                    && let Some(next) = self.find::<DEEP>(data, found.at + 1, done)
                     && next.length > found.length + 1
                 {
                     found = next;
@@ -113,7 +119,7 @@ impl Lz4 {
             }
             sequence(&data[done..found.at], found, out);
             done = found.at + found.length;
-            self.insert_within(data, found, end);
+            self.insert_within::<DEEP>(data, found, end);
             at = done;
             misses = 1 << self.search.patience;
         }
@@ -123,11 +129,11 @@ impl Lz4 {
 
     /// The longest match at a place, reaching back to `done` at most, among those that are looked at; the place is remembered.
     #[inline(always)]
-    fn find(&mut self, data: &[u8], at: usize, done: usize) -> Option<Lz4Match> {
-        let mut from = self.insert(data, at);
+    fn find<const DEEP: bool>(&mut self, data: &[u8], at: usize, done: usize) -> Option<Lz4Match> {
+        let mut from = self.insert::<DEEP>(data, at);
         let mut best: Option<Lz4Match> = None;
         let here = word(data, at);
-        for _ in 0..self.search.depth {
+        for _ in 0..if DEEP { self.search.depth } else { 1 } {
             if from >= at || at - from > FAR {
                 break;
             }
@@ -136,6 +142,9 @@ impl Lz4 {
                 if best.is_none_or(|best| length > best.length) {
                     best = Some(Lz4Match { at, from, length });
                 }
+            }
+            if !DEEP {
+                break;
             }
             let Some(&back) = self.before.get(from & FAR).filter(|back| **back > 0) else { break };
             let Some(earlier) = from.checked_sub(usize::from(back)) else { break };
@@ -151,24 +160,24 @@ impl Lz4 {
 
     /// Remembers a place, and returns the last one of the same hash.
     #[inline(always)]
-    fn insert(&mut self, data: &[u8], at: usize) -> usize {
+    fn insert<const DEEP: bool>(&mut self, data: &[u8], at: usize) -> usize {
         let entry = &mut self.last[hash(data, at)];
         let from = to_usize(u64::from(*entry));
         // Blocks have less than 2 GiB.
         *entry = u32::try_from(at).unwrap_or(u32::MAX);
-        if let Some(before) = self.before.get_mut(at & FAR) {
+        if DEEP && let Some(before) = self.before.get_mut(at & FAR) {
             *before = if from < at { u16::try_from(at - from).unwrap_or(0) } else { 0 };
         }
         from
     }
 
     /// Remembers places that a match covers: all of them, or one near its end.
-    fn insert_within(&mut self, data: &[u8], found: Lz4Match, end: usize) {
+    fn insert_within<const DEEP: bool>(&mut self, data: &[u8], found: Lz4Match, end: usize) {
         let behind = (found.at + found.length).min(end);
-        if self.search.depth > 1 {
-            (found.at + 2..behind).for_each(|at| _ = self.insert(data, at));
+        if DEEP {
+            (found.at + 2..behind).for_each(|at| _ = self.insert::<DEEP>(data, at));
         } else if behind >= 2 {
-            self.insert(data, behind - 2);
+            self.insert::<DEEP>(data, behind - 2);
         }
     }
 }
@@ -196,6 +205,9 @@ fn hash(data: &[u8], at: usize) -> usize {
 #[inline(always)]
 fn same(data: &[u8], mut from: usize, mut at: usize, end: usize) -> usize {
     let start = at;
+    while at + 32 <= end && data[from..from + 32] == data[at..at + 32] {
+        (from, at) = (from + 32, at + 32);
+    }
     while at + 8 <= end {
         let other = long_word(data, from) ^ long_word(data, at);
         if other != 0 {
@@ -238,6 +250,16 @@ fn last_literals(literals: &[u8], out: &mut Vec<u8>) {
     out.push(nibble(literals.len()) << 4);
     put_rest(literals.len(), out);
     out.extend_from_slice(literals);
+}
+
+/// Puts the data of a block into `out`, and returns how many bytes they are. The error is what was found instead.
+pub fn decode(block: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    let n = out.len();
+    let (Ok(room), Ok(_)) = (i32::try_from(n), i32::try_from(block.len())) else {
+        return Err(format!("LZ4: found a block of {} bytes for {n}, expected less than 2 GiB", block.len()));
+    };
+    decompress_to_buffer(block, Some(room), out)
+        .map_err(|_| format!("LZ4: found a damaged block, or one of more than {n} bytes of data"))
 }
 
 #[cfg(test)]
@@ -283,7 +305,7 @@ mod tests {
         let mut out = Vec::new();
         let length = Lz4::new(level).unwrap().encode(data, &mut out).unwrap();
         let mut found = vec![0; data.len()];
-        assert_eq!(lz4_flex::block::decompress_into(&out[..length], &mut found).unwrap(), data.len());
+        assert_eq!(decode(&out[..length], &mut found), Ok(data.len()));
         assert!(found == data && plain(&out[..length], data.len()) == data, "level {level}");
         length
     }
@@ -303,6 +325,34 @@ mod tests {
             }
             round_trip(&data, level);
         }
+    }
+
+    #[test]
+    fn what_is_no_block_is_told() {
+        let most = "LZ4: found a damaged block, or one of more than";
+        for (block, room) in [
+            (&[][..], 99),
+            (&[0x10], 99),
+            (&[0xf0], 99),
+            (&[0xf0, 255], 99),
+            // A block that ends behind the distance of a match, within its length, or behind it.
+            (&[0x10, 7, 1], 99),
+            (&[0x1f, 7, 1, 0], 99),
+            (&[0x10, 7, 1, 0], 99),
+            // A match that begins before the data.
+            (&[0x10, 7, 2, 0, 0x50, 1, 2, 3, 4, 5], 99),
+            // More data than there is room for: of literals, of a match.
+            (&[0x60, 1, 2, 3, 4, 5, 6], 5),
+            (&[0x1f, 7, 1, 0, 200, 0x50, 1, 2, 3, 4, 5], 200),
+        ] {
+            let found = decode(block, &mut vec![0; room]);
+            assert_eq!(found, Err(format!("{most} {room} bytes of data")), "{block:?}");
+        }
+        let long = vec![0; 1 << 31]; // costs no memory
+        let told = decode(&long, &mut [0; 7]).unwrap_err();
+        assert_eq!(told, "LZ4: found a block of 2147483648 bytes for 7, expected less than 2 GiB");
+        let whole = [0x1f, 7, 1, 0, 20, 0x50, 1, 2, 3, 4, 5];
+        assert_eq!(decode(&whole, &mut [0; 99]), Ok(1 + 4 + 15 + 20 + 5));
     }
 
     #[test]

@@ -179,7 +179,7 @@ fn decoded(stream: &[u8], codecs: &serde_json::Value, bytes: usize, data_type: D
             assert_eq!(stream[16..24], [20_u32, stream.len() as u32 - 24].map(u32::to_le_bytes).concat());
             found = match flags >> 5 {
                 4 => zstd::decode_all(&stream[24..]).unwrap(),
-                1 => lz4_flex::block::decompress(&stream[24..], bytes).unwrap(),
+                1 => lz4::block::decompress(&stream[24..], Some(i32::try_from(bytes).unwrap())).unwrap(),
                 other => panic!("{other}"),
             };
             return if flags & 1 == 0 { found } else { unshuffled(&found, size) };
