@@ -1,10 +1,13 @@
-/* The hints that MPI-IO gets: those of the user, completed. The library's calls of MPI_File_open come here first. */
+/* The hints that MPI-IO gets: those of the user, completed. They also ask for MPI-IO. The library's calls of MPI_File_open come here
+ * first. */
 #include "common.h"
 
+static int opened;
 static char seen[6][80];
 static const char *const keys[6] = {"romio_ds_write", "romio_ds_read", "striping_unit", "stripe_size", "striping_factor", "stripe_width"};
 
 int MPI_File_open (MPI_Comm comm, const char *filename, int mode, MPI_Info info, MPI_File *file) {
+  ++opened;
   for (int i = 0; i < 6; ++i) {
     int set = 0;
     seen[i][0] = 0;
@@ -13,14 +16,16 @@ int MPI_File_open (MPI_Comm comm, const char *filename, int mode, MPI_Info info,
   return PMPI_File_open (comm, filename, mode, info, file);
 }
 
-static void expect (MPI_Comm comm, const char *filename, MPI_Info info, const char *const *values) {
+static void expect (MPI_Comm comm, const char *filename, int driver, MPI_Info info, const char *const *values) {
   scda_params_t params = default_params ();
   int err = -1;
-  params.driver = SCDA_DRIVER_MPIIO;
+  params.driver = driver;
   params.info = info;
+  opened = 0;
   scda_fcontext_t *f = scda_fopen_write (comm, filename, "hints", NULL, &params, &err);
   REQUIRE (f != NULL && err == 0);
   REQUIRE (scda_fclose (f, &err) == 0);
+  REQUIRE (opened == 1);
   for (int i = 0; i < 6; ++i) {
     if (strcmp (seen[i], values[i]) != 0) {
       fprintf (stderr, "hint %s: found \"%s\", expected \"%s\"\n", keys[i], seen[i], values[i]);
@@ -39,19 +44,20 @@ int main (int argc, char **argv) {
   const MPI_Comm comm = MPI_COMM_WORLD;
   snprintf (filename, sizeof filename, "%s/hints.scda", argv[1]);
 
-  expect (comm, filename, MPI_INFO_NULL, none);
+  expect (comm, filename, SCDA_DRIVER_MPIIO, MPI_INFO_NULL, none);
   MPI_Info info;
   MPI_Info_create (&info);
   MPI_Info_set (info, "striping_unit", "1048576");
   MPI_Info_set (info, "striping_factor", "4");
-  expect (comm, filename, info, standard);
+  expect (comm, filename, SCDA_DRIVER_MPIIO, info, standard);
+  expect (comm, filename, SCDA_DRIVER_AUTO, info, standard);
   MPI_Info_free (&info);
   MPI_Info_create (&info);
   MPI_Info_set (info, "romio_ds_write", "enable");
   MPI_Info_set (info, "stripe_size", "2097152");
   MPI_Info_set (info, "striping_factor", "3"); /* whoever sets both knows why */
   MPI_Info_set (info, "stripe_width", "5");
-  expect (comm, filename, info, mixed);
+  expect (comm, filename, SCDA_DRIVER_MPIIO, info, mixed);
   MPI_Info_free (&info);
   return finish ();
 }

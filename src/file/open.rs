@@ -31,8 +31,6 @@ const STRIPE_VARIABLE: &str = "SCDA_STRIPE_BYTES";
 const BACKGROUND_VARIABLE: &str = "SCDA_BACKGROUND_BYTES";
 /// The environment variable that, set to 1, has the ranks agree in every call.
 const CHECK_VARIABLE: &str = "SCDA_CHECK";
-/// More than the bytes of any stripe.
-const STRIPE_STEP: u64 = 2 * MAX_STRIPE_BYTES;
 
 /// Opens a file by `open`, if neither the path nor the parameters are wrong on any rank. Collective.
 pub fn if_valid<T>(
@@ -273,7 +271,7 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 /// ranks agree for the first time, on what is to be opened.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
     let mpi_io = MpiIo::of(team, path, params);
-    let mut words = [FINE, FINE, 2, FINE, FINE];
+    let mut words = [FINE, FINE, FINE, FINE, FINE, 2];
     let mine = if team.rank() == 0 {
         wanted(params, mpi_io).map(
             |DriverChoice { driver, check, writers, stripe_bytes, background_bytes }| {
@@ -282,8 +280,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
                     Driver::MpiIo => 1,
                     Driver::Auto => 2,
                 };
-                // A stripe is below STRIPE_STEP, and the sum is below 2^44, so one number has room for both.
-                words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe_bytes, background_bytes];
+                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2];
             },
         )
     } else {
@@ -295,12 +292,11 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
             Ok(kind) => kind.is_coherent,
             Err(error) => error.kind() == ErrorKind::NoSuchFile,
         };
-        words[2] = 1 + u64::from(is_coherent);
+        words[5] = 1 + u64::from(is_coherent);
     }
     team.agree_with(mine, &mut words)?;
-    let [driver, check, coherent, stripes, background] = words;
-    params.check = check == 1;
-    (params.writers_per_node, params.stripe_bytes) = (stripes / STRIPE_STEP, stripes % STRIPE_STEP);
+    let [driver, check, writers, stripe, background, coherent] = words;
+    (params.check, params.writers_per_node, params.stripe_bytes) = (check == 1, writers, stripe);
     if driver == 0 || driver == 2 && coherent == 2 {
         params.background_bytes = background;
         return Ok(Driver::Posix);

@@ -212,4 +212,14 @@ mod tests {
         data[..1_000_000].copy_from_slice(&noise(1_000_000));
         assert!(costs(&data, &[4096; 256], &[256], false).1);
     }
+
+    #[test]
+    fn entries_count_as_bytes() {
+        // Half of each byte is noise: a short element saves less than its entry takes.
+        let data: Vec<u8> = noise(1 << 18).iter().map(|byte| byte & 15).collect();
+        for (size, is_larger) in [(32, true), (4096, false)] {
+            let sizes = vec![size; data.len() / size as usize];
+            assert_eq!(costs(&data, &sizes, &[sizes.len()], false).1, is_larger, "{size}");
+        }
+    }
 }

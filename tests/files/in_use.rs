@@ -3,6 +3,7 @@
 
 use scda::{Driver, Encode, ErrorKind, Params, Reader, Result, Solo, Writer, part_path, run_on_threads};
 use std::io::{BufRead, BufReader};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -139,6 +140,38 @@ fn a_commit_whose_name_is_another_file_now_says_so() {
                 });
                 assert_eq!(std::fs::read(&path).ok(), replaced.then(|| b"another".to_vec()));
             }
+        }
+    }
+}
+
+/// The open files of this process in a folder, once more: what a process has that was forked off.
+#[allow(unsafe_code)]
+fn as_forked(folder: &Path) -> Vec<OwnedFd> {
+    let is_there = |entry: &std::fs::DirEntry| {
+        std::fs::read_link(entry.path()).is_ok_and(|target| target.parent() == Some(folder))
+    };
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap()).filter(is_there);
+    let numbers = entries.map(|entry| entry.file_name().to_str().unwrap().parse().unwrap());
+    // SAFETY: The writer of this test has opened each file of this folder, and closes it later.
+    numbers.map(|number| unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().unwrap()).collect()
+}
+
+#[test]
+fn locks_are_given_back_although_another_process_has_them_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for first in WAYS {
+        for is_given_up in [false, true] {
+            old_file(&path);
+            let mut file = open(Solo, &path, first).unwrap();
+            block(&mut file, b'1').unwrap();
+            let forked = as_forked(folder.path());
+            assert_eq!(forked.len(), if first.1 { 2 } else { 1 }, "{first:?}");
+            match is_given_up {
+                false => file.close().unwrap(),
+                true => drop(file.abandon("enough")),
+            }
+            open(Solo, &path, (false, true)).unwrap().close().unwrap();
         }
     }
 }

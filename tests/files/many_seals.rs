@@ -6,7 +6,7 @@ use crate::common::seal;
 use crate::common::system::reads;
 use scda::internals::seal::Seal;
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, LineBreak, Params, Reader, Region, Solo, ThreadComm, Writer,
+    DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Params, Reader, Region, Solo, ThreadComm, Writer,
     run_on_threads,
 };
 use std::path::Path;
@@ -103,6 +103,40 @@ fn seals_that_are_far_apart_are_read_by_tables_of_names() {
     println!("far apart: {few:?} for 10 commits, {many:?} for 1000");
     let is_good = |(&few, &many): (&u64, &u64)| many <= 60 && many <= 3 * few;
     assert!(few.iter().zip(&many).all(is_good), "{few:?} for 10 commits, {many:?} for 1000");
+}
+
+/// What cannot be read is no damage, beside which a table of names would count as right.
+#[test]
+fn a_table_of_names_is_right_only_where_all_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    write(&path, 17, 100_000);
+    let check = |faults| {
+        let mut params = Params::default();
+        params.faults = faults;
+        let mut reader = Reader::open(Solo, &path, &params).ok()?;
+        let seals = reader.seals().ok()?.all;
+        let number = seals.iter().rposition(|sealed| sealed.names_bytes() > 0)?;
+        let mut found = None;
+        let reads = cost(|| found = Some(reader.check_seal(&seals[..=number])));
+        Some((found?, reads))
+    };
+    let (whole, reads) = check(None).unwrap();
+    whole.unwrap();
+    let (mut right, mut failed) = (0, 0);
+    for (found, now) in (0..400).filter_map(|seed| check(Some(Faults { every: 60, seed }))) {
+        match found {
+            Ok(()) => {
+                assert_eq!(now, reads);
+                right += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(right > 50 && failed > 50, "{right} {failed}");
 }
 
 /// Each commit as docs/format.md has it; by one process or several, which may be another one for each commit.

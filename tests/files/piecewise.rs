@@ -1,7 +1,7 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
 use scda::{
-    DataStream, ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, SectionType, Solo,
+    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Params, Reader, SectionType, Solo,
     Source, Writer, run_on_threads,
 };
 use std::io::{self, Read};
@@ -130,6 +130,27 @@ fn a_stream_that_fails_leaves_nothing_behind() {
     file.block_from(b"", 5 << 20, &mut Trickle(&short), Encode::None).unwrap();
     assert!(file.abandon("enough").to_string().ends_with("enough"));
     assert_eq!(files(folder.path()), 0);
+}
+
+#[test]
+fn a_streamed_section_that_was_flushed_stays_when_a_later_write_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let (mut stayed, long) = (0, data(5 << 20));
+    for seed in 0..100 {
+        let mut params = Params::default();
+        params.faults = Some(Faults { every: 8, seed });
+        let Ok(mut file) = Writer::create(Solo, &path, b"", &params) else { continue };
+        let streamed = file.block_from(b"", 5 << 20, &mut Trickle(&long), Encode::None);
+        if streamed.and_then(|()| file.flush()).is_err() {
+            continue;
+        }
+        while file.block(b"", 0, 5 << 20, Some(&long), Encode::None).is_ok() {}
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(file.next_section(true).unwrap().map(|section| section.size), Some(5 << 20), "seed {seed}");
+        stayed += 1;
+    }
+    assert!(stayed > 10, "{stayed}");
 }
 
 /// Elements that can be read again.

@@ -93,8 +93,8 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
         let wanted = is_root && !data.is_null();
         // SAFETY: not NULL, so C passes an array with room for 32 bytes on the root.
         let data = wanted.then(|| unsafe { one_mut(data, INLINE_BYTES as u64, "data") }).transpose();
-        let data = data.map(|data| data.and_then(<[u8]>::first_chunk_mut));
-        reader.read(|state| state.sections().read_inline(root, data))
+        let data = reader.require(data)?;
+        reader.read_inline(root, data.and_then(<[u8]>::first_chunk_mut))
     };
     on_reader(fc, errcode, body)
 }

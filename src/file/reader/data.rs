@@ -15,7 +15,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
-        self.read(|state| state.sections().read_inline(root, Ok(data)))
+        self.read(|state| state.sections().read_inline(root, data))
     }
 
     /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
