@@ -486,12 +486,15 @@ fn statistics_tell_where_the_bytes_went() {
 #[test]
 fn chunks_that_the_thread_compresses_are_copied_for_it() {
     let scratch = tempfile::tempdir().unwrap();
-    let data = vec![7; 8 << 20];
-    let mut dataset = Dataset::new("d", DataType::UInt8, [data.len() as u64]);
-    dataset.layout = Layout::Chunked { shape: Some(vec![1 << 20]), text: false };
+    let data = vec![7; 1 << 18];
+    let mut dataset = Dataset::new("d", DataType::Uint8, [data.len() as u64]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![1 << 16]), text: false };
     let mut file = Writer::create(Solo, &scratch.path().join("f.scda"), b"", &params(true)).unwrap();
     file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
     let statistics = file.statistics().unwrap();
-    assert!(statistics.copied_bytes >= data.len() as u64 && statistics.copying.as_nanos() > 0, "{statistics:?}");
+    assert!(
+        statistics.copied_bytes >= data.len() as u64 && statistics.copying.as_nanos() > 0,
+        "{statistics:?}"
+    );
     file.close().unwrap();
 }

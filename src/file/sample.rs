@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn entries_count_as_bytes() {
-        // Half of each byte is noise: a short element saves less than its entry takes.
-        let data: Vec<u8> = noise(1 << 18).iter().map(|byte| byte & 15).collect();
-        for (size, is_larger) in [(32, true), (4096, false)] {
+        // Three bits of each byte are noise: a short element saves less than its entry takes.
+        let data: Vec<u8> = noise(1 << 18).iter().map(|byte| byte & 7).collect();
+        for (size, is_larger) in [(96, true), (4096, false)] {
             let sizes = vec![size; data.len() / size as usize];
             assert_eq!(costs(&data, &sizes, &[sizes.len()], false).1, is_larger, "{size}");
         }

@@ -166,7 +166,7 @@ fn locks_are_given_back_although_another_process_has_them_too() {
             let mut file = open(Solo, &path, first).unwrap();
             block(&mut file, b'1').unwrap();
             let forked = as_forked(folder.path());
-            assert_eq!(forked.len(), if first.1 { 2 } else { 1 }, "{first:?}");
+            assert!(forked.len() > usize::from(first.1), "{first:?}");
             match is_given_up {
                 false => file.close().unwrap(),
                 true => drop(file.abandon("enough")),

@@ -6,8 +6,8 @@ use crate::common::seal;
 use crate::common::system::reads;
 use scda::internals::seal::Seal;
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Params, Reader, Region, Solo, ThreadComm, Writer,
-    run_on_threads,
+    DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Params, Reader, Region, Solo, ThreadComm,
+    Writer, run_on_threads,
 };
 use std::path::Path;
 

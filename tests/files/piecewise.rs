@@ -1,8 +1,8 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
 use scda::{
-    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Params, Reader, SectionType, Solo,
-    Source, Writer, run_on_threads,
+    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Params, Reader, SectionType,
+    Solo, Source, Writer, run_on_threads,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -147,7 +147,11 @@ fn a_streamed_section_that_was_flushed_stays_when_a_later_write_fails() {
         }
         while file.block(b"", 0, 5 << 20, Some(&long), Encode::None).is_ok() {}
         let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
-        assert_eq!(file.next_section(true).unwrap().map(|section| section.size), Some(5 << 20), "seed {seed}");
+        assert_eq!(
+            file.next_section(true).unwrap().map(|section| section.size),
+            Some(5 << 20),
+            "seed {seed}"
+        );
         stayed += 1;
     }
     assert!(stayed > 10, "{stayed}");

@@ -244,7 +244,8 @@ fn what_is_no_range_is_an_error() {
         |file: &mut Reader, _: &Section| file.read_varray_range(0..1, &[4], Sink::Contiguous(&mut [0; 4]));
     assert_eq!(error_of(&path, 1, wrong_sizes), ErrorKind::Argument);
     for room in [0, 2] {
-        let wrong_room = |file: &mut Reader, _: &Section| file.read_varray_sizes_range(0..1, &mut vec![7; room]);
+        let wrong_room =
+            |file: &mut Reader, _: &Section| file.read_varray_sizes_range(0..1, &mut vec![7; room]);
         assert_eq!(error_of(&path, 1, wrong_room), ErrorKind::Argument);
     }
 }

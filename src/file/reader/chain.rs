@@ -167,7 +167,8 @@ pub(super) fn compare_tail(what: &str, file: &mut dyn ParallelFile, start: u64, 
 pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Table> {
     let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
     file.read_at(sealed.end_of_names(), &mut end)?;
-    Table::parse(sealed.names, sealed.seal.index, &end)
+    let table = Table::parse(sealed.names, sealed.seal.index, &end);
+    table.map_err(|error| error.with_kind(ErrorKind::Checksum))
 }
 
 impl SealGroup {

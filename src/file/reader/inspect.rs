@@ -245,8 +245,7 @@ impl Inspector<'_> {
     /// the names cannot be compared, is an error of its own.
     fn check_names(&mut self, seals: &[Sealed]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
-        let damaged = |error: Error| error.with_kind(ErrorKind::Checksum);
-        let table = read_table(self.sections.file(), sealed).map_err(damaged)?;
+        let table = read_table(self.sections.file(), sealed)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
         if seals[0].seal.previous > 0 {
             return Ok(()); // Not all of them are known.
@@ -276,7 +275,7 @@ impl Inspector<'_> {
         let Some(expected) = self.names_of(&seals[first..], table.names)? else { return Ok(()) };
         for (name, row) in (0..).zip(names.as_chunks().0) {
             let at = table.name_offset(name);
-            let found = Name::parse(row, at).map_err(damaged)?;
+            let found = Name::parse(row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
             if expected.get(to_usize(name)) != Some(&found) {
                 let (found, words) = (quote(&found.user), "the names of the indexes in their order");
                 return Err(differs("table of names", &found, words, at));

@@ -73,11 +73,7 @@ impl Sections {
         self.cursor.expect = Expect::Header;
     }
 
-    pub fn read_inline(
-        &mut self,
-        root: usize,
-        data: Option<&mut [u8; INLINE_BYTES]>,
-    ) -> Result<(), Failure> {
+    pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadInline, SectionType::Inline)?;
         let is_root = self.team.check_root(root)?;
         let bytes = self.look(current.layout.data, INLINE_BYTES as u64)?;
