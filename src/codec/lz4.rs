@@ -252,7 +252,8 @@ fn last_literals(literals: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(literals);
 }
 
-/// Puts the data of a block into `out`, and returns how many bytes they are. The error is what was found instead.
+/// Puts the data of a block into `out`, and returns how many bytes they are. The error is what was found instead. To liblz4, a match
+/// that begins 0 bytes back, as the format forbids, is one of zeros.
 pub fn decode(block: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let n = out.len();
     let (Ok(room), Ok(_)) = (i32::try_from(n), i32::try_from(block.len())) else {
@@ -351,6 +352,9 @@ mod tests {
         let long = vec![0; 1 << 31]; // costs no memory
         let told = decode(&long, &mut [0; 7]).unwrap_err();
         assert_eq!(told, "LZ4: found a block of 2147483648 bytes for 7, expected less than 2 GiB");
+        let mut found = [1; 13];
+        assert_eq!(decode(&[0x13, 7, 0, 0, 0x50, 1, 2, 3, 4, 5], &mut found), Ok(13));
+        assert_eq!(found, [7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5]);
         let whole = [0x1f, 7, 1, 0, 20, 0x50, 1, 2, 3, 4, 5];
         assert_eq!(decode(&whole, &mut [0; 99]), Ok(1 + 4 + 15 + 20 + 5));
     }
