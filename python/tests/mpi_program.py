@@ -500,7 +500,7 @@ def datasets(folder: Path) -> None:
         "" if wrong else f"rank {size - 1}: IndexError",
         lambda: read(999 if wrong else 0),
     )
-    fails(scda.ArgumentError, "in two regions", lambda: written(data=grid, shape=grid.shape))
+    fails(scda.ArgumentError, "in two boxes", lambda: written(data=grid, shape=grid.shape))
     fails(scda.ArgumentError, "disagree", lambda: written(data=grid[:0], shape=(3 if wrong else 4, 6)))
     fails(
         TypeError if wrong else scda.ArgumentError,
@@ -515,7 +515,7 @@ def datasets(folder: Path) -> None:
 
     here, rows = np.ones((1, 3)), {"start": (rank, 0), "shape": (size, 3)}
     twice = {"a": here, "b": {"data": here, "start": (0, 0)}}
-    fails(scda.ArgumentError, "in two regions", lambda: several(twice, **rows))
+    fails(scda.ArgumentError, "in two boxes", lambda: several(twice, **rows))
     fails(scda.ArgumentError, "disagree", lambda: several({"a": here, "c" if wrong else "b": here}, **rows))
     fails(scda.ArgumentError, "disagree", lambda: several({"a": here} if wrong else {"a": here, "b": here}, **rows))
     fails(

@@ -374,7 +374,7 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
         (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),
         (scda.ArgumentError, "reserved", ("scda dataset 00", 1), {}),
-        (scda.ArgumentError, "in two regions", ("a",), {"boxes": [(0, [1]), (0, [1])], "shape": 3}),
+        (scda.ArgumentError, "in two boxes", ("a",), {"boxes": [(0, [1]), (0, [1])], "shape": 3}),
         (scda.ArgumentError, "chunk", ("a", [1, 2]), {"chunks": (1, 1)}),
         (scda.RangeError, "63 bits", ("a",), {"shape": (1 << 40, 1 << 40), "dtype": "f8"}),
     ],
@@ -493,7 +493,7 @@ def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
         (ValueError, "^b: data: found the shape", {"a": {"data": [1], "start": 2}, "b": [1, 2]}, {"shape": 3, "start": 2}),
         (scda.ArgumentError, "level: found 10", {"a": 1, "b": {"data": 1, "level": 10}}, {"level": 1}),
         (scda.ArgumentError, "name of a dataset", {"a": [1], "b//c": [2]}, {"encode": True}),
-        (scda.ArgumentError, "in two regions", {"a": [1], "b": {"boxes": [(0, [1]), (0, [1])], "shape": 3}}, {"chunks": 1}),
+        (scda.ArgumentError, "in two boxes", {"a": [1], "b": {"boxes": [(0, [1]), (0, [1])], "shape": 3}}, {"chunks": 1}),
     ],
 )
 def test_what_several_datasets_cannot_be(error: Any, message: str, datasets: Any, options: Any, tmp_path: Path) -> None:

@@ -439,7 +439,7 @@ def test_parts_that_are_written_one_by_one_are_refused(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         w.dataset("rho", data[:2], shape=(4, 3), start=(0, 0))
         meeting = [((0, 0), data[:2]), ((1, 0), data[:2])]
-        with pytest.raises(scda.ArgumentError, match="in two regions"):
+        with pytest.raises(scda.ArgumentError, match="in two boxes"):
             w.dataset("all", boxes=meeting, shape=(4, 3))
         # Neither what was refused before nor that changes anything.
         for _ in range(2):

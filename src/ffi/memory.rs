@@ -35,15 +35,20 @@ fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
     match usize::try_from(count).ok().filter(fits) {
         Some(0) => Ok(0),
         Some(count) if !pointer.is_null() && pointer.is_aligned() => Ok(count),
-        _ if pointer.is_null() => Err(null(count, name)),
+        _ if pointer.is_null() => Err(null::<T>(count, name)),
         _ if !pointer.is_aligned() => Err(not_aligned(name)),
-        _ => Err(too_many(count, name)),
+        _ => Err(too_many::<T>(count, name)),
     }
 }
 
+/// What a message calls values of a type.
+fn plural<T>() -> &'static str {
+    if size_of::<T>() == 1 { "bytes" } else { "values" }
+}
+
 #[cold]
-fn null(count: u64, name: &str) -> Error {
-    Error::argument(format!("{name}: found NULL, expected {count} values"))
+fn null<T>(count: u64, name: &str) -> Error {
+    Error::argument(format!("{name}: found NULL, expected {count} {}", plural::<T>()))
 }
 
 #[cold]
@@ -52,8 +57,8 @@ fn not_aligned(name: &str) -> Error {
 }
 
 #[cold]
-fn too_many(count: u64, name: &str) -> Error {
-    Error::range(format!("{name}: found {count} values, more than memory can hold"))
+fn too_many<T>(count: u64, name: &str) -> Error {
+    Error::range(format!("{name}: found {count} {}, more than memory can hold", plural::<T>()))
 }
 
 /// A user string to write: of `*len` bytes, or a C string if `len` is NULL.

@@ -545,11 +545,11 @@ fn what_is_asked_for_must_be_there() {
     one(&path, &array, false);
     type Case = (&'static str, ErrorKind, fn(&mut Reader, u64) -> scda::Result<()>);
     let cases: [Case; 14] = [
-        ("\": region 1: found start 5 and count 6 in dimension 0", ErrorKind::Argument, |file, rank| {
+        ("\": box 1: found start 5 and count 6 in dimension 0", ErrorKind::Argument, |file, rank| {
             let regions = [Region::new([0, 0], [0, 0]), Region::new([5 * rank, 0], [6, 0])];
             file.read_dataset(&regions, &mut [])
         }),
-        ("\": region 0: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, _| {
+        ("\": box 0: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, _| {
             file.read_dataset(&[Region::new([0], [1])], &mut [0; 4])
         }),
         ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, rank| {
@@ -559,7 +559,7 @@ fn what_is_asked_for_must_be_there() {
             file.skip()?;
             file.read_dataset(&[], &mut [])
         }),
-        ("name of a dataset", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
+        ("path of a group", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
         ("no metadata before it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
         ("expected that of a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
         ("dataset \"b\": there is no record 0 of it", ErrorKind::Argument, |file, _| {
@@ -575,7 +575,7 @@ fn what_is_asked_for_must_be_there() {
         ("of the shape [10, 6], expected uint32 of the shape [11, 6]", ErrorKind::Argument, |file, rank| {
             request(file, &Dataset::new("a", DataType::Uint32, [10 + rank, 6]), 0, [10, 6], 240)
         }),
-        ("\": region 0: found start 0 and count 11 in dimension 0", ErrorKind::Argument, |file, rank| {
+        ("\": box 0: found start 0 and count 11 in dimension 0", ErrorKind::Argument, |file, rank| {
             let count = [10 + rank, 0];
             request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, count, 0)
         }),

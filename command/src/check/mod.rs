@@ -21,7 +21,7 @@ use crate::output::{Output, visible};
 use crate::progress::Progress;
 use finding::{Fault, Note, whole};
 use report::as_json;
-use scda::Section;
+use scda::{LineBreak, Section};
 use serde_json::json;
 use std::path::PathBuf;
 use walk::walk;
@@ -119,19 +119,24 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     Ok(scan)
 }
 
-/// The first thing in the file that is not canonical.
+/// The first thing in the file that is not canonical. A program may append sections with other line breaks than those of the file.
 fn strict(input: &Input) -> Result<Option<Finding>> {
     let mut reader = input.open()?;
+    reader.tolerate_damage()?;
     let style = reader.line_break();
+    let other = if style == LineBreak::Unix { LineBreak::Mime } else { LineBreak::Unix };
     let mut number = 0;
     let mut section: Option<Section> = None;
     loop {
         match reader.check_canonical(style) {
             Ok(()) => {}
             Err(error) if is_invalid(&error) => {
-                let user = section.map(|section| section.user);
-                let finding = Finding { number, section, user, ..Finding::of_header(Fault::Invalid(error)) };
-                return Ok(Some(finding));
+                if number == 0 || reader.check_canonical(other).is_err() {
+                    let user = section.map(|section| section.user);
+                    let finding =
+                        Finding { number, section, user, ..Finding::of_header(Fault::Invalid(error)) };
+                    return Ok(Some(finding));
+                }
             }
             Err(error) => return Err(error.into()),
         }
@@ -174,9 +179,13 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
         if let Some(bytes) = uncommitted {
             let (words, end) = (out.colour(33, "NOT COMPLETE"), scan.size);
             let count = sections(scan.sealed.map_or(0, |sealed| sealed.sections));
-            out.text(format_args!(
-                "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes behind were not committed; scda salvage saves what is whole of them\n"
-            ))?;
+            if bytes == 0 {
+                out.text(format_args!("{name}: {words}: no seal, and nothing behind the header\n"))?;
+            } else {
+                out.text(format_args!(
+                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes behind were not committed; scda salvage saves what is whole of them\n"
+                ))?;
+            }
         } else if !args.quiet {
             let (valid, count) = (out.colour(32, "valid"), sections(scan.sections));
             let (size, sealing) = (scan.size, sealing(&scan));

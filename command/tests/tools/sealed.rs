@@ -2,7 +2,8 @@
 
 use crate::run::{Place, with_few_elements, with_sections};
 use scda::{
-    Communicator, DataType, Dataset, Layout, LineBreak, Params, Reader, Region, Solo, Writer, run_on_threads,
+    Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Writer,
+    run_on_threads,
 };
 use serde_json::Value;
 
@@ -48,6 +49,30 @@ fn flipped(place: &Place, good: &[u8], bytes: impl Iterator<Item = usize>) -> Ve
     }
     assert_eq!(found.len(), places.len());
     found
+}
+
+#[test]
+fn a_file_may_have_both_line_breaks() {
+    let place = Place::new();
+    let path = place.path("a.scda");
+    for (first, then) in [(LineBreak::Unix, LineBreak::Mime), (LineBreak::Mime, LineBreak::Unix)] {
+        let params = |line_break| {
+            let mut params = Params::default();
+            (params.seal, params.line_break) = (true, line_break);
+            params
+        };
+        let file = Writer::create(Solo, &path, b"", &params(first)).unwrap();
+        let run = place.scda("check a.scda");
+        let expected = "a.scda: NOT COMPLETE: no seal, and nothing behind the header\n";
+        assert_eq!((run.code, run.text()), (1, expected));
+        file.close().unwrap();
+        for style in [then, first] {
+            let mut file = Writer::append(Solo, &path, &params(style)).unwrap();
+            file.block(b"b", 0, 3, Some(b"abc"), Encode::None).unwrap();
+            file.close().unwrap();
+        }
+        place.scda("check --strict a.scda").good();
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl WriterState {
         team.note_call(Function::SetAttributes);
         team.note_bytes(Topic::Dataset, name.as_bytes());
         team.note_bytes(Topic::Dataset, changes.as_bytes());
-        team.note(Topic::Size, record.cast_unsigned());
+        team.note(Topic::Number, record.cast_unsigned());
         if !self.sections.is_sealed() {
             let words = "attributes can be set later only in a file that was opened with params.seal";
             return Err(Error::usage(words).into());

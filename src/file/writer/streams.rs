@@ -167,7 +167,7 @@ impl StreamWriter<'_> {
     fn begin_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
         self.sections.team.note_call(Function::BeginStreams);
         self.sections.team.note_bytes(Topic::UserString, user);
-        self.sections.team.note(Topic::Size, chunk_bytes);
+        self.sections.team.note(Topic::Number, chunk_bytes);
         let user = UserString::new(user)?;
         self.plain().check_free(SectionType::Array, &user)?;
         if [STREAMS, STREAM_BYTES].contains(&&*user) {

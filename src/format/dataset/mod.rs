@@ -153,7 +153,7 @@ impl Dataset {
 
     /// An error that names the dataset, and which of the regions it is, unless this one lies in the array.
     pub(crate) fn check_region(&self, number: usize, region: &Region) -> Result<()> {
-        region.check(&self.shape, || format!("{}: region {number}", self.title()))
+        region.check(&self.shape, || format!("{}: box {number}", self.title()))
     }
 
     /// An error if each item has a length of its own.
@@ -309,7 +309,12 @@ fn shortened(name: &str, most: usize) -> Cow<'_, str> {
 
 /// An error unless a dataset can have this name.
 pub fn check_name(name: &str) -> Result<()> {
-    let wrong = |what: &str| Err(Error::argument(format!("name of a dataset: found {what}")));
+    check(name, "name of a dataset")
+}
+
+/// An error unless a dataset can have this name, which a message calls `what`.
+fn check(name: &str, what: &str) -> Result<()> {
+    let wrong = |found: &str| Err(Error::argument(format!("{what}: found {found}")));
     let bytes = name.len();
     if !(1..=USER_STRING_BYTES).contains(&bytes) {
         return wrong(&format!("{bytes} bytes, expected 1 to {USER_STRING_BYTES}"));
@@ -344,7 +349,7 @@ pub fn group_user(path: &str) -> Result<String> {
     if path == "/" {
         return Ok(path.into());
     }
-    check_name(path)?;
+    check(path, "path of a group")?;
     let user = format!("{path}/");
     UserString::check(user.as_bytes()).map(|()| user)
 }
@@ -369,7 +374,9 @@ mod tests {
             assert_eq!(group_of(user.as_bytes()).unwrap(), path);
         }
         for path in ["", "a/", "/a", "//", "scda group 00", &"x".repeat(58)] {
-            assert_eq!(group_user(path).unwrap_err().kind(), ErrorKind::Argument, "{path}");
+            let error = group_user(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{path}");
+            assert!(!error.to_string().contains("dataset"), "{error}");
         }
         for user in [&b"a"[..], b"", b"//", b"/a/", b"\xff/", b"a\n/"] {
             assert_eq!(group_of(user), None);

@@ -52,6 +52,8 @@ impl Region {
             self.start.iter().zip(self.count.iter().zip(shape)).enumerate()
         {
             if sum(start, count).is_none_or(|end| end > size) {
+                // What a program has computed, such as -1 from an index of 0 in Fortran.
+                let (start, count) = (start.cast_signed(), count.cast_signed());
                 return Err(Error::argument(format!(
                     "{}: found start {start} and count {count} in dimension {dimension}, expected indices below {size}",
                     what()
@@ -66,7 +68,7 @@ impl Region {
     /// # Errors
     /// `Range`.
     pub fn items(&self) -> Result<u64> {
-        items(&self.count).ok_or_else(|| too_many("region", &self.count))
+        items(&self.count).ok_or_else(|| too_many("box", &self.count))
     }
 
     /// Whether both have an item.
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn a_region_lies_in_the_array() {
         let shape = [4, 0, 7];
-        let what = || "region 2".to_owned();
+        let what = || "box 2".to_owned();
         Region::all(&shape).check(&shape, what).unwrap();
         Region::new([4, 0, 0], [0, 0, 7]).check(&shape, what).unwrap();
         Region::all(&[]).check(&[], what).unwrap();
@@ -205,8 +207,10 @@ mod tests {
         let error = Region::new([2], [3]).check(&[4], what).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "region 2: found start 2 and count 3 in dimension 0, expected indices below 4"
+            "box 2: found start 2 and count 3 in dimension 0, expected indices below 4"
         );
+        let error = Region::new([u64::MAX], [3]).check(&[4], what).unwrap_err();
+        assert!(error.to_string().starts_with("box 2: found start -1 and count 3"), "{error}");
     }
 
     #[test]

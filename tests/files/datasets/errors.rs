@@ -49,11 +49,11 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
             ranks,
             false,
         );
-        assert!(overlap.contains("dataset \"b\": found index [33, 21] in two regions"), "{overlap}");
+        assert!(overlap.contains("dataset \"b\": found index [33, 21] in two boxes"), "{overlap}");
     }
     let outside =
         run(&|_, number| if number == 2 { vec![Region::new([39, 0], [2, 1])] } else { vec![] }, 2, false);
-    assert!(outside.contains("region"), "{outside}");
+    assert!(outside.contains("box 0"), "{outside}");
     let fewer = run(&|_, _| vec![], 2, true);
     assert!(fewer.contains("the ranks disagree on"), "{fewer}");
 }
@@ -91,7 +91,7 @@ fn an_index_that_two_boxes_have_is_named() {
         let all = Region::all(&[40, 30]);
         let corner = Region::new([33, 21], [2, 3]);
         let told = |index: &str| {
-            let words = format!(" \"rho\": found index {index} in two regions, expected each in one at most");
+            let words = format!(" \"rho\": found index {index} in two boxes, expected each in one at most");
             (ErrorKind::Argument, words)
         };
         // On one rank, on two, and everything by everybody.
@@ -134,7 +134,7 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
         errors[0].split_once(": ").unwrap().1.to_owned()
     };
     let none = run(&|rank, file| file.dataset(&good, &[], &[0; 8][..8 * rank]));
-    assert_eq!(none, "rank 1: data: found 8 bytes, expected the 0 of the regions");
+    assert_eq!(none, "rank 1: data: found 8 bytes, expected the 0 of the boxes");
     let differ = run(&|rank, file| {
         let shape = [4, 3 + rank as u64];
         file.dataset(&Dataset::new("rho", DataType::Float64, shape), &[], &[])
@@ -151,12 +151,12 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
         });
         assert_eq!(differ, "the ranks disagree on the counts of elements N_q");
         let short = run(&|rank, file| file.field(&field, &[1, 3], &bytes[..if rank == 1 { 71 } else { 24 }]));
-        assert_eq!(short, "rank 1: data: found 71 bytes, expected the 72 of the regions");
+        assert_eq!(short, "rank 1: data: found 71 bytes, expected the 72 of the boxes");
     }
     let sum = run(&|_, file| file.field(&good, &[1, 2], &[0; 72]));
     assert_eq!(sum, "rank 0: counts N_q: found the sum 3, expected the 4 indices of the first dimension");
     let short = run(&|_, file| file.field(&good, &[2, 2], &[0; 40]));
-    assert_eq!(short, "rank 0: data: found 40 bytes, expected the 48 of the regions");
+    assert_eq!(short, "rank 0: data: found 40 bytes, expected the 48 of the boxes");
     let bools = |layout, data: [u8; 2]| {
         let mut dataset = Dataset::new("b", DataType::Bool, [4]);
         dataset.layout = layout;

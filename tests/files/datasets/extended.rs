@@ -388,7 +388,7 @@ fn what_is_no_row_is_refused() {
     // It is called by the name that users know.
     let other = folder.path().join("other");
     for (regions, words) in [
-        ([Region::new([1, 0], [1, 2])].as_slice(), r#"rows of the dataset "a": region 0"#),
+        ([Region::new([1, 0], [1, 2])].as_slice(), r#"rows of the dataset "a": box 0"#),
         (
             &[Region::all(&[1, 2]), Region::all(&[1, 2])],
             r#"rows of the dataset "a": found index [0, 0] in two"#,

@@ -189,6 +189,13 @@ fn what_cannot_be_set_is_refused() {
         file.set_attributes("rho", 0, changes).and_then(|()| file.close()).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
+    let errors = run_on_threads(2, |comm| {
+        let record = comm.rank() as i64;
+        let mut file = Writer::append(comm, &path, &sealed()).unwrap();
+        file.set_attributes("rho", record, "{}").and_then(|()| file.close()).unwrap_err().to_string()
+    });
+    let expected = "the ranks disagree on a size, an offset, or the number of a section or record";
+    assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let plain = folder.path().join("plain");
     let mut file = Writer::create(Solo, &plain, b"", &Params::default()).unwrap();
     write(&mut file, &step("rho", "{}", false));

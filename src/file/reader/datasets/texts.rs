@@ -81,7 +81,7 @@ impl DatasetReader<'_> {
             }
         }
         let total = places.iter().try_fold(0, |all, (_, item)| sum(all, item.len() as u64));
-        let total = total.ok_or_else(|| Error::range("regions: the number of bytes exceeds 63 bits"))?;
+        let total = total.ok_or_else(|| Error::range("boxes: the number of bytes exceeds 63 bits"))?;
         let mut texts = Texts::new();
         texts.reserve(places.len(), to_usize(total))?;
         for (chunk, item) in places {

@@ -83,7 +83,7 @@ impl Lookup<'_> {
 
     pub fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
         self.sections.team().note_call(Function::SeekSection);
-        self.sections.team().note(Topic::Size, number);
+        self.sections.team().note(Topic::Number, number);
         let [offset] = self.look_up(|this| Ok([this.offset_of(number)?]))?;
         self.sections.advance(offset);
         Ok(())
@@ -92,7 +92,7 @@ impl Lookup<'_> {
     /// See [`Reader::section`](super::Reader::section).
     pub fn section(&mut self, number: u64) -> Result<bool, Failure> {
         self.sections.team().note_call(Function::SeekSection);
-        self.sections.team().note(Topic::Size, number);
+        self.sections.team().note(Topic::Number, number);
         let [offset] = self.look_up(|this| Ok([this.find_offset(number)?.unwrap_or(0)]))?;
         if offset == 0 {
             return Ok(false);
@@ -148,7 +148,7 @@ impl Lookup<'_> {
     fn note_find(&mut self, user: &[u8], record: i64) {
         self.sections.team().note_call(Function::Find);
         self.sections.team().note_bytes(Topic::UserString, user);
-        self.sections.team().note(Topic::Size, record.cast_unsigned());
+        self.sections.team().note(Topic::Number, record.cast_unsigned());
     }
 
     fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {

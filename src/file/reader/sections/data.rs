@@ -54,7 +54,7 @@ impl Sections {
 
     /// Notes and checks the number of bytes that the section's header said.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
-        self.team.note(Topic::Size, size);
+        self.team.note(Topic::Number, size);
         if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 

@@ -16,7 +16,7 @@ use std::ops::Range;
 impl Sections {
     pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
         self.team.note_call(Function::Seek);
-        self.team.note(Topic::Size, offset);
+        self.team.note(Topic::Number, offset);
         if !(FILE_HEADER_BYTES as u64..=self.ends.read).contains(&offset) {
             return Err(Error::argument(format!(
                 "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",

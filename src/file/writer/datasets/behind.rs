@@ -158,7 +158,7 @@ impl DatasetWriter<'_> {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Number, size);
         let own = self.of_root(root, || {
             let data = *data.as_ref().map_err(Error::again)?;
             Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data)
@@ -201,7 +201,7 @@ impl DatasetWriter<'_> {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Number, size);
         let elements = self.sections.team.note_partition(Topic::Counts, counts);
         let sizes = |elements: &Partition| Sizes::Fixed { count: elements.count, size };
         let checked = elements.and_then(|elements| {

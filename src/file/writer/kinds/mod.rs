@@ -111,7 +111,7 @@ impl SectionWriter<'_> {
     ) -> Result<(), Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
         let is_root = self.sections.team.check_root(root)?;
-        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
         self.sections.describe(SectionType::Block, user, 0, size)?;
         let plain = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
@@ -169,7 +169,7 @@ impl SectionWriter<'_> {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.sections.team.note(Topic::Size, size);
+        self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
         let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
         self.sections.describe(SectionType::Array, user, elements.total, size)?;

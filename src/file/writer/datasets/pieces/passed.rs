@@ -38,14 +38,14 @@ impl<'a> Passed<'a> {
             let bytes = product(region.items()?, item_bytes);
             end = bytes
                 .and_then(|bytes| sum(end, bytes))
-                .ok_or_else(|| Error::range("regions: the number of bytes exceeds 63 bits"))?;
+                .ok_or_else(|| Error::range("boxes: the number of bytes exceeds 63 bits"))?;
             starts.push(end);
         }
         if let Ready::Packed(data) = data
             && end != data.len() as u64
         {
             return Err(Error::argument(format!(
-                "data: found {} bytes, expected the {end} of the regions",
+                "data: found {} bytes, expected the {end} of the boxes",
                 data.len()
             )));
         }
@@ -158,7 +158,7 @@ pub(in crate::file::writer::datasets) fn check_apart(dataset: &Dataset, regions:
 #[cold]
 pub(in crate::file::writer::datasets) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
     Error::argument(format!(
-        "{}: found index {index:?} in two regions, expected each in one at most",
+        "{}: found index {index:?} in two boxes, expected each in one at most",
         dataset.title()
     ))
 }
