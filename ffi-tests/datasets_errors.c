@@ -384,7 +384,7 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"name", SCDA_ERR_ARG, "dataset \"z\": there is no record 0 of it"},
   {"record", SCDA_ERR_ARG, "dataset \"r\": there is no record 1 of it"},
   {"record from the end", SCDA_ERR_ARG, "dataset \"r\": there is no record -2 of it"},
-  {"no dataset", SCDA_ERR_FORMAT, "section \"plain\": found no metadata before it"},
+  {"no dataset", SCDA_ERR_FORMAT, "section \"plain\" is not a dataset: no metadata precede it"},
   {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_ARG, "dataset \"\": there is no record 0 of it"},
   {"n", SCDA_ERR_ARG, ""}, {"n 0", SCDA_ERR_ARG, ""}, {"order", SCDA_ERR_ARG, ""},
   /* each of one rank, too */

@@ -871,13 +871,13 @@ contains
       select case (i)
       case (2)
         call scda_fwrite_datasets_end(f, ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": found index [1] in two boxes, expected each in one at most")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": index [1] is in two boxes")
         call scda_fwrite_datasets_end(f, ierr)
         call require(ierr == SCDA_ERR_ARG, "end of a closed file")
         cycle
       case (3) ! before what is not held back
         call scda_write(f, "e", [1], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": found index [1] in two boxes, expected each in one at most")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": index [1] is in two boxes")
         call scda_write(f, "e", [1], chunk=[1], ierr=ierr)
         call require(ierr == SCDA_ERR_ARG, "a closed file")
         cycle
@@ -903,13 +903,13 @@ contains
         call scda_fclose(f, ierr)
       case (14) ! all of it is on rank 0: too large to be copied, for any number of ranks
         call scda_write(f, "large", large, chunk=[2**20], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": found index [1] in two boxes, expected each in one at most")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": index [1] is in two boxes")
         cycle
       case (15) ! and on the last one
         Nq = 0
         Nq(ranks) = size(large)
         call scda_write(f, "large", large(:Nq(rank + 1)), Nq=Nq, chunk=[2**20], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": found index [1] in two boxes, expected each in one at most")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": index [1] is in two boxes")
         cycle
       case (16) ! by a copy of the variable
         call scda_fclose(g, ierr)

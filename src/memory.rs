@@ -108,10 +108,8 @@ fn allow(wish: usize, need: usize) -> Result<bool> {
         }
         let before = limit.most - limit.left.load(Relaxed);
         let behind = if before == 0 { String::new() } else { format!(", beside {before} in the same call") };
-        let words = format!(
-            "found {need} bytes of memory that the file asks for{behind}, expected at most max_memory, {}",
-            limit.most
-        );
+        let words =
+            format!("the file asks for {need} bytes of memory{behind}, more than max_memory, {}", limit.most);
         Err(Error::new(ErrorKind::Memory, words).at(limit.at))
     })
 }
@@ -278,8 +276,8 @@ mod tests {
             // Twice as much does not fit, but what is needed does.
             resize::<u8>(&mut kept, 1000).unwrap();
             assert_eq!(kept.capacity(), 1000);
-            let expected = "byte 77: found 8 bytes of memory that the file asks for, beside 1000 in the same \
-                            call, expected at most max_memory, 1000";
+            let expected = "byte 77: the file asks for 8 bytes of memory, beside 1000 in the same call, \
+                            more than max_memory, 1000";
             assert_eq!(words(reserve(&mut Vec::<u64>::new(), 1)), expected);
             // Also on another thread; what another operation may is another thing.
             let allowance = allowance();
@@ -291,9 +289,7 @@ mod tests {
                 });
             });
             let other = limited(2000, 0);
-            assert!(
-                words(zeroed(2001).map(drop)).contains("found 2001 bytes of memory that the file asks for, ")
-            );
+            assert!(words(zeroed(2001).map(drop)).contains("the file asks for 2001 bytes of memory, "));
             zeroed(2000).unwrap();
             drop(other);
             assert!(zeroed(1).is_err());

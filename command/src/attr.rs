@@ -121,7 +121,7 @@ impl Args {
         let chosen = match self.record {
             _ if owners == 0 => return trouble(format!("there is no dataset named {}", self.name)),
             None if owners == 1 => found.into_iter().flatten().last(),
-            None => return trouble(format!("found {owners} datasets of that name, expected --record")),
+            None => return trouble(format!("found {owners} datasets of that name; --record says which")),
             // As for the library, sections of that name that are no datasets count, too.
             Some(record) => {
                 let back = count.checked_sub(record.unsigned_abs());

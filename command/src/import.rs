@@ -216,7 +216,7 @@ fn recognise(source: &ImportSource) -> Result<Option<&'static dyn Format>> {
 fn not_recognised(source: &ImportSource) -> Fail {
     let name = source.name();
     if let ImportSource::Folder(..) = source {
-        return Fail::file(name, "found a folder without Header, expected a file or a plotfile of AMReX");
+        return Fail::file(name, "a folder without Header: neither a file nor a plotfile of AMReX");
     }
     let (mut beginnings, mut formats) = (Vec::new(), Vec::new());
     for format in FORMATS {

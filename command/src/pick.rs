@@ -110,9 +110,7 @@ impl<'a> Pick<'a> {
                 true => Ok(()),
                 false => Err(Fail::file(
                     name,
-                    format_args!(
-                        "--replace: found {used} named {what}, and {there} in {other}, expected as many"
-                    ),
+                    format_args!("--replace: of {what} it has {used}, but {other} has {there}"),
                 )),
             }
         })

@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> Result<()> {
     let number = args.seal.unwrap_or(count);
     let wanted = usize::try_from(number - 1).ok().and_then(|place| seals.get(place));
     let Some(wanted) = wanted else {
-        return Err(Fail::file(input.name(), format_args!("found {count} seals, expected seal {number}")));
+        return Err(Fail::file(input.name(), format_args!("it has {count} seals, and no seal {number}")));
     };
     // A file is not cut back to a damaged seal.
     reader.check_index(wanted)?;

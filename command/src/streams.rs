@@ -171,7 +171,7 @@ pub fn find(
             return trouble(other.unwrap_or_else(none));
         }
         (None, 1) => Some(0),
-        (None, _) => return trouble(format!("found {count} of that name, expected one, or --record")),
+        (None, _) => return trouble(format!("found {count} of that name; --record says which")),
         (Some(record), _) => match u64::try_from(record) {
             Ok(place) => Some(place),
             Err(_) => (count as u64).checked_sub(record.unsigned_abs()),
@@ -246,7 +246,8 @@ fn collect(
                         Pair::Dataset(_) => "a dataset",
                         Pair::Group(_) => "the attributes of a group",
                     };
-                    let words = format!("\"{}\": found {what}, expected streams or a varray", escape(&user));
+                    let words =
+                        format!("\"{}\" is {what}, neither a set of streams nor a varray", escape(&user));
                     found.other.get_or_insert(words);
                 } else if is_meant {
                     found.all.push(Candidate {
@@ -287,19 +288,19 @@ fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
 /// A part without the ones before it, in words.
 fn lost(found: &FoundStreams) -> String {
     let (name, part) = (escape(found.streams.name()), found.streams.part());
-    format!("streams \"{name}\": found part {part} without those before it")
+    format!("streams \"{name}\": the parts before part {part} are missing")
 }
 
 /// A part that is not copied although the set is packed, in words.
 pub fn left_out(item: &Item) -> String {
     let (name, number) = (escape(item.user()), item.number);
-    let words = "is left out, expected all parts of the set, which are packed into one element for each task";
+    let words = "is skipped: packing needs all parts of the set";
     format!("--pack-streams: part of the streams \"{name}\" from section {number} on {words}")
 }
 
 /// A section with the name of streams before it that is none of their parts, in words.
 fn no_part(name: &UserString) -> String {
-    format!("found no streams, expected a part of the streams \"{}\"", escape(name))
+    format!("not a part of the streams \"{}\", whose name it has", escape(name))
 }
 
 /// The streams of a whole set, one after the other, as elements of a varray.
@@ -509,7 +510,7 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
     };
     if section.section_type != SectionType::Varray {
         let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
-        let words = format!("\"{name}\": found the kind {kind}, expected streams or a varray");
+        let words = format!("\"{name}\" is of the kind {kind}, neither a set of streams nor a varray");
         return Err(Fail::file(input.name(), words));
     }
     made()?;
@@ -598,11 +599,11 @@ pub fn run_join(args: &JoinStreamsArgs) -> Result<()> {
     let all = files.iter().map(|path| status(path)).collect::<Result<Vec<_>>>()?;
     if let Some(place) = all.iter().position(|status| !status.is_file()) {
         let name = files[place].display().to_string();
-        return Err(Fail::file(&name, "found a folder, pipe or device, expected a file"));
+        return Err(Fail::file(&name, "a folder, pipe or device, not a file"));
     }
     if files.is_empty() {
         let folder = args.files.first().map(|folder| folder.display().to_string()).unwrap_or_default();
-        return Err(Fail::file(&folder, "found no file in it, expected those of the tasks"));
+        return Err(Fail::file(&folder, "no file of a task is in it"));
     }
     let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
     check_replaceable(to, "is one of the files to join", all)?;

@@ -93,7 +93,7 @@ def test_names_that_are_none(f: scda.File) -> None:
         f.streams(3)  # type: ignore[arg-type]
     with pytest.raises(scda.FormatError, match="found no streams"):
         f.streams("before")
-    with pytest.raises(scda.FormatError, match="found a dataset, expected streams"):
+    with pytest.raises(scda.FormatError, match="is a dataset, not a set of streams"):
         f.streams("rho")
     assert f.streams("log")[0].read(4) == b"line"  # after an error, too
 

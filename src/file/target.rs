@@ -135,7 +135,7 @@ impl Target {
             return Ok(());
         }
         let words = format!(
-            "file header: found {size} bytes of a file whose creation was interrupted, expected {FILE_HEADER_BYTES}; create it anew"
+            "file header: only {size} of {FILE_HEADER_BYTES} bytes: the creation of the file was interrupted; create it anew"
         );
         Err(Error::new(ErrorKind::NoSuchFile, words))
     }
@@ -198,10 +198,7 @@ impl Target {
         self.old = file_system::status(&self.path)?;
         match self.old {
             Some(old) if old.is_folder || old.is_stream || self.part.is_some() && !old.is_regular => {
-                return Err(Error::new(
-                    ErrorKind::BadFile,
-                    "found a folder, pipe or device, expected a file",
-                ));
+                return Err(Error::new(ErrorKind::BadFile, "a folder, pipe or device, not a file"));
             }
             Some(_) => {
                 file_system::check_writable(&self.path)?;

@@ -37,8 +37,7 @@ impl Foreign {
         };
         let (file, status) = open().map_err(|e| Error::io("open", e).in_file(name))?;
         if !status.is_file() {
-            return Err(Error::new(ErrorKind::BadFile, "found a folder, pipe or device, expected a file")
-                .in_file(name));
+            return Err(Error::new(ErrorKind::BadFile, "a folder, pipe or device, not a file").in_file(name));
         }
         Ok(Self { file, name: name.to_owned(), size: status.len() })
     }

@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_told() {
         let error = Foreign::open(std::path::Path::new("/"), "root").err().unwrap();
-        assert_eq!(error.to_string(), "root: found a folder, pipe or device, expected a file");
+        assert_eq!(error.to_string(), "root: a folder, pipe or device, not a file");
         assert_eq!(error.kind(), ErrorKind::BadFile);
     }
 

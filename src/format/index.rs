@@ -82,7 +82,7 @@ pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
     if [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| crc_tail(crc, style) == *tail) {
         return Ok(crc);
     }
-    let text = "entry C and padding: found other bytes than are written for this number";
+    let text = "entry C and padding: not the bytes that are written for this number";
     Err(Error::new(ErrorKind::Format, text).at(offset))
 }
 

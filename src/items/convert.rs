@@ -279,8 +279,7 @@ fn find_parts(
 ) -> Result<()> {
     for member in new.members() {
         let Some(other) = old.members().iter().find(|other| other.name == member.name) else {
-            let words =
-                format!("struct: found no member {:?} in {old}, expected those of {new}", member.name);
+            let words = format!("struct: no member {:?} of {new} in {old}", member.name);
             return Err(Error::argument(words));
         };
         let places = (before + other.offset, at + member.offset);

@@ -312,7 +312,7 @@ impl Reach {
     fn check(self, places: &Places, address: usize, is_strided: bool) -> Result<()> {
         match self {
             Self::Promised if address == 0 && places.items() > 0 => {
-                Err(Error::argument(format!("data of a box: found NULL, expected {} items", places.items())))
+                Err(Error::argument(format!("data of a box: NULL for {} items", places.items())))
             }
             // No memory is larger than the addresses.
             Self::Promised => places.check(address, usize::MAX),

@@ -118,13 +118,13 @@ impl Mpi {
         }
         let comm = comm.into();
         if comm == sys::comm_null() {
-            return Err(Error::argument("communicator: found MPI_COMM_NULL"));
+            return Err(Error::argument("the communicator is MPI_COMM_NULL"));
         }
         let mut inter = 0;
         // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
         let status = unsafe { sys::MPI_Comm_test_inter(comm, &raw mut inter) };
         if succeeded(status) && inter != 0 {
-            return Err(Error::argument("communicator: found an intercommunicator"));
+            return Err(Error::argument("the communicator is an intercommunicator"));
         }
         let mut copy = comm;
         // SAFETY: the caller of this function promised that `comm` is valid; writes one handle.

@@ -71,7 +71,7 @@ fn told(what: &str, error: &io::Error) -> Error {
 }
 
 fn never() -> Error {
-    Error::new(ErrorKind::Internal, "found a change of what is only read")
+    Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
 }
 
 #[cfg(test)]

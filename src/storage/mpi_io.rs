@@ -210,7 +210,7 @@ impl MpiFile {
         };
         let real = names::without_romio_prefix(path).to_owned();
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
-            return (None, Err(Error::argument("file name: found a NUL byte inside")));
+            return (None, Err(Error::argument("the file name has a NUL byte inside")));
         };
         let mode = match access {
             Access::Read => numbers::MODE_RDONLY.get(),

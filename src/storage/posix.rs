@@ -27,7 +27,7 @@ impl PosixFile {
     pub fn open(path: &Path, flags: OFlags) -> Result<Self> {
         let this = Self::open_with_mode(path, flags, 0o666)?;
         if this.status()?.is_folder {
-            return Err(Error::new(ErrorKind::BadFile, "open: found a folder, expected a file"));
+            return Err(Error::new(ErrorKind::BadFile, "open: a folder, not a file"));
         }
         Ok(this)
     }
@@ -54,7 +54,7 @@ impl PosixFile {
         if self.status()?.is_regular {
             return Ok(self);
         }
-        Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
+        Err(Error::new(ErrorKind::BadFile, "a device or pipe, not a file"))
     }
 
     /// Takes the lock of the program that writes this file, without waiting. It is held until the file is closed.

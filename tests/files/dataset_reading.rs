@@ -782,7 +782,7 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
     file.next_section(true).unwrap();
     let error = file.dataset().unwrap_err();
-    assert!(error.to_string().contains("found the end of the file behind its metadata"), "{error}");
+    assert!(error.to_string().contains("the file ends behind its metadata, without its data"), "{error}");
 }
 
 #[test]

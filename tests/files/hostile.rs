@@ -190,7 +190,7 @@ fn no_more_memory_is_taken_than_max_memory() {
         assert_eq!(kind, ErrorKind::Memory);
         for (error, at) in [(block.unwrap_err(), "byte 128: "), (chunk, "byte ")] {
             assert!(error.contains("inflated.scda: byte ") && error.contains(at), "{error}");
-            assert!(error.contains("found 33554432 bytes of memory that the file asks for, "), "{error}");
+            assert!(error.contains("the file asks for 33554432 bytes of memory, "), "{error}");
             assert!(error.ends_with(" expected at most max_memory, 4194304"), "{error}");
         }
     }

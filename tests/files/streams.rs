@@ -315,10 +315,14 @@ fn damage_is_an_error_or_other_data() {
     let find = |text: &[u8]| good.windows(text.len()).position(|part| part == text).unwrap();
     for (text, other, expected) in [
         (&b"P 3 "[..], &b"P 2 "[..], "streams: found 9 chunks, expected a multiple of the 2 tasks"),
-        (b"C 4 ", b"C 5 ", "streams: found no array of elements of 5 bytes, expected the chunks"),
+        (b"C 4 ", b"C 5 ", "streams: the chunks are missing: no array of elements of 5 bytes follows"),
         (b"K 0 ", b"K 1 ", "streams: found part 1 of 3 tasks with chunks of 4 bytes, expected part 0"),
         (b"U 9 ", b"U 13", "streams: found 13 bytes, expected at most 12, as there are chunks"),
-        (b"scda stream bytes", b"scda stream Bytes", "streams: found no array \"scda stream bytes 00\""),
+        (
+            b"scda stream bytes",
+            b"scda stream Bytes",
+            "streams: their bytes are missing: no array \"scda stream bytes 00\"",
+        ),
     ] {
         let mut bad = good.clone();
         bad[find(text)..][..other.len()].copy_from_slice(other);
@@ -816,7 +820,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
                 assert_eq!(file.find_streams(b"log", record).unwrap().unwrap().tasks(), 2);
                 let error = file.find_streams(b"rho", record).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);
-                let words = "section \"rho\": found a dataset, expected streams";
+                let words = "section \"rho\" is a dataset, not a set of streams";
                 assert!(error.to_string().contains(words), "{error}");
             }
         });

@@ -43,10 +43,10 @@ fn find(input: &Input, args: &Args) -> Result<KeyedStreams> {
     }
     let trouble = |words: String| Fail::file(input.name(), words);
     let place = match (one_record(args, "--key and --keys")?, all.len()) {
-        (_, 0) => return Err(trouble(format!("found none, expected the streams \"{}\"", escape(STREAMS)))),
+        (_, 0) => return Err(trouble(format!("there are no streams \"{}\"", escape(STREAMS)))),
         (None, 1) => 0,
         (None, count) => {
-            return Err(trouble(format!("found {count} of that name, expected one, or --record")));
+            return Err(trouble(format!("found {count} of that name; --record says which")));
         }
         (Some(record), count) => {
             let end = record.checked_add(1).filter(|&end| end != 0);
@@ -117,7 +117,7 @@ impl RecordPrinter<'_> {
         let Record { task, key, offset, bytes } = record;
         let name = self.input.name();
         Fail::Invalid(format!(
-            "{name}: {RECORDS}: found a record of task {task}, key {key}, of {bytes} bytes from {offset} on, expected it within {most} {what}"
+            "{name}: {RECORDS}: a record of task {task}, key {key}, has {bytes} bytes from {offset} on, beyond {most} {what}"
         ))
     }
 }
@@ -136,7 +136,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     })?;
     if let Some(task) = args.stream.filter(|&task| task >= streams.tasks()) {
         let tasks = streams.tasks();
-        return Err(Fail::Trouble(format!("--stream {task}: found {tasks} streams")));
+        return Err(Fail::Trouble(format!("--stream {task}: there are {tasks} streams")));
     }
     let mut list = input.open_damaged(false)?;
     list.seek(block.offset)?;
@@ -146,8 +146,8 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
             && matches!(dataset.shape[..], [_, 4])
             && dataset.unsupported.is_none()
     });
-    let dataset =
-        dataset.ok_or_else(|| trouble("sion/records: expected a dataset uint64 of four columns"))?;
+    let dataset = dataset
+        .ok_or_else(|| trouble("sion/records is not a dataset of the type uint64 with four columns"))?;
     let lines = args.keys;
     let mut values =
         RecordPrinter { reader, streams, now: None, out: Output::new()?, input, lines, show: None };

@@ -126,9 +126,8 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
                 return streams::print(reader, &streams, task, range);
             }
             let name = escape(&section.user);
-            let words = format!(
-                "--stream: \"{name}\" is a section, expected a set of streams, or a varray that is not compressed"
-            );
+            let words =
+                format!("--stream: \"{name}\" is neither a set of streams nor an uncompressed varray");
             Err(Fail::file(input.name(), words))
         }
     }
@@ -156,7 +155,7 @@ fn section(
     }
     if args.format == Some(DataFormat::Csv) {
         let name = escape(&section.user);
-        return Err(Fail::Trouble(format!("--as csv: \"{name}\" is a section, expected a dataset")));
+        return Err(Fail::Trouble(format!("--as csv: \"{name}\" is a section, not a dataset")));
     }
     reader.seek(section.offset)?;
     reader.next_section(!args.raw)?;

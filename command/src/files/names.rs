@@ -123,10 +123,10 @@ pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item
     let Ok(old) = path.metadata() else { return Ok(()) };
     let trouble = |words: &str| Err(Fail::file(&path.display().to_string(), words));
     if !old.is_file() {
-        return trouble("found a folder, pipe or device, expected a file");
+        return trouble("a folder, pipe or device, not a file");
     }
     if inputs.into_iter().any(|input| Identity::of(&input) == Identity::of(&old)) {
-        return trouble(&format!("{what}, which must not change; expected another name"));
+        return trouble(&format!("{what}, which must not change; give another name"));
     }
     Ok(())
 }

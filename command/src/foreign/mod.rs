@@ -85,7 +85,7 @@ impl ImportSource {
     fn file(self) -> Result<(Input, Foreign)> {
         match self {
             Self::File(input, file) => Ok((input, file)),
-            Self::Folder(_, name) => Err(Fail::file(&name, "found a folder, expected a file")),
+            Self::Folder(_, name) => Err(Fail::file(&name, "a folder, not a file")),
         }
     }
 }

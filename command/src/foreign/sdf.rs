@@ -42,7 +42,7 @@ impl Format for SdfFormat {
         for (order, (array, name)) in sdf.arrays.iter().zip(sdf.names()).enumerate() {
             let shown = format!("{}: array {order}, {}", file.name(), quote(&array.label));
             if !sdf.is_whole(array) {
-                complain(&format!("{shown}: is left out, because its data are not whole"));
+                complain(&format!("{shown}: is skipped, because its data are not whole"));
                 continue;
             }
             if !array.is_known() {

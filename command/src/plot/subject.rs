@@ -95,7 +95,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
                 let last = count - 1;
                 return trouble(
                     name,
-                    format_args!("found {count} of this name, expected --record 0 to {last}"),
+                    format_args!("found {count} of this name; --record, 0 to {last}, says which"),
                 );
             }
         },

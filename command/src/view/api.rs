@@ -213,10 +213,11 @@ fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let number = open.entry(parameters)?.number;
     go_to(open, number)?;
-    let streams = open.reader.stream_part()?.ok_or_else(|| Fail::Trouble("found no streams".to_owned()))?;
+    let streams =
+        open.reader.stream_part()?.ok_or_else(|| Fail::Trouble("there are no streams".to_owned()))?;
     let task: u64 = parameters.get("task")?;
     if task >= streams.tasks() {
-        return Err(Fail::Trouble(format!("found {} tasks, expected task {task}", streams.tasks())));
+        return Err(Fail::Trouble(format!("there are {} tasks, and no task {task}", streams.tasks())));
     }
     let stream = open.reader.stream(&streams, task)?;
     let from: u64 = parameters.maybe("from")?.unwrap_or(0).min(stream.bytes());

@@ -22,7 +22,7 @@ fn cut(parameters: &Parameters) -> Result<Cut> {
 
 /// The mesh and the numbers that a request means, which it leaves in the cache.
 fn load<'a>(open: &'a mut Open, parameters: &Parameters) -> Result<(&'a Mesh, &'a Field)> {
-    let none = || Fail::Trouble("found no mesh".to_owned());
+    let none = || Fail::Trouble("there is no mesh".to_owned());
     let (name, record) = (open.name(parameters)?, parameters.get("record")?);
     let place = FieldPlace::find(&mut open.reader, &name, record)?.ok_or_else(none)?;
     let cut = cut(parameters)?;

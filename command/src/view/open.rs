@@ -50,7 +50,7 @@ impl View {
     pub fn file(&self, number: usize) -> Result<MutexGuard<'_, Open>> {
         let file = self.files.get(number);
         let file = file.ok_or_else(|| {
-            Fail::Trouble(format!("found {} files, expected file {number}", self.files.len()))
+            Fail::Trouble(format!("there are {} files, and no file {number}", self.files.len()))
         })?;
         // What another request has left is read anew by each.
         Ok(file.lock().unwrap_or_else(PoisonError::into_inner))

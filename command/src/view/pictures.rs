@@ -154,7 +154,7 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let entry = open.name(parameters)?;
     let record: i64 = parameters.get("record")?;
     let found = open.reader.find_dataset(&entry, record)?;
-    let dataset = found.ok_or_else(|| Fail::Trouble("found no such dataset".to_owned()))?;
+    let dataset = found.ok_or_else(|| Fail::Trouble("there is no such dataset".to_owned()))?;
     let fixed = fixed(parameters, &dataset)?;
     let mut region = Region::new(fixed.clone(), vec![1; fixed.len()]);
     let mut are_turned = false;

@@ -480,7 +480,7 @@ fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
     }
     // All arrays but the last.
     let run = place.scda(&format!("import --salvage {} a.scda", file("sdf_trunc_data.sdf")));
-    run.bad(0, "array 4, \"e\": is left out, because its data are not whole");
+    run.bad(0, "array 4, \"e\": is skipped, because its data are not whole");
     let whole =
         foreign("sdf", true).into_iter().find(|(path, _)| path.ends_with("edit_0_before.sdf")).unwrap().1;
     let mut reader = open(&place, "a.scda");

@@ -77,7 +77,7 @@ fn datasets_are_tables() {
             drop(place.scda(&format!("cat {name} {arguments} --as csv")).bad(2, words));
         };
         bad("cube", "found 3 dimensions, expected at most two");
-        bad("log --record 0", "\"log\" is a section, expected a dataset");
+        bad("log --record 0", "\"log\" is a section, not a dataset");
         bad("t --cols 3", "--cols is for values");
         // Other columns in one table.
         bad("t* --record :", "the records have different columns");

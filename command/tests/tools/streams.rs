@@ -119,11 +119,11 @@ fn the_stream_of_a_task_is_printed() {
         let part = cat(&["log", "--record", "0", "--stream", "2", "--range", "3598:-1"]).good();
         assert_eq!(part.text(), "t task 2");
         assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
-        cat(&["log", "--stream", "0"]).bad(2, "found 2 of that name, expected one, or --record");
+        cat(&["log", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
         cat(&["log", "--stream", "3", "--record", "0"]).bad(2, "--stream 3: found 3 streams, from 0 to 2");
         cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"]).bad(2, "within 0:7");
-        cat(&["before", "--stream", "0"]).bad(2, "is a section, expected a set of streams");
+        cat(&["before", "--stream", "0"]).bad(2, "is neither a set of streams nor");
         // A varray of streams.
         run(&place, &["copy", "--force", "--pack-streams", "f.scda", "packed.scda"]).good();
         let packed = |args: &[&str]| run(&place, &[&["cat", "packed.scda", "log"], args].concat());
@@ -147,7 +147,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     file.dataset(&dataset, &[Region::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
-        let words = "\"rho\": found a dataset, expected streams or a varray";
+        let words = "\"rho\" is a dataset, neither a set of streams nor a varray";
         run(&place, &["cat", "f.scda", section, "--stream", "0"]).bad(2, words);
         run(&place, &["split", "f.scda", section, "logs"]).bad(2, words);
     }
@@ -203,7 +203,7 @@ fn copies_keep_streams_or_pack_them() {
     // A part that is not the first, alone.
     write(&place, "f.scda", true);
     let done = run(&place, &["copy", "--force", "--pack-streams", "--select", "6", "f.scda", "packed.scda"]);
-    done.bad(2, "streams \"log\": found part 1 without those before it");
+    done.bad(2, "streams \"log\": the parts before part 1 are missing");
     write(&place, "other.scda", false);
     run(&place, &["copy", "--force", "--replace", "other/log=other.scda", "f.scda", "copy.scda"]).good();
     assert_eq!(streams(&place.path("copy.scda"), b"other/log", 0), [b""; 3]);
@@ -255,11 +255,11 @@ fn streams_are_split_into_files_and_joined_again() {
     assert!(std::fs::read(place.path("packed/log.000002")).unwrap() == expected(2));
 
     run(&place, &["split", "f.scda", "behind", "behind"])
-        .bad(2, "found the kind array, expected streams or a varray");
+        .bad(2, "is of the kind array, neither a set of streams nor a varray");
     run(&place, &["join-streams", "absent", "-o", "new.scda", "--name", "log"]).bad(2, "absent");
     run(&place, &["join-streams", "logs", "-o", "all.scda", "--name", "log"]).bad(2, "the file exists");
     run(&place, &["join-streams", "logs", "again", "-o", "new.scda", "--name", "log"])
-        .bad(2, "logs: found a folder");
+        .bad(2, "logs: a folder");
     run(&place, &["join-streams", "--force", "all.scda", "-o", "all.scda", "--name", "log"])
         .bad(2, "is one of the files to join");
     run(&place, &["join-streams", "logs", "-o", "new.scda"]).bad(2, "--name");
@@ -267,7 +267,8 @@ fn streams_are_split_into_files_and_joined_again() {
     run(&place, &["join-streams", "--chunk-bytes", "0", "logs", "-o", "new.scda", "--name", "n"])
         .bad(2, "1..=1073741824");
     std::fs::create_dir(place.path("empty")).unwrap();
-    run(&place, &["join-streams", "empty", "-o", "new.scda", "--name", "log"]).bad(2, "found no file in it");
+    run(&place, &["join-streams", "empty", "-o", "new.scda", "--name", "log"])
+        .bad(2, "no file of a task is in it");
     assert!(!place.path("new.scda").exists());
 }
 
@@ -447,7 +448,7 @@ fn files_are_not_split_over_what_is_read() {
     std::fs::copy(place.path("log.000000"), place.path("log.000001.scda-part")).unwrap();
     let before = place.read("log.000000");
     run(&place, &["split", "--force", "log.000000", "log", "."])
-        .bad(2, "is the file to split, which must not change; expected another name");
+        .bad(2, "is the file to split, which must not change; give another name");
     assert!(place.read("log.000000") == before);
     run(&place, &["split", "--force", "log.000001.scda-part", "log", "."])
         .bad(2, "was left by an incomplete write of ./log.000001");
@@ -535,7 +536,7 @@ fn a_set_is_packed_as_a_whole() {
     write(&place, "f.scda", true);
     for options in ["--select 2-4", "--select 1,3", "--delete 5", "--delete 6"] {
         let copy = run(&place, &["copy", "--pack-streams", options, "f.scda", "new.scda"]);
-        copy.bad(2, "part of the streams \"log\" from section 5 on is left out");
+        copy.bad(2, "part of the streams \"log\" from section 5 on is skipped");
     }
     run(&place, &["copy", "--pack-streams", "--select", "2-7", "f.scda", "new.scda"]).good();
     assert_eq!(run(&place, &["ls", "new.scda"]).good().text().lines().count(), 3);
@@ -557,14 +558,14 @@ fn a_set_is_packed_as_a_whole() {
     let list = run(&place, &["ls", "--json", "mixed.scda", "--select", "4"]).good().json();
     let offset = &list["sections"][0]["offset"];
     let words = format!(
-        "scda: mixed.scda: section 4, byte {offset}: found no streams, expected a part of the streams \"log\""
+        "scda: mixed.scda: section 4, byte {offset}: not a part of the streams \"log\", whose name it has"
     );
     run(&place, &["copy", "--force", "--pack-streams", "mixed.scda", "new.scda"]).bad(1, &words);
     let cat = run(&place, &["cat", "mixed.scda", "2", "--stream", "1"]);
     assert!(
         cat.code == 1
             && cat.out == expected(1)
-            && cat.err.contains("mixed.scda: section 4: found no streams, expected a part"),
+            && cat.err.contains("mixed.scda: section 4: not a part of the streams"),
         "{cat:?}"
     );
     let check = run(&place, &["check", "mixed.scda"]).good();
@@ -909,11 +910,8 @@ fn a_dataset_of_the_name_of_streams_is_noted() {
     bad[at + 1] = b'Z';
     place.write("bad.scda", bad);
     let cat = run(&place, &["cat", "bad.scda", "2", "--stream", "1"]);
-    assert!(
-        cat.out == expected(1) && cat.err.contains("section 5: found no streams, expected a part"),
-        "{cat:?}"
-    );
-    run(&place, &["cat", "bad.scda", "5", "--stream", "1"]).bad(2, "is a section, expected a set of streams");
-    let words = "found no streams, expected a part of the streams \"log\"";
+    assert!(cat.out == expected(1) && cat.err.contains("section 5: not a part of the streams"), "{cat:?}");
+    run(&place, &["cat", "bad.scda", "5", "--stream", "1"]).bad(2, "is neither a set of streams nor");
+    let words = "not a part of the streams \"log\", whose name it has";
     run(&place, &["copy", "--pack-streams", "both.scda", "new.scda"]).bad(1, words);
 }

@@ -373,10 +373,8 @@ fn salvage_replaces_files_only_and_not_the_damaged_one() {
     let bytes = &bytes[..bytes.len() - 32];
     place.write("cut.scda", bytes);
     place.shell("mkfifo pipe; ln cut.scda hard; ln -s cut.scda soft").good();
-    place
-        .scda("salvage -f a.scda pipe")
-        .bad(2, "scda: pipe: found a folder, pipe or device, expected a file");
-    place.scda("salvage -f a.scda .").bad(2, "scda: .: found a folder");
+    place.scda("salvage -f a.scda pipe").bad(2, "scda: pipe: a folder, pipe or device, not a file");
+    place.scda("salvage -f a.scda .").bad(2, "scda: .: a folder");
     for name in ["cut.scda", "hard", "soft"] {
         place.scda(&format!("salvage -f cut.scda {name}")).bad(2, "is the damaged file itself");
         place.shell(&format!("scda salvage -f - {name} <cut.scda")).bad(2, "is the damaged file itself");

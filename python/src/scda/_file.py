@@ -472,7 +472,7 @@ class File(Handle, Tree):
             found = core.dataset(before.offset) if before is not None else None
         if before is None or found is None:
             message = (
-                f"{self._path}: section {section.user_text!r}: found no metadata before it, expected those of a dataset"
+                f"{self._path}: section {section.user_text!r} is not a dataset: no metadata precede it"
             )
             raise FormatError(message, section.offset, self._path)
         return Dataset(self, section, before.offset, Description(**found))

@@ -97,9 +97,8 @@ impl Section {
     pub fn broken_seal(&self) -> Option<Error> {
         may_be_of_seal(self.section_type, &self.user, self.size).then(|| {
             let found = quote(&self.user);
-            let words = format!(
-                "seal: found the section {found} that belongs to none, expected a seal: it is damaged, or a user's section"
-            );
+            let words =
+                format!("seal: the section {found} belongs to no seal: it is damaged, or a user's section");
             Error::new(ErrorKind::Checksum, words).at(self.offset)
         })
     }

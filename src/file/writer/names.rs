@@ -144,7 +144,7 @@ impl Names {
             let mut names = older.chain.names(file, older.names)?;
             names.sort_unstable_by_key(|name| name.number);
             if !names.iter().map(|name| name.number).eq(piece.first..self.first) {
-                let words = "table of names: found other numbers than those of its sections";
+                let words = "table of names: its numbers differ from those of its sections";
                 return Err(Error::new(ErrorKind::Checksum, words).at(piece.sealed.names));
             }
             older.names += 1;

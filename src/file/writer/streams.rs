@@ -172,10 +172,9 @@ impl StreamWriter<'_> {
         self.plain().check_free(SectionType::Array, &user)?;
         if [STREAMS, STREAM_BYTES].contains(&&*user) {
             let name = quote(&user);
-            return Err(Error::argument(format!(
-                "streams: found the name {name}, which is reserved for their metadata"
-            ))
-            .into());
+            return Err(
+                Error::argument(format!("streams: the name {name} is reserved for their metadata")).into()
+            );
         }
         // The ranks have agreed on the stripe when they opened the file.
         let chosen = stripes::stream_chunk_bytes(self.sections.params.stripe_bytes);

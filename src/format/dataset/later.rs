@@ -97,7 +97,7 @@ pub fn check_alike(dataset: &Dataset, rows: &Dataset) -> Result<()> {
         return wrong(format!("found the shape {:?}, expected {expected}", rows.shape));
     }
     if rows.fill_item() != dataset.fill_item() {
-        return wrong("found another fill value, expected that of the dataset".into());
+        return wrong("the fill value differs from that of the dataset".into());
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ pub fn check_rows(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
         }
         // Both bounds of the dataset hold for each of its numbers.
         if bound == 0.0 && most > 0.0 {
-            return wrong(format!("{key}: found none, expected one of at most the {most} of the dataset"));
+            return wrong(format!("{key} is missing: the dataset has {most}"));
         }
     }
     let most = attribute(&dataset.attributes, MAX_SHAPE).and_then(|value| value.get(0)?.as_u64());

@@ -162,7 +162,7 @@ impl Dataset {
             return Ok(());
         }
         Err(Error::argument(format!(
-            "{}: found items of variable length ({}), expected those of one length; others are written and read as texts",
+            "{}: items of variable length ({}) are written and read as texts",
             self.title(),
             self.data_type
         )))
@@ -248,22 +248,20 @@ impl Dataset {
         if self.data_type.is_variable() {
             let is_text = std::str::from_utf8(&self.fill_value).is_ok();
             if fill > u64::from(DataType::MAX_RAW_BYTES) || self.data_type == DataType::String && !is_text {
-                return Err(Error::argument("fill value: found what is no text, or too long"));
+                return Err(Error::argument("fill value: not a text, or too long"));
             }
         } else if fill != 0 && fill != item {
             return Err(Error::argument(format!("fill value: found {fill} bytes, expected none or {item}")));
         }
         if fill != 0 && bools::find_other_item(self.data_type, &self.fill_value).is_some() {
-            return Err(Error::argument("fill value: found a bool that is neither 0 nor 1"));
+            return Err(Error::argument("fill value: the bool is neither 0 nor 1"));
         }
         if matches!(self.data_type, DataType::Text(_)) && fill::text_of(&self.fill_value).is_none() {
-            return Err(Error::argument("fill value: found what is no text"));
+            return Err(Error::argument("fill value: not a text"));
         }
         if self.data_type.in_file()? != self.data_type {
             let found = self.data_type;
-            return Err(Error::argument(format!(
-                "data type: found {found} with gaps, expected none in a file"
-            )));
+            return Err(Error::argument(format!("data type: {found} has gaps, which a file cannot have")));
         }
         if let Some(level) = self.level.filter(|level| *level > MAX_LEVEL) {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));

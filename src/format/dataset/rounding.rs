@@ -83,8 +83,7 @@ pub fn check(dataset: &Dataset) -> Result<()> {
         )));
     }
     if dataset.layout == Layout::Contiguous {
-        let message =
-            "rounding: found a contiguous layout, which compression does not make smaller; expected chunks";
+        let message = "rounding needs chunks: a contiguous layout is not compressed";
         return Err(Error::argument(message));
     }
     Ok(())
@@ -119,7 +118,7 @@ pub fn record(dataset: &Dataset, attributes: String) -> Result<String> {
             }
             (key @ (RELATIVE | ABSOLUTE), _) => {
                 return Err(Error::argument(format!(
-                    "rounding: found data with the attribute {key}: {}, expected one bound for both roundings",
+                    "rounding: the data were rounded before with another bound, {key}: {}",
                     member.text
                 )));
             }

@@ -272,7 +272,7 @@ fn structs_are_members_that_are_found_by_their_names() {
     let into = MemoryMut::packed(&mut room).of_type(other);
     let error = file.read_dataset(&[Region::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
     assert!(
-        error.kind() == ErrorKind::Argument && error.to_string().contains("found no member \"y\""),
+        error.kind() == ErrorKind::Argument && error.to_string().contains("no member \"y\" of"),
         "{error}"
     );
 }

@@ -49,7 +49,7 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
             ranks,
             false,
         );
-        assert!(overlap.contains("dataset \"b\": found index [33, 21] in two boxes"), "{overlap}");
+        assert!(overlap.contains("dataset \"b\": index [33, 21] is in two boxes"), "{overlap}");
     }
     let outside =
         run(&|_, number| if number == 2 { vec![Region::new([39, 0], [2, 1])] } else { vec![] }, 2, false);
@@ -91,7 +91,7 @@ fn an_index_that_two_boxes_have_is_named() {
         let all = Region::all(&[40, 30]);
         let corner = Region::new([33, 21], [2, 3]);
         let told = |index: &str| {
-            let words = format!(" \"rho\": found index {index} in two boxes, expected each in one at most");
+            let words = format!(" \"rho\": index {index} is in two boxes");
             (ErrorKind::Argument, words)
         };
         // On one rank, on two, and everything by everybody.

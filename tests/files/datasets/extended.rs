@@ -362,7 +362,7 @@ fn what_is_no_row_is_refused() {
         (of(DataType::Uint8, &[1, 3]), "found the shape [1, 3], expected [rows, 2]"),
         (of(DataType::Uint8, &[2]), "found the shape [2], expected [rows, 2]"),
         (of(DataType::Uint8, &[3, 2]), "found 4 in all, expected at most 3, by scda_max_shape"),
-        (fill, "found another fill value"),
+        (fill, "the fill value differs from that of the dataset"),
         (rounded, "scda_max_relative_error: found 0.5, expected at most the 0.25 of the dataset"),
         (absolute, "scda_max_absolute_error: found 0.5, expected at most the 0 of the dataset"),
         (scalar, "expected a dataset with dimensions"),
@@ -451,8 +451,18 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         + text.find("B scda added rows 00").unwrap();
     let good = &text[start..start + text[start..].find("}\n=").unwrap() + 2];
     for (convention, text, (rows, size), words) in [
-        ("scda added rows 01", good.to_owned(), (1, 2), "found another section before them"),
-        ("scda dataset 00", good.into(), (1, 2), "found another section before them"),
+        (
+            "scda added rows 01",
+            good.to_owned(),
+            (1, 2),
+            "the section before them is not the one that announces attributes",
+        ),
+        (
+            "scda dataset 00",
+            good.into(),
+            (1, 2),
+            "the section before them is not the one that announces attributes",
+        ),
         (
             "scda added rows 00",
             good.replace("row\": 1", "row\": 2"),
@@ -788,7 +798,7 @@ fn sections_that_are_written_as_they_are_count() {
     file.commit().unwrap();
     file.tolerate_arguments().unwrap();
     let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"mn").unwrap_err();
-    assert!(error.to_string().contains("found no metadata before it"), "{error}");
+    assert!(error.to_string().contains("is not a dataset: no metadata precede it"), "{error}");
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
     for (record, expected) in (0..).zip([b"abcdefgh".as_slice(), b"ijkl"]) {
         let found = file.find_dataset("a", record).unwrap().unwrap();

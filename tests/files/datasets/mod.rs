@@ -390,7 +390,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
     dataset.max_relative_error = 0.1;
     let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
     let error = file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap_err();
-    assert!(error.to_string().contains("rounding: found a contiguous layout"), "{error}");
+    assert!(error.to_string().contains("rounding needs chunks: a contiguous layout"), "{error}");
     let noise: Vec<u8> = {
         let mut random = case::Random(1);
         (0..12_000).map(|_| random.below(256) as u8).collect()

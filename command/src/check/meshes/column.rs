@@ -70,7 +70,7 @@ impl<'a> Datasets<'a> {
         shape: &[Option<u64>],
     ) -> Checked<Column> {
         let Some(column) = self.open(number)? else {
-            return wrong(number, "found no dataset that can be read, expected one of a mesh");
+            return wrong(number, "no dataset that can be read");
         };
         let fits =
             |(found, expected): (&u64, &Option<u64>)| expected.is_none_or(|expected| *found == expected);

@@ -101,7 +101,7 @@ fn of_quadrants(
     for &number in mesh.all("partition") {
         match sizes.range(..number).next_back() {
             Some((_, mesh)) => partition(datasets, number, mesh.quadrants)?,
-            None => return wrong(number, "found a partition before the first mesh, expected it behind"),
+            None => return wrong(number, "a partition before the first mesh"),
         }
     }
     // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.

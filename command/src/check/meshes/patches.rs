@@ -114,7 +114,7 @@ fn patches(
     let count = numbers.rows();
     let mut level = datasets.typed(levels, DataType::Int32, &[Some(count)])?;
     if count == 0 {
-        return wrong(boxes, "found no patch, expected one");
+        return wrong(boxes, "there is no patch");
     }
     datasets.bound(&numbers)?;
     datasets.bound(&level)?;

@@ -45,10 +45,7 @@ impl MeshSteps {
         {
             for (place, &number) in numbers.iter().enumerate() {
                 let Some(step) = self.of(number) else {
-                    return wrong(
-                        number,
-                        format!("found the field {name} before the first time, expected it behind"),
-                    );
+                    return wrong(number, format!("the field {name} is before the first time"));
                 };
                 if numbers.get(place + 1).and_then(|&next| self.of(next)) != Some(step) {
                     check(name, number, rows[step])?;

@@ -166,9 +166,7 @@ impl Mesh {
         let rows = dataset.shape.first().copied().map_or(0, to_usize);
         let per_row = values.len() / rows.max(1);
         if component.is_some_and(|component| component >= per_row) {
-            return Err(Fail::Trouble(format!(
-                "found {per_row} numbers in a row, expected a component before that"
-            )));
+            return Err(Fail::Trouble(format!("each row has {per_row} numbers, numbered from 0")));
         }
         let at_corners = dataset.dimension_names.get(1).is_some_and(|name| name.as_deref() == Some("corner"));
         let is_vector = !at_corners && (2..=3).contains(&per_row) && dataset.shape.len() <= 2;

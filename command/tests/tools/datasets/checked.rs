@@ -83,7 +83,7 @@ fn metadata_are_checked_against_their_sections() {
         format!(r#"{{"sections": [{{"type": "B", "user": "scda dataset 00", "data_text": {text}}}]}}"#);
     place.with_input("make -f - a.scda", text.as_bytes()).good();
     let run = place.scda("check a.scda").bad(1, "");
-    assert!(run.text().contains("found the end of the file behind its metadata"), "{}", run.text());
+    assert!(run.text().contains("the file ends behind its metadata, without its data"), "{}", run.text());
     let text = r#"{"sections": [{"type": "I", "user": "scda group 00", "data_text": "Below: attributes of this group\n"}]}"#;
     place.with_input("make -f - a.scda", text.as_bytes()).good();
     let run = place.scda("check a.scda").bad(1, "");

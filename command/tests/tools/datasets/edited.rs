@@ -50,10 +50,7 @@ fn datasets_are_deleted_and_replaced_as_one() {
             ("--delete nothing", "--delete: the pattern 1 names no section"),
             ("--replace mask=new.scda", "new.scda: --replace: there is no section or dataset named mask"),
             ("--replace mask", "expected NAME=FILE"),
-            (
-                "--delete 15 --replace rho=new.scda",
-                "--replace: found 1 named rho, and 2 in new.scda, expected as many",
-            ),
+            ("--delete 15 --replace rho=new.scda", "--replace: of rho it has 1, but new.scda has 2"),
         ] {
             place.scda(&format!("copy -f {arguments} a.scda b.scda")).bad(2, words);
         }
@@ -127,7 +124,7 @@ fn attributes_are_shown_and_set() {
         assert_eq!(differences, 8);
         let before = place.read("b.scda");
         for (arguments, words) in [
-            ("rho", "found 2 datasets of that name, expected --record"),
+            ("rho", "found 2 datasets of that name; --record says which"),
             ("rho --record 2 a=1", "--record 2: found 2 datasets"),
             ("nothing a=1", "there is no dataset named nothing"),
             ("note a=1", "there is no dataset named note"),

@@ -93,7 +93,7 @@ impl DatasetReader<'_> {
         });
         let Some(inline) = header.and_then(|_| self.sections.current_data()) else {
             let words = format!(
-                "attributes of {}: found another section before them, expected that of attributes of a dataset",
+                "attributes of {}: the section before them is not the one that announces attributes",
                 named(later::later_of(user.as_bytes()))
             );
             return Err(Error::new(ErrorKind::Format, words).at(offset).into());

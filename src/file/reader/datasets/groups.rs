@@ -38,8 +38,7 @@ impl DatasetReader<'_> {
             return Ok(None);
         }
         let Some(group) = self.going_back(Self::read_group)? else {
-            let what =
-                format!("section \"{user}\": found another section before it, expected that of a group");
+            let what = format!("section \"{user}\" is not a group: none is announced before it");
             return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
         };
         Ok(Some(group.attributes))

@@ -289,7 +289,7 @@ impl DatasetReader<'_> {
 
     /// The error for a section of this name that is no dataset.
     pub(super) fn no_metadata(&self, name: &str) -> Error {
-        let what = format!("section \"{name}\": found no metadata before it, expected those of a dataset");
+        let what = format!("section \"{name}\" is not a dataset: no metadata precede it");
         Error::new(ErrorKind::Format, what).at(self.sections.position())
     }
 
@@ -391,7 +391,7 @@ impl DatasetReader<'_> {
     /// Reads the header of the section of data behind metadata.
     fn read_data_header(&mut self, what: &str) -> Result<Section, Failure> {
         if !self.lookup().next_section(true)? {
-            let what = format!("{what}: found the end of the file behind its metadata, expected its data");
+            let what = format!("{what}: the file ends behind its metadata, without its data");
             return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
         }
         let header = self.sections.header().copied();

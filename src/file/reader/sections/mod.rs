@@ -309,10 +309,8 @@ impl Sections {
         let ends = Ends::of(self.team.share(0, found.map(Ends::words))?);
         let before = self.ends.read;
         if ends.read < before {
-            let words = format!(
-                "refresh: found {} bytes that can be read, expected the {before} of before",
-                ends.read
-            );
+            let words =
+                format!("refresh: the file has shrunk: {} bytes can be read, {before} before", ends.read);
             return Err(Error::new(ErrorKind::ShortFile, words).at(ends.read).into());
         }
         self.ends.file = ends.file;

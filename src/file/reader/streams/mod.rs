@@ -218,7 +218,7 @@ impl TaskReader<'_> {
         let follows = self.lookup().next_section(true)?;
         let before = self.sections.header().filter(|_| number > 0 && follows);
         if before.is_some_and(|before| is_metadata(before.section_type, &before.user)) {
-            let what = format!("section {}: found a dataset, expected streams", quote(name));
+            let what = format!("section {} is a dataset, not a set of streams", quote(name));
             return Err(Error::new(ErrorKind::Format, what).at(at).into());
         }
         let part = if number > 0 && follows { self.read_stream_part()? } else { None };
@@ -230,7 +230,7 @@ impl TaskReader<'_> {
         self.read_packed()?.map(Piece::Packed).ok_or_else(|| {
             let name = quote(name);
             let what = format!(
-                "section {name}: found no streams, expected a block \"scda streams 00\" before it, or a varray that is not compressed"
+                "section {name} is not a set of streams: no block \"scda streams 00\" precedes it, and it is no uncompressed varray"
             );
             Error::new(ErrorKind::Format, what).at(at).into()
         })
@@ -290,7 +290,7 @@ impl TaskReader<'_> {
         let wrong = || {
             let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
             let message =
-                format!("streams: found no array{name} of elements of {size} bytes, expected {what}");
+                format!("streams: {what} are missing: no array{name} of elements of {size} bytes follows");
             Error::new(ErrorKind::Format, message).at(at)
         };
         if !self.lookup().next_section(true)? {

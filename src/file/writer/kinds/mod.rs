@@ -334,9 +334,7 @@ impl SectionWriter<'_> {
 #[cold]
 fn reserved(user: &[u8]) -> Error {
     let found = quote(user);
-    Error::argument(format!(
-        "user string: found {found}, which begins a compressed section, expected another"
-    ))
+    Error::argument(format!("user string: {found} is reserved for compressed sections"))
 }
 
 /// An error if the sizes are not those of `count` elements that have `given` bytes in all.

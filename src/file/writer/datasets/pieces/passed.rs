@@ -157,8 +157,5 @@ pub(in crate::file::writer::datasets) fn check_apart(dataset: &Dataset, regions:
 
 #[cold]
 pub(in crate::file::writer::datasets) fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
-    Error::argument(format!(
-        "{}: found index {index:?} in two boxes, expected each in one at most",
-        dataset.title()
-    ))
+    Error::argument(format!("{}: index {index:?} is in two boxes", dataset.title()))
 }

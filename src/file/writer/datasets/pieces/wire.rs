@@ -77,5 +77,5 @@ pub(super) fn take_number(rest: &mut &[u8]) -> Result<u64> {
 /// What no rank has sent.
 #[cold]
 pub(super) fn torn() -> Error {
-    Error::new(ErrorKind::Internal, "parts of chunks: found bytes that no rank has sent")
+    Error::new(ErrorKind::Internal, "parts of chunks: bytes that no rank has sent")
 }
