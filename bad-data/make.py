@@ -404,7 +404,7 @@ def datasets() -> None:
     def dataset(
         name: str, text: bytes, what: str, wrong: bytes | int, error: str = "format", data: bytes = four
     ) -> None:
-        """Wrong is the last such text in the metadata, or what is so many bytes behind the beginning of the data's section."""
+        """Wrong is the last such text in the metadata, or what is `wrong` bytes behind the beginning of the data's section."""
         meta = block(b"scda dataset 00", text)
         offset = AT + len(meta) + wrong if isinstance(wrong, int) else AT + meta.rindex(wrong)
         bad(f"dataset-{name}", GOOD + meta + data, what, error, offset, reader="dataset")

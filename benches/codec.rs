@@ -51,7 +51,7 @@ fn data(kind: &str) -> Vec<u8> {
     bytes_of(kind, BYTES)
 }
 
-/// So many bytes of what simulations write.
+/// The bytes of what simulations write.
 fn bytes_of(kind: &str, bytes: usize) -> Vec<u8> {
     let mut state = 1;
     let n = bytes / 8;

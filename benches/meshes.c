@@ -187,7 +187,7 @@ static void *room (uint64_t bytes) {
   return data;
 }
 
-/* Memory for so many elements: of the plain arrays, and of the field as the mesh has it. */
+/* Memory for `n` elements: of the plain arrays, and of the field as the mesh has it. */
 static void begin (uint64_t n, uint64_t of_mesh, uint64_t of_field, uint64_t value_bytes) {
   elements = n, row_bytes[0] = of_mesh, row_bytes[1] = of_field;
   free (plain[0]), free (plain[1]), free (values);

@@ -146,7 +146,7 @@ fn read(path: &Path, case: &Case, counts: &[u64], sizes: &mut [u64], sink: Sink<
     file.close()
 }
 
-/// The memory beside the user's, for sections of so many bytes.
+/// The memory beside the user's, for sections of these numbers of bytes.
 fn memory(path: &Path) {
     const MIB: [usize; 3] = [1, 8, 64];
     println!("\n| section | write 1 MiB | 8 MiB | 64 MiB | read 1 MiB | 8 MiB | 64 MiB |");

@@ -93,7 +93,7 @@ static void recover (group_t g, const char *filename, uint64_t committed) {
   CHECK (read_all (g, filename, &params, 4) == 0);
 }
 
-/* One of so many accesses fails in the files that are opened next; 0: none. */
+/* One of `every` accesses fails in the files that are opened next; 0: none. */
 static void inject (uint64_t every, uint64_t seed) {
   char text[64];
   snprintf (text, sizeof text, "%llu,%llu", (unsigned long long) every, (unsigned long long) seed);

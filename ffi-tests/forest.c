@@ -3,7 +3,7 @@
  *   forest FOLDER matrix         groups of 1 to 5 ranks write forests of many kinds, which must be the same files, and read each in
  *                                partitions of three kinds
  *   forest FOLDER damage COUNT [COMMAND]
- *                                so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
+ *                                COUNT numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
  *                                all ranks; `COMMAND check` says the same
  *   forest FOLDER fuzz COUNT     random bytes of a file are changed, then datasets, with right checksums: an error or a valid forest */
 #include "forest.h"

@@ -78,7 +78,7 @@ static int is_exact (const char *dir) {
   return disk.f_type == TMPFS_MAGIC;
 }
 
-/* Leave so many pages of 4 KiB on the disk; or, if it is not exact, about so many. */
+/* Leave `pages` pages of 4 KiB on the disk; if it is not exact, about that number. */
 static void leave (const char *dir, unsigned long pages) {
   char filename[1024];
   struct statvfs disk;

@@ -4,7 +4,7 @@
  *   hostile mutate  FILE SCRATCH n   n files like FILE with some bytes changed: never a crash */
 #include "common.h"
 
-enum { too_much = 1 << 26 }; /* bytes: no test file has so many; do not try to allocate them */
+enum { too_much = 1 << 26 }; /* more bytes than any test file has: do not try to allocate them */
 
 /* Read everything; the first error, 0 if there is none, is the same on all ranks. Count the sections before it. */
 static int read_all (group_t g, const char *filename, const scda_params_t *params, int decode_all, uint64_t seed, int *whole) {

@@ -569,7 +569,7 @@ static void refused (const std::string &name) {
     last + "type: found float64, which cannot be converted to complex64",
     last + "data: found 24 bytes, expected 32, those of all boxes",
     last + "box: found 1 and 1 numbers, expected 2, one per dimension",
-    "dataset \"none\": found none, or not so many records",
+    "dataset \"none\": no such dataset or record",
     "found a NUL character after \"d\"",
   };
   for (std::size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {

@@ -95,7 +95,7 @@ static ssize_t moved (ssize_t bytes) {
   return bytes;
 }
 
-/* Whether a call that writes so many bytes only says that it did. */
+/* Whether a call that writes `bytes` bytes only says that it did. */
 static int discards (const char *call, int fd, size_t bytes) {
   return inject_discard > 0 && bytes >= inject_discard && call[1] == 'w' && is_our_fd (fd);
 }

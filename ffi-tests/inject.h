@@ -14,7 +14,7 @@ enum { inject_error, inject_no_space, inject_quota, inject_interrupt, inject_sho
 void inject_arm (const char *call, int how, long k);
 /* Nothing fails any more. How many calls have failed? */
 int inject_disarm (void);
-/* If it is not 0, calls that write at least so many bytes write nothing and say that they did: for files that no disk has
+/* If it is not 0, calls that write at least this number of bytes write nothing and say that they did: for files that no disk has
  * room for. */
 extern size_t inject_discard;
 /* The communicators, windows, infos and files of MPI that were handed out and not given back. */

@@ -110,7 +110,7 @@ static char good[1200], torn[1200], appended[1200]; /* files in the folder, and 
 static char written[1200], grown[1200];
 static long kept; /* the bytes of `torn` up to its seal */
 
-/* The first bytes of a file, at most so many; to be freed. */
+/* The first bytes of a file, at most `*length`; to be freed. */
 static char *content (const char *name, long *length) {
   FILE *file = fopen (name, "rb");
   char *data = (char *) get_memory ((uint64_t) *length + 100);

@@ -56,7 +56,7 @@ static void expect_error (int code, int line) {
   scda_fclose (f, &err);
 }
 
-/* Cuts off all of a file but so many bytes; -1 removes it. */
+/* Cuts a file to `bytes` bytes; -1 removes it. */
 static void cut (const char *name, long bytes) {
   MPI_Barrier (comm);
   if (rank == 0) { REQUIRE ((bytes < 0 ? unlink (name) : truncate (name, bytes)) == 0); }

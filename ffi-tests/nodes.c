@@ -130,7 +130,7 @@ static void close_file (scda_fcontext_t *f) {
   REQUIRE (scda_fclose (f, &err) == 0);
 }
 
-/* So many small sections, each in part on every rank. */
+/* Small sections, each in part on every rank. */
 static void small_sections (group_t g, const char *filename, int sections) {
   int err = -1;
   scda_fcontext_t *f = create (g, filename, NULL);

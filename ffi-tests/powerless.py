@@ -62,7 +62,7 @@ def start_anew():
 
 
 def lose(what, most, command):
-    """Runs a command while the power fails at one of so many calls, or after it. Tells whether it had ended well before."""
+    """Runs a command while the power fails at one of `most` calls, or after it. Tells whether it had ended well before."""
     global count, finished
     count += 1
     at = rng.randrange(1, most + 2) if rng.randrange(2) else most + 1 - rng.randrange(min(most, 5))

@@ -85,7 +85,7 @@ def unshuffle(data, n):
 
 
 def lz4(block, size):
-    """An LZ4 block of so many bytes."""
+    """An LZ4 block of `size` decoded bytes."""
     data, at = bytearray(), 0
 
     def length(n):
@@ -112,7 +112,7 @@ def lz4(block, size):
 
 
 def zstd(frame, size):
-    """A Zstandard frame of so many bytes, by the library that the system's package manager has."""
+    """A Zstandard frame of `size` decoded bytes, by the library that the system's package manager has."""
     data = ctypes.create_string_buffer(max(size, 1))
     library = ctypes.CDLL("libzstd.so.1")
     library.ZSTD_decompress.restype = ctypes.c_size_t

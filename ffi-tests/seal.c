@@ -10,7 +10,7 @@
 
 #include <sys/stat.h>
 
-/* The file is committed after so many sections; twice before the first, where the second seal has nothing to say. */
+/* The file is committed after these numbers of sections; twice before the first, where the second seal has nothing to say. */
 enum { num_commits = 5 };
 static const int commits[num_commits] = {0, 0, 20, 21, 40};
 
@@ -90,7 +90,7 @@ static void write_committed (group_t g, const char *name, const content_t *c, ui
   write_rest (g, f, c, 0, seed, places, name);
 }
 
-/* Open to append: so many bytes are cut off, and the message says so. */
+/* Open to append: `cut` bytes are cut off, and the message says so. */
 static scda_fcontext_t *open_append (group_t g, const char *name, const content_t *c, const scda_params_t *params, long cut) {
   int err;
   char user[SCDA_USER_STRING_BYTES + 1], words[100];

@@ -2064,7 +2064,7 @@ contains
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
-    call refuse(f, "dataset """ // trim(name) // """: found none, or not so many records", fits)
+    call refuse(f, "dataset """ // trim(name) // """: no such dataset or record", fits)
     f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [0_c_size_t], no_boxes, f%err)
   end subroutine require_dataset
 

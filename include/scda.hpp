@@ -521,7 +521,7 @@ public:
     detail::inner<typename std::remove_cv<typename type::element_type>::type>::append (shape_);
     set_strides (std::move (stride));
   }
-  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is so many bytes behind the one
+  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is its stride in bytes behind the one
    * before. So the interior of a block with ghost layers, one of several interleaved variables, or a member of an array of structs: its
    * address in the first struct, `{ n }`, `{ sizeof (particle) }`. */
   template <typename T, typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
@@ -954,7 +954,7 @@ protected:
     }
     return copy;
   }
-  /* The boxes of this rank as C takes them, for an array of so many dimensions, whose items are those of `data`: none, if they do not fit.
+  /* The boxes of this rank as C takes them, for an array of `dimensions` dimensions, whose items are those of `data`: none, if they do not fit.
    * They point to the boxes and to the data. `item_bytes` are those of an item in memory, where items of another type are converted. */
   template <typename Void>
   std::vector<scda_box_t> boxes_of (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
@@ -1652,7 +1652,7 @@ public:
     std::vector<T> data;
     dataset d;
     if (!find_dataset (d, name, record)) {
-      refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": found none, or not so many records");
+      refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": no such dataset or record");
       const std::size_t none = 0;
       call ([&] (int *err) { return scda_fread_datasets (f_, 1, nullptr, nullptr, &none, nullptr, err); });
     }

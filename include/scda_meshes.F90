@@ -441,7 +441,7 @@ contains
   end subroutine scda_particles_write_fields
 
   !> Reads how many particles each cell has: call scda_particles_read(f, comm, p [, step, cells, number, group, ierr]). Each process gets
-  !> cells with about as many particles; or so many cells in the order of the processes; or those of these numbers.
+  !> cells with about as many particles; or `cells` cells in the order of the processes; or those of these numbers.
   subroutine scda_particles_read(f, comm, p, step, cells, number, group, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     type(*), intent(in) :: comm

@@ -250,7 +250,7 @@ public:
   void read (reader &r, MPI_Comm comm, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, comm, step, -1, nullptr, group);
   }
-  /** The same, of so many cells, in the order of the ranks. */
+  /** The same, of `cells` cells, in the order of the ranks. */
   void read_part (reader &r, MPI_Comm comm, std::uint64_t cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
     read_cells (r, comm, step, static_cast<std::int64_t> (cells), nullptr, group);
   }

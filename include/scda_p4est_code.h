@@ -46,7 +46,7 @@ static inline void SCDA_P4 (visit_internal) (const SCDA_P4EST_T *p4est, SCDA_P4 
 
 /* ---- Internal: which mesh a forest has ---- */
 
-/* Of the quadrants of a rank so many are compared to find out if the forest has changed. */
+/* The quadrants of a rank that are compared to find out if the forest has changed. */
 #define SCDA_P4_SAMPLES ((p4est_locidx_t) 4096)
 
 /* The sum of what the quadrants of this rank add to the checksum, or, with a stride above 1, of some of them. */
@@ -301,7 +301,7 @@ static inline void SCDA_P4 (add_data_internal) (scda_forest_parts_internal_t *pa
     ->item_bytes = p4est->data_size;
 }
 
-/* Gathers all, with so many bytes of user data, and adds the mesh and these. The caller frees what is gathered, also after an error. */
+/* Gathers all, with `data_size` bytes of user data each, and adds the mesh and these. The caller frees what is gathered, also after an error. */
 static inline scda_fcontext_t *SCDA_P4 (add_mesh_internal) (scda_fcontext_t *f, scda_forest_parts_internal_t *parts, SCDA_P4EST_T *p4est, size_t data_size,
                                                             SCDA_P4 (gathered_internal_t) * all, int *err) {
   const uint64_t N = (uint64_t) p4est->global_num_quadrants, T = (uint64_t) p4est->connectivity->num_trees;
@@ -342,7 +342,7 @@ static inline scda_fcontext_t *SCDA_P4 (add_mesh_internal) (scda_fcontext_t *f, 
   return f;
 }
 
-/* Writes the mesh with so many bytes of user data, behind the connectivity if that is asked for. */
+/* Writes the mesh with `data_size` bytes of user data each, behind the connectivity if that is asked for. */
 static inline scda_fcontext_t *SCDA_P4 (write_all_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int connectivity,
                                                              size_t data_size, int *err) {
   scda_forest_parts_internal_t parts;

@@ -258,7 +258,7 @@ constexpr int dimension_of[T8_ECLASS_COUNT] = { 0, 1, 2, 2, 3, 3, 3, 3 };
 constexpr int most_faces[4] = { 0, 2, 4, 6 }, most_corners[4] = { 1, 2, 4, 8 };
 /* Positions count elements of this level, which is the finest one. */
 constexpr int finest[4] = { 0, 30, 30, 21 };
-/* Of the elements of a rank so many are compared to find out if a forest is another one. */
+/* The elements of a rank that are compared to find out if a forest is another one. */
 constexpr t8_locidx_t samples = 4096;
 
 inline t8_eclass_t class_of (int vtk) {
@@ -1070,7 +1070,7 @@ inline scda_fcontext_t *read_about (scda_fcontext_t *f, const char *group, t8_cm
   return f;
 }
 
-/* Gives each rank so many elements of a forest, in place of it. */
+/* Gives each rank `n` elements of a forest, in place of it. */
 inline void distribute (t8_forest_t *forest, uint64_t n, MPI_Comm comm) {
   uint64_t first = 0;
   int rank = 0;

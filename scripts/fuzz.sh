@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # fuzz.sh SECONDS|RUNSx [TARGET...]: lets each fuzzer, or each of these, run so long, or so often (0: builds them). Writes below
-# target/fuzz only. With FUZZ_SEED=N they draw the same random numbers each time: so many runs from a new corpus repeat exactly.
+# target/fuzz only. With FUZZ_SEED=N they draw the same random numbers each time: runs from a new corpus repeat exactly.
 #
 # Stable Rust and g++ will do: RUSTC_BOOTSTRAP lets it take the one unstable flag, for the address sanitizer.
 # An input that makes the library err goes to target/fuzz/found; put it into tests/fuzzed/regressions/TARGET with the fix.

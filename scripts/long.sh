@@ -136,11 +136,11 @@ step_each() { # each byte that is flipped or cut off, each exchange or allocatio
   optimized --test files -- levels:: sealed_reading:: to_seal::
   optimized --test faults --test exhaustion
 }
-# step_power_loss STATES: so many disks after a loss of power
+# step_power_loss STATES: this number of disks after a loss of power
 step_power_loss() { SCDA_STATES=$1 SCDA_CHANGES=9 optimized --test power_loss -- --skip simulation:: --nocapture; }
-# step_simulation SEEDS: so many simulated runs
+# step_simulation SEEDS: this number of simulated runs
 step_simulation() { SCDA_SEEDS=$1 optimized --test power_loss -- simulation:: --nocapture; }
-# step_background SCHEDULES: so many of files that are written in the background
+# step_background SCHEDULES: this number of schedules of files that are written in the background
 step_background() { SCDA_SCHEDULES=$1 optimized --test background -- whatever; }
 step_injected() { # each call of the system or of MPI fails
   library openmpi
@@ -149,7 +149,7 @@ step_injected() { # each call of the system or of MPI fails
     measured "$mpiexec" -n $ranks "$tests/injected" $folder/files/injected.scda-folder
   done
 }
-# step_codes_fuzz FILES: patches and particles in so many changed files, on 1 and on 3 ranks
+# step_codes_fuzz FILES: patches and particles in this number of changed files, on 1 and on 3 ranks
 step_codes_fuzz() {
   library openmpi
   for ranks in 1 3; do

@@ -81,7 +81,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Returns an error if the operation may not allocate so many bytes.
+/// Returns an error if the operation may not allocate `bytes` bytes.
 ///
 /// # Errors
 /// `Memory`.

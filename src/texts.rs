@@ -24,7 +24,7 @@ impl Texts {
         Self::default()
     }
 
-    /// Makes room for so many more, of so many bytes in all.
+    /// Makes room for `items` more items, of `bytes` bytes in all.
     pub(crate) fn reserve(&mut self, items: usize, bytes: usize) -> Result<()> {
         reserve(&mut self.bytes, bytes)?;
         reserve(&mut self.ends, items)

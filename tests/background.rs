@@ -47,7 +47,7 @@ fn step(file: &mut Writer, (rank, size): (usize, usize), step: u64) -> Result<()
     Ok(())
 }
 
-/// Writes a file of so many steps, each committed, in the background or not.
+/// Writes a file of `steps` steps, each committed, in the background or not.
 fn write(size: usize, path: &Path, params: &Params, steps: u64, halves: bool) -> Vec<u8> {
     run_on_threads(size, |comm| {
         let ranks = (scda::Communicator::rank(&comm), size);
@@ -251,7 +251,7 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
     }
 }
 
-/// A dataset in one chunk of so many bytes.
+/// A dataset in one chunk of `bytes` bytes.
 fn chunk(bytes: u64) -> Dataset {
     let mut dataset = Dataset::new("chunk", DataType::Uint8, [bytes]);
     dataset.layout = Layout::Chunked { shape: Some(vec![bytes]), text: false };

@@ -25,7 +25,7 @@ fn mpiexec() -> PathBuf {
     mpicc.with_file_name(mpicc.file_name().unwrap().to_str().unwrap().replace("mpicc", "mpiexec"))
 }
 
-/// Runs a test of this file on so many ranks, and returns what it printed.
+/// Runs a test of this file on `ranks` ranks, and returns what it printed.
 fn run(part: &str, ranks: usize, path: &Path) -> String {
     run_with(part, ranks, path, &[])
 }
@@ -227,7 +227,7 @@ fn part_writers() {
     reader.close().unwrap();
 }
 
-/// A dataset in chunks and a contiguous one, of which each rank passes every so many columns.
+/// A dataset in chunks and a contiguous one, of which each rank passes every n-th column.
 fn write_datasets(comm: impl scda::Communicator + 'static, path: &Path) {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
     let mut file = Writer::create(comm, path, b"", &Params::default()).unwrap();

@@ -40,7 +40,7 @@ static double ms_since (const access_t *a, double start) {
   return slowest;
 }
 
-/* A line of the table; sorts the times. `bar`: at most so many milliseconds; 0: none. */
+/* A line of the table; sorts the times. `bar`: the most milliseconds; 0: none. */
 static void line (const access_t *a, const char *what, const char *contender, double *ms, int n, const char *file, double bar) {
   if (a->rank > 0) { return; }
   struct stat status;

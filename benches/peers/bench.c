@@ -151,7 +151,7 @@ static const char usage[] =
     "  --reps N                     repetitions that count (default: 7)\n"
     "  --own                        libscda alone, in all its ways\n"
     "  --keep                       leave the files, for --written-by\n"
-    "  --written-by RANKS           only read the files that a job of so many ranks has left, and remove them\n"
+    "  --written-by RANKS           only read the files that a job of RANKS ranks has left, and remove them\n"
     "  --existing                   write over the file of the last repetition instead of making a new one\n";
 
 static _Noreturn void give_up (void) {

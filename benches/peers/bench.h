@@ -85,7 +85,7 @@ typedef struct contender {
 extern const contender_t scda_contenders[], mpiio_contenders[], posix_contenders[], hdf5_contenders[],
     pnetcdf_contenders[];
 
-/* HDF5 as a process alone uses it: a file of so many datasets, each of its number; and the number in the dataset of that name. */
+/* HDF5 as a process alone uses it: a file of `count` datasets, each of its number; and the number in the dataset of that name. */
 void hdf5_make (const char *file, uint64_t count, void (*name_of) (char *name, uint64_t number));
 uint64_t hdf5_find (const char *file, const char *name);
 

@@ -24,7 +24,7 @@ static hid_t valid (hid_t id, const char *what) {
  * which each element has its own size: the sizes are a dataset. */
 static int takes_part (const workload_t *work, int mode) { return !(mode & SHUFFLE) || work->level >= 0; }
 
-/* Opens or creates a file. Metadata are in blocks of so many bytes, which end the file. */
+/* Opens or creates a file. Metadata are in blocks of `metadata_block` bytes, which end the file. */
 static hid_t open_on_all (MPI_Comm comm, const char *name, int writing, hsize_t metadata_block) {
   const hid_t access = valid (H5Pcreate (H5P_FILE_ACCESS), "H5Pcreate");
   valid (H5Pset_fapl_mpio (access, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");

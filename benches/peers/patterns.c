@@ -325,7 +325,7 @@ static const racer_t racers[] = {
 static const struct {
   const char *subjects[2], *peer;
   double least_write, least_read;
-  double least_size; /* the peer's file has at least so many times as many bytes */
+  double least_size; /* the peer's file is at least this number of times as large */
   int disk, mean;
 } bars[] = {
     {{"libscda, zstd", "libscda, zstd, in one call"}, "HDF5, shuffle + deflate 6", 12, 8, 1, 0, 1},

@@ -134,7 +134,7 @@ pub struct Show {
     line: String,
 }
 
-/// A block is shown so many bytes at a time: a compressed one is a single piece.
+/// The bytes of a block that are shown at a time; a compressed block is a single piece.
 const CHUNK_BYTES: usize = 1 << 20;
 const HEX_COLUMNS: usize = 16;
 /// Numbers of a block in a line, where it has no elements to go by.

@@ -146,7 +146,7 @@ fn item(data_type: DataType, value: &Value) -> Words<Vec<u8>> {
         .ok_or_else(|| format!("found {}, expected an item of {data_type}", brief(value)))
 }
 
-/// The items of a dataset that has so many bytes.
+/// The items of a dataset of `bytes` bytes.
 fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) -> Words<Box<dyn Read>> {
     let data_type = dataset.data_type;
     let values = object.list("values")?.map(|values| -> Words<Data> {

@@ -13,10 +13,10 @@ use crate::select::{self, Selection};
 use scda::{Layout, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 
-/// Data of at most so many bytes are written as text, if they are text.
+/// The most bytes of data that are written as text, if they are text.
 const TEXT_BYTES: u64 = 1 << 16;
 
-/// So many bytes become base64 at a time.
+/// The bytes that become base64 at a time.
 const BASE64_BYTES: usize = 1 << 16;
 
 /// What is described of a file.

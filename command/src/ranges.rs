@@ -76,7 +76,7 @@ pub fn within(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Option<Ran
 #[derive(Clone, Copy)]
 pub enum Records {
     One(i64),
-    /// Those from A up to B, of which every so many-th is meant.
+    /// Those from A up to B, every STEP-th.
     Some(Option<i64>, Option<i64>, NonZeroUsize),
 }
 
@@ -105,7 +105,7 @@ impl Records {
         }
     }
 
-    /// Which of so many are meant; `None` if there are not all of them.
+    /// Which of `count` records are meant; `None` if one of them is not there.
     pub fn of(self, count: u64) -> Option<impl Iterator<Item = u64>> {
         let (range, step) = match self {
             Self::One(record) => {
@@ -119,7 +119,7 @@ impl Records {
 }
 
 impl Records {
-    /// Which of so many are meant, as far as there are so many.
+    /// Which of `count` records are meant, without those that are not there.
     pub fn among(self, count: u64) -> impl Iterator<Item = u64> {
         let place = |end: i64| match u64::try_from(end) {
             Ok(end) => end.min(count),

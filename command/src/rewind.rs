@@ -63,7 +63,7 @@ impl Tail {
         Ok(Self { sections, torn: size - end.min(size) })
     }
 
-    /// What so many bytes behind the seal are, as a message.
+    /// What the `bytes` bytes behind the seal are, as a message.
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {

@@ -165,7 +165,7 @@ pub fn streams_line(found: &FoundStreams, item: &Item) -> String {
     format!("{}  streams{part}", line.text())
 }
 
-/// One line for a dataset or group, whose second section has this number, and so many bytes in the file.
+/// One line for a dataset or group, whose second section has this number, and which has `stored` bytes in the file.
 pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
     let (offset, stored) = (pair.first().offset, Some(stored));
     match pair {

@@ -184,7 +184,7 @@ struct Left {
     begun: Vec<u64>,
     /// Such chunks that were saved: where they begin, and the name of the streams.
     chunks: Vec<(u64, UserString)>,
-    /// The last section that was saved is the metadata of a dataset: with so many rows, if they say so.
+    /// The last section that was saved is the metadata of a dataset: its rows, if it has any.
     described: Option<Option<u64>>,
     /// The last section that was saved is the metadata of rows that follow those of their dataset.
     are_rows_next: bool,
@@ -399,7 +399,7 @@ fn others_of(section: &Section) -> u64 {
     if begins_streams(*section_type, user) { 2 } else { u64::from(is_first) }
 }
 
-/// The last of so many sections that follow the reader's current one, if all of them end before this offset.
+/// The last of `others` sections that follow the reader's current one, if all of them end before this offset.
 fn last_of(reader: &mut Reader, others: u64, end: u64) -> Option<Section> {
     let mut last = None;
     for _ in 0..others {

@@ -43,8 +43,8 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     are_last.then(|| tables[0].offset)
 }
 
-/// Trouble with so many bytes behind the last seal. Whoever appends cuts them off: they may be what a program that was
-/// killed has left.
+/// Trouble with `bytes` bytes behind the last seal. Appending cuts them off: they may be what a killed program has
+/// left.
 pub fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),

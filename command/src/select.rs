@@ -116,7 +116,7 @@ pub fn none_from(selections: &[Selection], number: u64) -> bool {
     !selections.is_empty() && selections.iter().all(|selection| selection.ends_before(number))
 }
 
-/// Trouble if a selection names a section that the file, which has so many, does not have.
+/// Trouble if a selection names a section beyond the `count` sections of the file.
 pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     if selections.iter().any(Selection::has_zero) {
         return Err(Fail::Trouble("--select names section 0, but the first one is 1".to_owned()));

@@ -8,7 +8,7 @@ use crate::plot::tick::text_of;
 use scda::internals::to_usize;
 use scda::{Dataset, Reader, Region};
 
-/// So many items are summed up by themselves, whoever does it: the mean does not depend on the number of threads.
+/// The items that are summed up by themselves: so the mean does not depend on the number of threads.
 const BLOCK_ITEMS: usize = 1 << 16;
 
 /// What there is to say of all numbers. Those that are none, or infinite, are only counted.

@@ -474,7 +474,7 @@ impl Drop for TaskFile {
     }
 }
 
-/// The path of the file of a task, of so many.
+/// The path of the file of a task, of `tasks` tasks.
 fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
     let stem: String = escape(user).chars().map(|c| if "/\\".contains(c) { '_' } else { c }).collect();
     let digits = tasks.saturating_sub(1).to_string().len().max(DIGITS);

@@ -86,7 +86,7 @@ fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How many ranks of each node write for all of them, of which the largest has so many.
+/// How many ranks of each node write for all of them; the largest node has `ranks`.
 fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) {
     let wanted = number_in_environment("SCDA_WRITERS_PER_NODE");
     let pieces: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };

@@ -25,7 +25,7 @@ pub struct Files {
     /// How many calls have changed something, and the one before which the power fails.
     calls: u64,
     fails_at: u64,
-    /// The kernel cuts what one call writes into pieces of so many bytes, up to a page less.
+    /// The kernel cuts what one call writes into pieces of this number of bytes, up to a page less.
     most_written: usize,
     /// Where the last piece of each descriptor ended, if the call may have more.
     ends: BTreeMap<u64, usize>,

@@ -92,7 +92,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Of a dataset that was read, to which so many rows were added later.
+    /// Of a dataset that was read, with the number of rows that were added later.
     pub fn of((dataset, added_rows): (Dataset, u64)) -> Self {
         let (layout, chunks) = match dataset.layout {
             Layout::Chunked { text: false, shape } => ("chunked", shape),

@@ -298,7 +298,7 @@ impl Reader {
         Ok(more)
     }
 
-    /// An error if the file may not ask for so many bytes.
+    /// An error if the file may not ask for `bytes` bytes.
     fn check_memory(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         self.alone(py, |reader| reader.check_memory(bytes))
     }

@@ -105,7 +105,7 @@ impl Writer {
         self.operate(py, |open| open.as_mut().map(operation))
     }
 
-    /// Writes a section of so many bytes of data. If it may take long to compress, it can be interrupted.
+    /// Writes a section of `bytes` bytes of data. If it may take long to compress, it can be interrupted.
     fn write_data(
         &self,
         py: Python<'_>,
@@ -309,7 +309,7 @@ impl Writer {
         self.write_data(py, bytes, encode, |writer| writer.datasets(&parts))
     }
 
-    /// Writes a dataset of which each rank has so many rows.
+    /// Writes a dataset of which the ranks have these counts of rows.
     #[allow(clippy::needless_pass_by_value)]
     fn field(
         &self,
@@ -325,7 +325,7 @@ impl Writer {
         self.write_data(py, bytes, encode, |writer| writer.field(&dataset, &counts, Data::Boxes(&memory)))
     }
 
-    /// Writes a dataset of texts or bytes of any length, of which this rank has so many rows.
+    /// Writes a dataset of texts or bytes of any length, of which this rank has `count` rows.
     #[allow(clippy::needless_pass_by_value)]
     fn texts(
         &self,

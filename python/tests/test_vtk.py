@@ -269,7 +269,7 @@ def test_beyond_four_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_more_steps_than_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """HDF5 takes so many pieces in place, and no more: what is beyond is copied."""
+    """HDF5 takes a limited number of pieces in place: what is beyond is copied."""
     monkeypatch.chdir(tmp_path)
     brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=1))
     for steps, place in ((_vtk._MOST_PIECES, "read from f.scda: u, level"), (_vtk._MOST_PIECES + 1, "copied: u")):

@@ -375,7 +375,7 @@ def test_missing_values_are_of_the_type_of_the_data(tmp_path: Path) -> None:
 
 
 def test_a_file_that_xarray_closes_while_it_is_read(series: Path, tmp_path: Path) -> None:
-    """It keeps so many files open, and closes that of another thread for the next one."""
+    """It keeps a limited number of files open, and closes that of another thread for the next one."""
     paths = [tmp_path / f"{number}.scda" for number in range(2)]
     for number, path in enumerate(paths):
         with scda.create(path) as w:

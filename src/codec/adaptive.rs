@@ -62,7 +62,7 @@ impl Adaptive {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes in so many planes.
+    /// The room that [`Self::compress`] needs for `n` bytes in `planes` planes.
     pub fn bound(&mut self, n: usize, planes: usize) -> usize {
         // A block is never longer than when it is stored.
         let stored = 2 + n + 6 * (n / BLOCK_BYTES + 1) + 4 + BitWriter::SLACK;
@@ -74,7 +74,7 @@ impl Adaptive {
         }
     }
 
-    /// Writes the zlib stream of `data`, which has so many planes of bytes, to the start of `out`; returns its length.
+    /// Writes the zlib stream of `data`, which has `planes` planes of bytes, to the start of `out`; returns its length.
     pub fn compress(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         let plane_bytes = data.len() / planes.max(1);
         if self.level > 0 && planes > 1 && plane_bytes >= MIN_PLANE_BYTES {

@@ -33,7 +33,7 @@ pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
     }
 }
 
-/// The room that [`decode`] needs for so many bytes of text.
+/// The room that [`decode`] needs for `text_bytes` bytes of text.
 pub fn decoded_room(text_bytes: usize) -> usize {
     text_bytes.div_ceil(FULL_LINE) * LINE_BYTES
 }

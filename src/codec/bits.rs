@@ -3,8 +3,8 @@
 /// Groups of items that are sorted at once: a byte for each bit.
 const GROUP: usize = 8;
 
-/// Fills `out` with items of so many bytes. Unless their number is a multiple of 8, they are as they were; and so are bytes behind the last
-/// whole item.
+/// Fills `out` with items of `item_bytes` bytes. Unless their number is a multiple of 8, they are as they were; and so are bytes
+/// behind the last whole item.
 pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     let items = data.len() / item_bytes;
     if !items.is_multiple_of(GROUP) {

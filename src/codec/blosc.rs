@@ -29,11 +29,11 @@ const HEADER: usize = 16;
 const BEFORE_STREAM: usize = HEADER + 8;
 /// The largest block that other readers take.
 const MOST_BLOCK_BYTES: usize = (i32::MAX as usize - 4 * 255) / 3;
-/// A block is stored as it is unless compression saves at least one of so many bytes.
+/// A block is stored as it is unless compression saves at least one byte in this number.
 const LEAST_GAIN: usize = 128;
 /// Blocks are split into a stream for each byte of an item if these have no more bytes than this, …
 const MOST_SPLITS: usize = 16;
-/// … and if each stream then has at least so many bytes.
+/// … and if each stream then has at least this number of bytes.
 const LEAST_SPLIT_BYTES: usize = 128;
 
 /// The flags of a frame.
@@ -44,7 +44,7 @@ impl Flags {
     const STORED: u8 = 2;
     const BITS_SHUFFLED: u8 = 4;
     const NOT_SPLIT: u8 = 0x10;
-    /// The format of the compressor stands behind so many bits.
+    /// The bit at which the format of the compressor begins.
     const FORMAT: u8 = 5;
     const LZ4: u8 = 1;
     const SNAPPY: u8 = 2;
@@ -249,7 +249,7 @@ impl Header {
         Ok(found)
     }
 
-    /// How many streams a block of so many bytes has.
+    /// How many streams a block of `block` bytes has.
     fn streams(&self, block: usize) -> usize {
         let splits = !self.flags.has(Flags::NOT_SPLIT)
             && self.item_bytes <= MOST_SPLITS
@@ -539,7 +539,7 @@ mod tests {
         told(|frame| frame[24] = 0, "zstd: ");
     }
 
-    /// A frame of so many bytes of data, in blocks of as many, with these bytes behind its header.
+    /// A frame of `bytes` bytes of data, in one block, with these bytes behind its header.
     fn frame(flags: u8, item_bytes: u8, bytes: usize, rest: &[u8]) -> Vec<u8> {
         let mut frame = vec![2, 1, flags, item_bytes];
         for word in [bytes, bytes, HEADER + rest.len()] {

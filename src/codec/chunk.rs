@@ -147,7 +147,7 @@ impl ChunkEncoder {
 /// The bytes of a CRC.
 const CRC_BYTES: usize = 4;
 
-/// Whether so many bytes can be a chunk of that many.
+/// Whether `bytes` encoded bytes can be a chunk of `chunk_bytes` bytes.
 pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
     let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
@@ -179,7 +179,7 @@ impl ChunkDecoder {
         Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }
     }
 
-    /// Memory into which an encoded chunk of so many bytes is to be read.
+    /// Memory into which an encoded chunk of `bytes` bytes is to be read.
     ///
     /// # Errors
     /// `Memory`.
@@ -190,7 +190,7 @@ impl ChunkDecoder {
         Ok(&mut self.stream[..bytes])
     }
 
-    /// Decodes the chunk of so many bytes that was read, of items of this type.
+    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of this type.
     ///
     /// # Errors
     /// `Decode` if it is not one of as many bytes as `out` has; `Memory`.
@@ -211,7 +211,7 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// Decodes the chunk of so many bytes that was read, and of which nobody knows how many bytes it has: those of items of variable length.
+    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of variable length: its length is not known before.
     ///
     /// # Errors
     /// `Decode` if it is damaged, or has more than a chunk may have; `Memory`.
@@ -312,7 +312,7 @@ impl ChunkDecoder {
     }
 }
 
-/// All data of a stream, which are at most so many bytes.
+/// All data of a stream, at most `most` bytes.
 fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut piece = [0; 1 << 14];

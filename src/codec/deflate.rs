@@ -53,7 +53,7 @@ impl Deflater {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes in so many planes. For zlib it is `compressBound`, whose
+    /// The room that [`Self::compress`] needs for `n` bytes in `planes` planes. For zlib it is `compressBound`, whose
     /// value takes part in the stream of level 0.
     pub fn bound(&mut self, n: usize, planes: usize) -> usize {
         match self {

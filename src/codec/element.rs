@@ -15,7 +15,7 @@ const STREAM_MARK: u8 = b'z';
 /// The fewest bytes of an encoded element: its size, the mark and an empty stream of 8 bytes.
 pub const MIN_ENCODED_BYTES: u64 = 26;
 
-/// Whether `n` bytes can come out of so many encoded bytes: deflate repeats at most 258 bytes in 2
+/// Whether `n` bytes can come out of `encoded` encoded bytes: deflate repeats at most 258 bytes in 2
 /// bits, and base64 does not shrink. Says early that a size is a lie, before anybody allocates it.
 #[must_use]
 pub fn can_expand(encoded: u64, n: u64) -> bool {
@@ -63,7 +63,7 @@ impl ElementEncoder {
         Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new(), planes: 1 })
     }
 
-    /// For elements that have so many planes of bytes.
+    /// For elements of `planes` planes of bytes.
     #[must_use]
     pub fn of_planes(self, planes: usize) -> Self {
         Self { planes, ..self }
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Whether zlib decompresses a stream, all of it, to so many bytes.
+    /// Whether zlib decompresses a whole stream to `size` bytes.
     fn zlib_accepts(stream: &[u8], size: usize) -> bool {
         let mut found = Vec::with_capacity(size + 1);
         let mut inflate = Decompress::new(true);

@@ -113,7 +113,7 @@ struct Leaf {
     symbol: u16,
 }
 
-/// Up to so many are sorted by comparing them.
+/// Up to this number of leaves are sorted by comparing them.
 const FEW_LEAVES: usize = 64;
 
 /// Sorts by frequency; equal ones stay in the order of the symbols. Many byte by byte, from the lowest.

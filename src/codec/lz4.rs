@@ -20,7 +20,7 @@ const FAR: usize = 65_535;
 const NO_MATCH: usize = 12;
 const LITERALS: usize = 5;
 
-/// How matches are looked for at levels 1 to 9. `patience`: after 2 to the power of so many bytes without a match, every second place
+/// How matches are looked for at levels 1 to 9. `patience`: after 2^`patience` bytes without a match, every second place
 /// is tried, then every third one. `depth`: how many earlier places of the same hash are compared.
 #[derive(Clone, Copy)]
 struct Search {

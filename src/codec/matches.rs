@@ -33,7 +33,7 @@ pub const MAX_BYTES: usize = 1 << 15;
 const HASH3_BITS: u32 = 12;
 const HASH4_BITS: u32 = 13;
 
-/// After so many literals without a repetition one byte is skipped, after twice as many two.
+/// After this number of literals without a repetition one byte is skipped, after twice as many two.
 const PATIENCE: usize = 64;
 /// The most bytes that are skipped.
 const MAX_SKIP: usize = 7;

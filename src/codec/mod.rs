@@ -31,11 +31,11 @@ pub use element::{
     ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes, other_line_break,
 };
 
-/// What is compressed to one byte of so many is little but repetitions: levels then order no sizes, and all are quick.
+/// What is compressed to one byte in this number, or less, is little but repetitions: levels then order no sizes, and all are quick.
 const MOST_SHORTENED: usize = 32;
 
-/// Compresses, each way into the same memory: by way 0, and if so many bytes or fewer are left, also by the other ones. Returns the length
-/// of the shortest, which is there then; of equal ones, of the first.
+/// Compresses, each way into the same memory: by way 0, and if `enough` bytes or fewer are left, also by the other ones. Returns the
+/// length of the shortest, which is there then; of equal ones, of the first.
 fn shortest<O: AsMut<[u8]> + ?Sized>(
     ways: usize,
     enough: usize,

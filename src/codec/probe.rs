@@ -7,7 +7,7 @@ use super::matches::Matcher;
 
 /// Repetitions near one another are looked for in pieces of this length.
 const PIECE_BYTES: usize = 2048;
-/// One piece for so many bytes, within these bounds.
+/// One piece for this number of bytes, within these bounds.
 const BYTES_PER_PIECE: usize = 1 << 15;
 const MIN_PIECES: usize = 2;
 const MAX_PIECES: usize = 16;

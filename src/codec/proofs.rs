@@ -23,7 +23,7 @@ fn with_each_byte(bytes: &[u8], mut call: impl FnMut(usize, &[u8])) {
     }
 }
 
-/// Calls with all sequences of up to so many of these bytes.
+/// Calls with all sequences of up to `most` of these bytes.
 fn with_all(bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
     fn longer(made: &mut Vec<u8>, bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
         call(made);

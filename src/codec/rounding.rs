@@ -46,8 +46,8 @@ impl Rounded {
         }
     }
 
-    /// Rounds a number of so many bits of significand (without the leading one) and exponent, to the nearest with as few bits as
-    /// the bounds allow.
+    /// Rounds a number with these numbers of bits of significand (without the leading one) and exponent, to the nearest with as few
+    /// bits as the bounds allow.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // an exponent has at most 11 bits
     fn number<const SIGNIFICAND: u32, const EXPONENT: u32>(&self, number: u64) -> u64 {

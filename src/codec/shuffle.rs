@@ -20,7 +20,7 @@ const GROUP_ITEMS: usize = 16;
 /// does not hold a line of each, so lines are to be filled before others are begun.
 const BLOCK_ITEMS: usize = 128;
 
-/// Sorts `data`, items of so many bytes, into `out`, which has the same length. The size of an item is a file's claim: it
+/// Sorts `data`, items of `item_bytes` bytes, into `out`, which has the same length. The size of an item is a file's claim: it
 /// may be any number, and leads no loop if there is no whole item.
 pub fn shuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     if item_bytes <= 1 || item_bytes > data.len() {

@@ -37,7 +37,7 @@ fn put_number(out: &mut Vec<u8>, number: u64, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a chunk of so many items has nothing but this one.
+/// Whether all `items` items of a chunk are this one.
 #[must_use]
 pub fn is_all(chunk: &[u8], items: u64, item: &[u8]) -> bool {
     let one = NUMBER + item.len();
@@ -51,7 +51,7 @@ fn number_at(bytes: &[u8], at: usize) -> Option<usize> {
     Some(to_usize(u32::from_le_bytes(*number).into()))
 }
 
-/// Where each of so many items is in a chunk; texts are UTF-8. The inner error is what was found instead.
+/// Where each of `items` items is in a chunk; texts are UTF-8. The inner error is what was found instead.
 ///
 /// # Errors
 /// `Memory`.
@@ -62,7 +62,7 @@ pub fn parse(chunk: &[u8], items: u64, data_type: DataType) -> Result<Result<Vec
         Some(count) => return Ok(Err(format!("found {count} items, expected {items}"))),
         None => return Ok(Err(format!("found {} bytes, expected the number of items", chunk.len()))),
     }
-    // So many lengths must be there.
+    // As many lengths must be there.
     if items.saturating_mul(NUMBER as u64) > (chunk.len() - NUMBER) as u64 {
         return Ok(Err(format!("found {} bytes, which cannot have {items} items", chunk.len())));
     }

@@ -86,7 +86,7 @@ fn defaults() -> scda_box_t {
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_box_init_size(b: *mut scda_box_t, size: usize) -> c_int {
-    // SAFETY: C passes a `b` that is NULL, or of which so many bytes may be written.
+    // SAFETY: C passes NULL, or `size` bytes that may be written.
     guard(None, -1, || unsafe { versioned::init(b, size) })
 }
 
@@ -111,7 +111,7 @@ impl<'a> Lists<'a> {
             Err(_) => Some(0),
         };
         let all = all.ok_or_else(|| Error::range("nboxes: the sum exceeds 63 bits"));
-        // SAFETY: the caller has so many boxes.
+        // SAFETY: the caller has `all` boxes there.
         let boxes = all.and_then(|all| unsafe { versioned::read_all(boxes, all, "boxes") });
         Self { nboxes, boxes, next: 0 }
     }
@@ -272,7 +272,7 @@ unsafe fn memory_shape<'a>(one: &scda_box_t) -> Result<Option<&'a [u64]>> {
             format!("memory_ndims of a box: found {}, expected at most {MAX_DIMENSIONS}", one.memory_ndims);
         return Err(Error::argument(words));
     }
-    // SAFETY: the caller has so many numbers there.
+    // SAFETY: the caller has `memory_ndims` numbers there.
     unsafe { slice(one.memory_shape, one.memory_ndims, "memory_shape of a box") }.map(Some)
 }
 

@@ -310,7 +310,7 @@ impl Context {
         }
     }
 
-    /// The partition in which this rank has so many elements.
+    /// The partition in which this rank has `count` elements.
     pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
         match self {
             Self::Writing(writer) => writer.partition(count),

@@ -117,7 +117,7 @@ versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), members: *co
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_dataset_init_size(d: *mut scda_dataset_t, size: usize) -> c_int {
-    // SAFETY: C passes a `d` that is NULL, or of which so many bytes may be written.
+    // SAFETY: C passes NULL, or `size` bytes that may be written.
     guard(None, -1, || unsafe { versioned::init(d, size) })
 }
 

@@ -115,7 +115,7 @@ impl scda_lengths {
         let has_counts = Nq_entries != NO_LENGTH;
         if has_counts {
             (self.first, self.n, self.total) = (0, 0, 0);
-            // SAFETY: the caller has so many entries there.
+            // SAFETY: the caller has `Nq_entries` entries there.
             let counts = unsafe { slice(Nq, Nq_entries, "Nq") }?;
             (self.first, self.n, self.total) = match *counts {
                 [_, _, _, first, n, total, _, _] if is_known(counts) => (first, n, total),
@@ -144,7 +144,7 @@ impl scda_lengths {
             self.check_bytes(has_counts)?;
             return self.check_unit();
         }
-        // SAFETY: the caller has so many entries there, and at least n.
+        // SAFETY: the caller has at least `n` entries there.
         check_sizes(self.data, unsafe { slice(Ei, n, "Ei") }?)
     }
 

@@ -204,7 +204,7 @@ pub unsafe fn with_source<T>(
         Err(error) => return with(Err(error)),
     };
     if !indirect {
-        // SAFETY: the caller has elements of so many bytes in all there.
+        // SAFETY: the caller has elements of `total` bytes in all there.
         return with(unsafe { slice(dbytes.cast::<u8>(), total, "data") }.map(Source::Contiguous));
     }
     // SAFETY: the caller has a pointer for each element there.
@@ -242,7 +242,7 @@ pub unsafe fn with_sink<T>(
     };
     if !indirect {
         let memory = sizes.total().and_then(|total| {
-            // SAFETY: the caller has room for elements of so many bytes in all there.
+            // SAFETY: the caller has room for elements of `total` bytes in all there.
             unsafe { slice_mut(dbytes.cast::<u8>(), total, "data") }
         });
         return with(memory.map(Sink::Contiguous));

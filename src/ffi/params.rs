@@ -111,9 +111,9 @@ pub struct scda_params {
     /// (default): none; then a file needs no seal. Not with `to_seal` 0.
     pub keep: u64,
     /// Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
-    /// covers so many sections; what was committed later is cut off, at once unless `atomic` is 1. To go
-    /// on behind a record, pass the number of its section (`scda_ffind`) and 1. `SCDA_ERR_ARG` if no seal
-    /// covers so many.
+    /// covers this number of sections; what was committed later is cut off, at once unless `atomic` is 1. To
+    /// go on behind a record, pass the number of its section (`scda_ffind`) plus 1. `SCDA_ERR_ARG` if no seal
+    /// covers that number.
     pub behind: u64,
     /// Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
     /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
@@ -148,7 +148,7 @@ versioned!(scda_params_t, "params", "scda_params_init", defaults(), lend: u64);
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_params_init_size(params: *mut scda_params_t, size: usize) -> c_int {
-    // SAFETY: C passes `params` that are NULL, or of which so many bytes may be written.
+    // SAFETY: C passes NULL, or `size` bytes that may be written.
     guard(None, -1, || unsafe { versioned::init(params, size) })
 }
 

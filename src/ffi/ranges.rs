@@ -45,7 +45,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: not NULL, so C passes room for so many bytes.
+        // SAFETY: not NULL, so C passes room for `bytes` bytes.
         let data = (!dbytes.is_null()).then(|| unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") });
         let part = range(first, bytes).and_then(|range| Ok((range, data.transpose()?)));
         reader.read(|state| state.sections().read_block_range(part))

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn scda_fsections(
 ///                      not count.
 /// @param [out] err     The error code.
 /// @return              `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` if there are not so many sections, and those of `scda_fsections`.
+/// Errors: `SCDA_ERR_ARG` if the file has fewer sections, and those of `scda_fsections`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fseek(
     f: *mut scda_fcontext_t,

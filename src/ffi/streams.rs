@@ -12,8 +12,8 @@ use std::mem::MaybeUninit;
 /// often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
 /// `scda_fflush` and `scda_fcommit` may be called besides.
 ///
-/// The file has the streams in chunks: an array, of which each task has every so many elements, a block before it and
-/// another array behind it (docs/streams.md). What a task does not fill of its chunks takes no room on the disk where the file system
+/// The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
+/// another array behind it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
 /// has holes.
 ///
 /// Collective.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn scda_stream_write(
         let Context::Writing(writer) = context else {
             return Err(Error::usage("this function writes; the file is open for reading"));
         };
-        // SAFETY: C passes so many bytes.
+        // SAFETY: C passes `bytes` bytes.
         match unsafe { slice(data.cast::<u8>(), bytes, "data") } {
             Ok(data) => writer.write_stream(data),
             Err(error) => {
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn scda_stream_size(
 /// @param [in] bytes   How many, no more than the stream has from `offset` on.
 /// @param [out] err    The error code.
 /// @return             0, or -1 on error.
-/// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+/// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stream_read(
     f: *mut scda_fcontext_t,
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn scda_stream_read(
     let body = |context: &mut Context| -> Result<()> {
         let (reader, stream) = read_locally(context, task)?;
         stream.check_range(offset, bytes)?;
-        // SAFETY: C passes room for so many bytes, which the stream has.
+        // SAFETY: C passes room for `bytes` bytes, which the stream has.
         let data = unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?;
         reader.read_stream(stream, offset, data)
     };

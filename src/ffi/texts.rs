@@ -57,7 +57,8 @@ pub unsafe extern "C" fn scda_fwrite_texts(
 /// The items of this rank.
 ///
 /// # Safety
-/// There are so many pointers, and lengths unless these are NULL; each points to so many bytes, or to a C string.
+/// There are as many pointers as items, and as many lengths unless these are NULL; each pointer is to bytes of its length, or
+/// to a C string.
 unsafe fn own_texts(
     dataset: &Dataset,
     count: u64,
@@ -67,14 +68,14 @@ unsafe fn own_texts(
     let row = items(dataset.shape.get(1..).unwrap_or_default());
     let all = row.and_then(|row| product(count, row));
     let all = all.ok_or_else(|| Error::range("count: the number of items exceeds 63 bits"))?;
-    // SAFETY: the caller has so many pointers there.
+    // SAFETY: the caller has `all` pointers there.
     let pointers = unsafe { slice(pointers, all, "items") }?;
-    // SAFETY: not NULL, so the caller has so many lengths there.
+    // SAFETY: not NULL, so the caller has `all` lengths there.
     let lengths = (!lengths.is_null()).then(|| unsafe { slice(lengths, all, "lengths") }).transpose()?;
     let mut texts = Texts::new();
     for (place, &pointer) in pointers.iter().enumerate() {
         texts.push(match lengths {
-            // SAFETY: the caller has so many bytes there.
+            // SAFETY: the caller has bytes of this length there.
             Some(lengths) => unsafe { slice(pointer.cast::<u8>(), lengths[place], "item") }?,
             // SAFETY: the caller passes a C string.
             None => unsafe { c_string(pointer, "item") }?.to_bytes(),
@@ -165,7 +166,7 @@ pub unsafe extern "C" fn scda_texts_data(
         if found.len() != to_usize(bytes) {
             return Err(Error::argument(format!("bytes: found {bytes}, expected {}", found.len())));
         }
-        // SAFETY: C has room for so many bytes.
+        // SAFETY: C has room for `bytes` bytes.
         unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?.copy_from_slice(found);
         Ok(())
     };

@@ -62,7 +62,7 @@ pub struct scda_member {
     pub name: *const c_char,
     /// Its type: `SCDA_TYPE_FLOAT64`, ...
     pub r#type: c_int,
-    /// 0 or 1: it is one item; more: an array of so many.
+    /// 0 or 1: it is one item; more: an array of this number of items.
     pub count: c_int,
     /// The bytes of the struct before it.
     pub offset: u64,

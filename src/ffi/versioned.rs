@@ -78,7 +78,7 @@ pub unsafe fn read<T: Versioned>(pointer: *const T) -> Result<T> {
     let size = unsafe { size(pointer) }?;
     let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
     let mut value = T::defaults();
-    // SAFETY: so many bytes are in both structs, and any bytes are a value.
+    // SAFETY: both structs have these bytes, and any bytes are a value.
     unsafe { copy_nonoverlapping(bytes, (&raw mut value).cast(), size.min(own)) };
     // SAFETY: the caller lets as many bytes be read as the struct says; those of a newer version have no padding in front.
     let newer = unsafe { slice(bytes.wrapping_add(own), size.saturating_sub(own) as u64, T::NAME) }?;
@@ -141,7 +141,7 @@ pub unsafe fn write<T: Versioned>(pointer: *mut T, value: T) -> Result<()> {
 /// Fills a struct of a program, of `size` bytes, with the defaults.
 ///
 /// # Safety
-/// `pointer` is NULL, or so many bytes may be written.
+/// `pointer` is NULL, or `size` bytes may be written there.
 pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int, Outcome)> {
     if pointer.is_null() {
         return Err(Error::argument(format!("{}: found NULL", T::NAME)));
@@ -149,7 +149,7 @@ pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int,
     if !(size_of::<usize>()..=MOST_BYTES).contains(&size) {
         return Err(Error::argument(format!("size of {}: found {size}", T::NAME)));
     }
-    // SAFETY: not NULL, so the caller lets so many bytes be written.
+    // SAFETY: not NULL, so the caller lets `size` bytes be written.
     unsafe { fill(pointer, size, T::defaults()) };
     Ok((0, Outcome::Success))
 }
@@ -158,7 +158,7 @@ pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int,
 /// `size` bytes may be written at `pointer`, at least those of a size.
 unsafe fn fill<T: Versioned>(pointer: *mut T, size: usize, value: T) {
     let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
-    // SAFETY: both have so many bytes.
+    // SAFETY: both have these bytes.
     unsafe { copy_nonoverlapping((&raw const value).cast(), bytes, size.min(own)) };
     // SAFETY: the caller lets `size` bytes be written.
     unsafe { bytes.wrapping_add(own).write_bytes(0, size.saturating_sub(own)) };

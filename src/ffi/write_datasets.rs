@@ -221,7 +221,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
     on_writer(f, err, body)
 }
 
-/// The items of this rank, which has so many indices of the first dimension.
+/// The items of this rank, which has `rows` indices of the first dimension.
 ///
 /// # Safety
 /// They are at `data`, for the lifetime.
@@ -229,7 +229,7 @@ unsafe fn own_items<'a>(dataset: &Dataset, data: *const c_void, rows: u64) -> Re
     let items = dataset.shape.iter().skip(1).try_fold(rows, |items, &n| product(items, n));
     let bytes = items.and_then(|items| product(items, dataset.data_type.item_bytes()));
     let bytes = bytes.ok_or_else(|| Error::range("components: the number of bytes exceeds 63 bits"))?;
-    // SAFETY: the caller has so many bytes there.
+    // SAFETY: the caller has `bytes` bytes there.
     unsafe { slice(data.cast::<u8>(), bytes, "data") }
 }
 

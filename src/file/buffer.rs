@@ -48,8 +48,8 @@ impl Outlet<'_> {
     }
 }
 
-/// After so many fillings of the first small buffer the ranks look for memory that they share: before, they
-/// would spend more on finding it than it saves. Measured with `benches`.
+/// After this number of fillings of the first small buffer the ranks look for memory that they share: before, finding it costs
+/// more than it saves. Measured with `benches`.
 const FILLINGS: u32 = 8;
 /// More ranks look for it after the first one: with a message of each rank, rank 0 spends more on every further one than all on finding
 /// their nodes. Not measured: there was no such machine.

@@ -73,7 +73,7 @@ impl Encoders {
         self.0.first_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no encoder was made"))
     }
 
-    /// Makes encoders for so many threads.
+    /// Makes encoders for `threads` threads.
     fn make(&mut self, params: &Params, threads: usize) -> Result<()> {
         while self.0.len() < threads {
             self.0.push(ElementEncoder::new(params.encoder, params.level, params.line_break)?);
@@ -143,7 +143,7 @@ impl Decoders {
         Self { decoders: Vec::new(), strict }
     }
 
-    /// Decodes elements on at most so many threads. The error is that of the first bad element,
+    /// Decodes elements on at most `threads` threads. The error is that of the first bad element,
     /// whatever the number of threads.
     pub fn decode(&mut self, threads: usize, mut jobs: Vec<DecodeJob<'_>>) -> Result<()> {
         let bytes: u64 = jobs.iter().map(DecodeJob::bytes).sum();
@@ -166,7 +166,7 @@ impl Decoders {
         catch(|| job.run(&mut self.decoders[0]))
     }
 
-    /// Makes decoders for so many threads.
+    /// Makes decoders for `threads` threads.
     fn make(&mut self, threads: usize) -> Result<()> {
         let more = threads.saturating_sub(self.decoders.len());
         reserve(&mut self.decoders, more)?;
@@ -184,7 +184,7 @@ struct Cut {
     offset: usize,
 }
 
-/// Cuts elements of `total` bytes into at most so many ranges of about the same number of bytes.
+/// Cuts elements of `total` bytes into at most `ranges` ranges of about the same number of bytes.
 fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<Cut> {
     let at = |index, offset| Cut { index, offset: to_usize(offset) };
     let end = at(sizes.len(), total);

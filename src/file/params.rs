@@ -11,9 +11,9 @@ use crate::storage::{Driver, queue};
 
 /// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
-/// A section of so many bytes is small for any number of ranks. Measured with `benches`.
+/// A section of this number of bytes is small for any number of ranks. Measured with `benches`.
 const SMALL_BYTES: usize = 64 << 10;
-/// A section of so many bytes for each rank is small, too. Measured with `benches`.
+/// A section of this number of bytes for each rank is small, too. Measured with `benches`.
 const SMALL_BYTES_PER_RANK: usize = 4 << 10;
 /// The most writers of a node that make sense.
 pub(super) const MAX_WRITERS: u64 = 1024;
@@ -100,9 +100,9 @@ pub struct Params {
     ///
     /// [`Reader::age`]: crate::Reader::age
     pub keep: u64,
-    /// Appending to a sealed file: 0: behind its last seal. Otherwise behind the first seal that covers so many sections: what was
+    /// Appending to a sealed file: 0: behind its last seal. Otherwise behind the first seal that covers this number of sections: what was
     /// committed later is cut off when the file is opened, of an atomic file when it is complete. To go on behind a
-    /// record, pass the number of its section and 1 ([`Reader::find`]). `Argument` if no seal covers so many.
+    /// record, pass the number of its section plus 1 ([`Reader::find`]). `Argument` if no seal covers that number.
     ///
     /// [`Reader::find`]: crate::Reader::find
     pub behind: u64,

@@ -33,7 +33,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// The relay, if a section of so many bytes goes through it. All ranks know; collective where they find out.
+    /// The relay, if a section of `bytes` bytes goes through it. All ranks know; collective where they find out.
     pub fn relay(
         &mut self,
         team: &mut Team,

@@ -154,7 +154,7 @@ mod tests {
         std::iter::repeat_with(next).take(bytes).collect()
     }
 
-    /// The costs of a sample, summed over ranks that have so many elements each.
+    /// The costs of a sample, summed over ranks with these counts of elements.
     fn costs(data: &[u8], sizes: &[u64], counts: &[usize], indirect: bool) -> (u64, bool) {
         let total = data.len() as u64;
         let sample = Sample::new(sizes.len() as u64, total).unwrap();

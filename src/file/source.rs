@@ -190,7 +190,7 @@ fn check_elements_mut(elements: &mut dyn ElementsMut, sizes: Sizes<'_>) -> Resul
     })
 }
 
-/// An error if so many elements are not those of these sizes.
+/// An error unless `found` is the number of these sizes.
 fn check_count(found: usize, sizes: Sizes<'_>) -> Result<()> {
     let expected = sizes.count();
     if found == expected {

@@ -13,10 +13,10 @@ const MOST_WRITERS: u64 = 8;
 const MOST_STEP_BYTES: u64 = 4 << 20;
 /// The most bytes of the buffers of all writers of a node.
 const MOST_BYTES: u64 = 32 << 20;
-/// A chunk of streams has at least so many bytes, a usual stripe of parallel file systems, and at most so many.
+/// The least bytes of a chunk of streams, a usual stripe of parallel file systems, and the most.
 const LEAST_CHUNK_BYTES: u64 = 1 << 20;
 const MOST_CHUNK_BYTES: u64 = 64 << 20;
-/// A step is a multiple of so many bytes, unless a stripe is shorter.
+/// A step is a multiple of this number of bytes, unless a stripe is shorter.
 const PAGE_BYTES: u64 = 4096;
 
 /// The bytes of a chunk of streams that the library chooses: those of a stripe, but at least a usual one, because small chunks are
@@ -30,36 +30,36 @@ pub fn stream_chunk_bytes(stripe: u64) -> u64 {
 /// Shorter blocks are those of local file systems: the shortest stripe of Lustre.
 const LEAST_STRIPE_BYTES: u64 = 64 << 10;
 
-/// The bytes of a stripe where blocks have so many; 0 if they are those of a local file system.
+/// The bytes of a stripe where blocks have `block_bytes`; 0 if these are those of a local file system.
 pub fn of_block(block_bytes: u64) -> u64 {
     if block_bytes < LEAST_STRIPE_BYTES { 0 } else { block_bytes }
 }
 
-/// The writers of a node of so many ranks, each with a piece of so many bytes, if they do not write their own.
+/// The writers of a node of `ranks` ranks, each with a piece of `piece` bytes, if these do not write their own.
 pub fn writers_of_pieces(wanted: u64, ranks: usize, piece: u64, stripe: u64) -> Option<usize> {
     let stripes = (ranks as u64).saturating_mul(piece).div_ceil(stripe.max(1));
     are_small(stripe, piece, 1).then(|| writers(wanted, ranks, stripes))
 }
 
-/// Whether the ranks of a section of so many bytes have such small pieces of it, on average, that they are worth collecting.
+/// Whether `ranks` ranks have pieces of a section so small, on average, that it pays to collect them.
 pub fn are_small(stripe: u64, section_bytes: u64, ranks: usize) -> bool {
     section_bytes / (ranks as u64) < stripe
 }
 
-/// The most writers of a node of so many ranks. `wanted` is what the user wants, or 0.
+/// The most writers of a node of `ranks` ranks. `wanted` is what the user wants, or 0.
 pub fn most_writers(wanted: u64, ranks: usize) -> usize {
     let most = if wanted == 0 { MOST_WRITERS } else { wanted };
     ranks.min(to_usize(most))
 }
 
-/// The writers of a node of so many ranks, which together have these stripes of a section: without a wish of the user, one for each
-/// of them, up to 8.
+/// The writers of a node of `ranks` ranks, which together have `stripes` stripes of a section: unless the user wants another number,
+/// one for each stripe, up to 8.
 pub fn writers(wanted: u64, ranks: usize, stripes: u64) -> usize {
     let needed = if wanted == 0 { stripes } else { wanted };
     most_writers(wanted, ranks).min(to_usize(needed)).max(1)
 }
 
-/// How many bytes a writer writes at once, of a stripe or of a part of it, if a node has at most so many writers.
+/// How many bytes a writer writes at once, of a stripe or of a part of it, if a node has at most `most_writers`.
 pub fn step_bytes(stripe: u64, most_writers: usize) -> u64 {
     let most = MOST_STEP_BYTES.min(MOST_BYTES / most_writers.max(1) as u64);
     stripe.min((most / PAGE_BYTES * PAGE_BYTES).max(PAGE_BYTES))
@@ -107,7 +107,7 @@ impl Pieces<'_> {
         self.stripe.div_ceil(self.step)
     }
 
-    /// How many rounds it takes so many writers, each of which writes one step in a round.
+    /// How many rounds `writers` writers take, each of which writes one step in a round.
     pub fn rounds(&self, writers: usize) -> u64 {
         self.stripes().div_ceil(writers as u64) * self.steps()
     }
@@ -126,7 +126,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Which rank of a node of so many ranks is one of its writers: they are spread over the node.
+/// The rank of a writer of a node of `ranks` ranks: the writers are spread over the node.
 pub fn writer_rank(writer: usize, writers: usize, ranks: usize) -> usize {
     writer * ranks / writers
 }

@@ -10,7 +10,7 @@ use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use crate::storage::queue::Queue;
 
-/// Longer pieces are written and summed up so many bytes at a time. Writing brings them into the processor's cache, so that
+/// Longer pieces are written and summed up this number of bytes at a time. Writing brings them into the processor's cache, so that
 /// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`). Where several
 /// processes write, each piece waits for the others: shorter ones cost up to a sixth of the time.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -12,7 +12,7 @@ use crate::storage::{copy, names};
 use rustix::fs::OFlags;
 use std::path::{Path, PathBuf};
 
-/// Sections end at multiples of so many bytes.
+/// Sections end at multiples of this number of bytes.
 const SECTION_BYTES: u64 = 32;
 /// What follows the sections of an incomplete file; no section ends where it ends.
 const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";

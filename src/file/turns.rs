@@ -29,7 +29,7 @@ impl Turns {
         Self::share_among(nodes.comm(agreed), agreed.comm().size(), params)
     }
 
-    /// Memory of these ranks, as much as so many need.
+    /// Memory that these ranks share, as much as `ranks` ranks need.
     fn share_among(comm: &dyn Communicator, ranks: usize, params: &Params) -> Result<Option<Self>> {
         let half = params.half_bytes(ranks);
         if half < LEAST_BYTES {

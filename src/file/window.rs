@@ -19,9 +19,9 @@ const NEVER_SHARING: usize = 2;
 /// Up to this number of ranks, each reads for itself until they have read `LONG_WALK` bytes: before, finding
 /// memory to share would cost more than it saves.
 const SHARING_LATE: usize = 4;
-/// So many bytes make finding shared memory worth it, for up to `SHARING_LATE` ranks. Measured with `benches`.
+/// From this number of bytes on, finding shared memory is worth it for up to `SHARING_LATE` ranks. Measured with `benches`.
 const LONG_WALK: u64 = 1 << 20;
-/// Where the ranks read into memory that they share, each reads at least so many bytes.
+/// Where the ranks read into memory that they share, each reads at least this number of bytes.
 const LEAST_BYTES_PER_RANK: u64 = 32 << 10;
 
 /// A range of the file that all ranks have in memory, the same on all.
@@ -176,7 +176,7 @@ impl Window {
         self.get(offset, length).unwrap_or_default()
     }
 
-    /// Becomes a window of so many bytes from this offset on, which rank 0 has and sends. Collective, after [`Self::expect`].
+    /// Becomes a window of `length` bytes from this offset on, which rank 0 has and sends. Collective, after [`Self::expect`].
     pub fn receive(&mut self, agreed: &Agreed<'_>, offset: u64, length: u64, sent: &[u8]) -> Result<()> {
         self.length = 0;
         let WindowBytes::Own(own) = &mut self.memory else { return Err(missed()) };
@@ -266,7 +266,7 @@ fn read_on_nodes(
     Ok(())
 }
 
-/// Memory for so many bytes of a window that becomes as long as `walk`.
+/// Memory for `bytes` bytes of a window that becomes as long as `walk`.
 fn make_room(own: &mut Vec<u8>, bytes: u64, walk: u64) -> Result<&mut [u8]> {
     let bytes = to_usize(bytes);
     if own.len() < bytes {

@@ -312,7 +312,7 @@ fn array(line: &[u8], order: u64, offset: u64) -> Result<Array, (String, String)
 mod tests {
     use super::*;
 
-    /// A file of these texts, with so many bytes of data.
+    /// A file of these texts, with `data_bytes` bytes of data.
     fn sdf(texts: &str, data_bytes: u64) -> Vec<u8> {
         let end = TEXTS_AT + texts.len() as u64;
         let numbers = [end, end.wrapping_add(data_bytes)].map(u64::to_be_bytes);

@@ -131,14 +131,14 @@ pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
         .fold(crc, |crc, (&digit, powers)| multiply(crc, powers[usize::from(digit)]))
 }
 
-/// The CRC of so many bytes that are 0.
+/// The CRC of `bytes` bytes that are 0.
 #[must_use]
 pub fn of_zeros(bytes: u64) -> u64 {
     // The CRC begins with all bits inverted, and ends so.
     shift(u64::MAX, bytes) ^ u64::MAX
 }
 
-/// What so many pieces with this CRC contribute, each of which ends `step` bytes behind the one before.
+/// What `count` pieces with this CRC contribute, each of which ends `step` bytes behind the one before.
 #[must_use]
 pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
     let (mut sum, mut some, mut bytes) = (0, crc, step);
@@ -179,7 +179,7 @@ static BYTES: [u64; 256] = {
     table
 };
 
-/// If the CRCs of two pieces of so many bytes differ by this XOR, and one byte alone may be the reason: how many bytes
+/// If the CRCs of two pieces of `bytes` bytes differ by this XOR, and one byte alone may be the reason: how many bytes
 /// follow it, and by which XOR it differs. Only one byte can.
 ///
 /// Other differences are taken for that of one byte with a probability of some `bytes` in 2^56.

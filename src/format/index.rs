@@ -18,7 +18,7 @@ pub const INDEX: &[u8] = b"scda index 00";
 
 /// Bytes of an anchor.
 pub const ANCHOR_BYTES: usize = COUNT_BYTES;
-/// There is an anchor every so many elements.
+/// The elements from one anchor to the next.
 pub const ANCHOR_ELEMENTS: u64 = 4096;
 /// Bytes of a row of the index.
 pub const ROW_BYTES: usize = 256;
@@ -287,7 +287,7 @@ pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of so many user strings in the order of the strings: first those without one, and equal ones as they are numbered.
+/// The numbers of the user strings in the order of the strings: first those without one, and equal ones as they are numbered.
 ///
 /// # Errors
 /// `Memory`.

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 pub const NAMES: &[u8] = b"scda names 00";
 /// Bytes of a row.
 pub const NAME_BYTES: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
-/// A table is that of so many seals, or a power of it.
+/// A table covers this number of seals, or a power of it.
 pub const BASE: u64 = 16;
 /// No table has more names.
 pub const MOST_NAMES: u64 = 1 << 18;
@@ -164,8 +164,8 @@ impl Table {
     }
 }
 
-/// How many seals the table of the seal with this number covers, if `sections` tells how many sections the last so many have;
-/// `None` if it has none.
+/// How many seals the table of the seal with this number covers; `None` if it has no table. `sections` tells how many sections the
+/// last n seals have.
 ///
 /// # Errors
 /// Those of `sections`.

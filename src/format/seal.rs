@@ -171,7 +171,7 @@ mod tests {
 
     const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
 
-    /// A seal of so many sections, behind an index, in a file without another.
+    /// A seal of `sections` sections, behind an index, in a file without another.
     fn seal(sections: u64) -> Seal {
         let index = 128 + 96 * sections;
         let length = index + INDEX_FRAME_BYTES + (sections + 1) * ROW_BYTES as u64 + SEAL_BYTES as u64;

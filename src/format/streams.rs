@@ -15,7 +15,7 @@ pub const STREAMS: &[u8] = b"scda streams 00";
 pub const STREAM_BYTES: &[u8] = b"scda stream bytes 00";
 /// The most bytes of a chunk.
 pub const MAX_CHUNK_BYTES: u64 = 1 << 30;
-/// The data of the chunks begin at a multiple of at most so many bytes.
+/// The data of the chunks begin at a multiple of at most this number of bytes.
 const MAX_ALIGNMENT: u64 = 1 << 20;
 /// The letters of the entries of the block: tasks, bytes of a chunk, and the number of the part.
 const LETTERS: [u8; 3] = *b"PCK";
@@ -38,7 +38,7 @@ pub struct StreamPart {
 }
 
 impl StreamPart {
-    /// An error unless chunks can have so many bytes.
+    /// An error unless chunks can have `bytes` bytes.
     ///
     /// # Errors
     /// `Argument`.
@@ -107,13 +107,13 @@ impl StreamPart {
         Ok(Self { tasks, chunk_bytes, part })
     }
 
-    /// How many chunks so many bytes of a stream take.
+    /// How many chunks `bytes` bytes of a stream take.
     #[must_use]
     pub fn rounds(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.chunk_bytes)
     }
 
-    /// The layout of the array of chunks at `start`, in which each stream has so many chunks. `None` if it exceeds 63 bits.
+    /// The layout of the array of chunks at `start`, in which each stream has `rounds` chunks. `None` if it exceeds 63 bits.
     #[must_use]
     pub fn layout(&self, start: u64, rounds: u64) -> Option<SectionLayout> {
         SectionLayout::array(start, product(rounds, self.tasks)?, self.chunk_bytes)

@@ -28,7 +28,7 @@ pub struct MemberRun {
 
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// So many bytes stay as they are.
+    /// This number of bytes stays as it is.
     Stay(usize),
     /// A byte, which is 0 or 1.
     Bool,
@@ -239,7 +239,7 @@ impl Conversion {
             Self::Numbers(numbers) => return unsafe { numbers.row(from, to, items) },
             Self::Parts(parts) => parts,
         };
-        // So many items at once that they stay in the processor's cache.
+        // Few items at once, so that they stay in the processor's cache.
         (0..items).step_by(BLOCK).find_map(|done| {
             let now = (items - done).min(BLOCK);
             let (from_first, to_first) = (
@@ -271,7 +271,7 @@ impl Conversion {
     }
 }
 
-/// Finds for each member of the new struct the one of the old struct of this name, with so many bytes before both.
+/// Finds for each member of the new struct the one of the old struct of this name; each struct comes with the bytes before it.
 fn find_parts(
     (old, before): (Struct, u64),
     (new, at): (Struct, u64),

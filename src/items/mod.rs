@@ -88,15 +88,15 @@ impl<'a, T: AsMut<[u8]> + ?Sized> From<&'a mut T> for DataMut<'a> {
     }
 }
 
-/// So many bytes of items that are converted are swapped at once.
+/// The bytes of items to convert that are swapped at once.
 const SWAPPED_BYTES: usize = 4096;
 
 /// Which items lie in the memory.
 #[derive(Clone, Copy, Debug)]
 enum Reach {
-    /// Those in so many bytes, of which so many are before the first item.
+    /// Those in `all` bytes, of which `before` are before the first item.
     Bytes { before: usize, all: usize },
-    /// All: whoever gave the address promises it.
+    /// All: the caller that gave the address promises it.
     Promised,
 }
 
@@ -154,7 +154,7 @@ const STRIPS_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10
 /// Shorter strips would take too many calls of the system.
 const LEAST_STRIP_BYTES: u64 = if cfg!(debug_assertions) { 1 << 8 } else { 16 << 10 };
 
-/// The bytes of a strip of each of so many datasets that are gathered or scattered in turns.
+/// The bytes of a strip of each of `datasets` datasets that are gathered or scattered in turns.
 pub(crate) fn strip_bytes(datasets: usize) -> u64 {
     (STRIPS_BYTES / datasets as u64).max(LEAST_STRIP_BYTES)
 }
@@ -166,7 +166,7 @@ impl<'a> Memory<'a> {
         Self::within(data, 0, None)
     }
 
-    /// The first item lies at byte `first` of `data`, and the next one of each dimension so many bytes further, which may be
+    /// The first item lies at byte `first` of `data`, and the next one of each dimension its stride in bytes further, which may be
     /// negative or 0.
     #[must_use]
     pub fn strided(data: &'a [u8], first: usize, strides: &'a [i64]) -> Self {
@@ -222,7 +222,7 @@ impl<'a> Memory<'a> {
         Self { data_type: Some(data_type), ..self }
     }
 
-    /// The items of a box of so many indices, which have this type in the file.
+    /// The items of a box with this number of indices in each dimension, which have this type in the file.
     ///
     /// # Errors
     /// `Argument` for NULL, strides of another number, items outside of the memory, and types that cannot be converted; `Range` for what no
@@ -243,7 +243,7 @@ impl<'a> MemoryMut<'a> {
         Self::within(data, 0, None)
     }
 
-    /// The first item goes to byte `first` of `data`, and the next one of each dimension so many bytes further, which may be
+    /// The first item goes to byte `first` of `data`, and the next one of each dimension its stride in bytes further, which may be
     /// negative.
     #[must_use]
     pub fn strided(data: &'a mut [u8], first: usize, strides: &'a [i64]) -> Self {
@@ -456,7 +456,7 @@ impl ItemsMut<'_> {
     }
 }
 
-/// Copies items of so many bytes from one stride to another.
+/// Copies items of `item_bytes` bytes from one stride to another.
 ///
 /// # Safety
 /// All of them may be read and written there, and none that is read is written.

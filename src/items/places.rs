@@ -90,7 +90,7 @@ impl Places {
         (least, most + self.item_bytes.cast_signed())
     }
 
-    /// An error unless all items lie in memory of so many bytes, in which the first one is at an offset.
+    /// An error unless all items lie in memory of `room` bytes, in which the first one is at byte `first`.
     pub(super) fn check(&self, first: usize, room: usize) -> Result<()> {
         if self.items() == 0 {
             return Ok(());

@@ -80,7 +80,7 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
-        // So many at once that rank 0 needs little memory for those of all ranks.
+        // Few at once, so that rank 0 needs little memory for those of all ranks.
         let step = (GATHERED_VALUES / self.size()).max(1);
         let (mut sent, mut all) = (Vec::new(), Vec::new());
         let mut result = Ok(());
@@ -167,7 +167,7 @@ pub trait Communicator: Send {
         let equal = vec![sent.len() / self.size(); self.size()];
         self.alltoallv(sent, &equal, received, &equal)
     }
-    /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
+    /// Memory of `bytes` bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
     /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
     ///
     /// # Safety

@@ -58,7 +58,7 @@ fn check(call: &str, code: c_int) -> Result<()> {
     Err(Error::new(ErrorKind::Mpi, format!("{call}: {}", mpi_message(code))))
 }
 
-/// So many values are reduced at once, from a copy on the stack.
+/// The values that are reduced at once, from a copy on the stack.
 const REDUCED_VALUES: usize = 1 << 12;
 
 /// A length as MPI counts it. The library sends nothing longer than its bounded buffers.
@@ -500,8 +500,8 @@ impl Communicator for Mpi {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have so many bytes for each of its ranks, and do
-        // not overlap.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have these bytes for each of its ranks, and do not
+        // overlap.
         let status = unsafe {
             sys::MPI_Alltoall(
                 sent.as_ptr().cast::<c_void>(),

@@ -196,7 +196,7 @@ fn not_made() -> Error {
     Error::argument("partition: it was not made, or with an error")
 }
 
-/// Up to so many counts are added one by one.
+/// Up to this number of counts are added one by one.
 pub(crate) const FEW: usize = 16;
 
 /// The sums of the counts below a rank, and of all, if they fit 63 bits.

@@ -70,7 +70,7 @@ impl SharedMemory {
     /// Bytes that no rank writes at present.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the range is beyond the memory.
     #[inline]
     pub(crate) fn get(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes, "beyond the shared memory");
@@ -83,7 +83,7 @@ impl SharedMemory {
     /// Bytes that are this rank's alone at present.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the range is beyond the memory.
     #[inline]
     pub(crate) fn get_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         assert!(range.start <= range.end && range.end <= self.bytes, "beyond the shared memory");
@@ -99,8 +99,8 @@ impl SharedMemory {
     }
 }
 
-/// Memory of so many bytes that all ranks see, as [`Communicator::share_memory`] has it, for this library, whose
-/// users of it divide the bytes among the ranks.
+/// Memory of `bytes` bytes that all ranks see, by [`Communicator::share_memory`]. Those who use it divide the bytes
+/// among the ranks.
 pub(crate) fn share_memory(comm: &dyn Communicator, bytes: usize) -> Result<Option<SharedMemory>> {
     // SAFETY: this is the library: each rank writes its own bytes only, and `SharedMemory::sync` and a meeting of
     // all ranks stand between writing and reading (`file::turns`).

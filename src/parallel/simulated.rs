@@ -27,7 +27,7 @@ pub struct Exchanged {
 /// The messages of one rank to the first of one communicator.
 type Mailbox = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
 
-/// A machine with nodes of so many ranks each; the last one may have fewer.
+/// A machine with nodes of the same number of ranks; the last one may have fewer.
 pub struct Machine {
     ranks: usize,
     node_ranks: usize,
@@ -42,7 +42,7 @@ impl Machine {
         Arc::new(Self { ranks, node_ranks, mail: Mutex::default(), memory: Mutex::default() })
     }
 
-    /// Runs a program so many times on each rank, and returns what each has exchanged in the last run.
+    /// Runs a program `times` times on each rank, and returns what each has exchanged in the last run.
     pub fn run(
         self: &Arc<Self>,
         times: usize,

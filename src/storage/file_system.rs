@@ -275,7 +275,7 @@ fn rotate(path: &Path, keep: u64) -> Result<()> {
 }
 
 /// Renames the finished part over the file, and with `sync` syncs the folder, so that a crash leaves one or the
-/// other. The part must still be the file of this identity. So many older files are kept under other names.
+/// other. The part must still be the file of this identity. `keep` older files are kept under other names.
 ///
 /// # Errors
 /// `FileInUse` if another job has taken the part's place, and those of the file system.

@@ -60,7 +60,7 @@ fn part(path: &Path) -> PathBuf {
     path.with_file_name(part)
 }
 
-/// The name under which the file is kept that had the name of `path` so many writes ago: `state.1.scda` for
+/// The name under which the file is kept that had the name of `path` `age` writes ago: `state.1.scda` for
 /// `state.scda`, which itself is that of age 0.
 #[must_use]
 pub fn kept_path(path: &Path, age: u64) -> PathBuf {

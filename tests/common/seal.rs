@@ -147,7 +147,7 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     all
 }
 
-/// The table of names of the next seal without its last entry, if it has one: behind this seal, with these rows and so many
+/// The table of names of the next seal without its last entry, if it has one: behind this seal, with these rows and `sections`
 /// sections in all.
 fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBreak) -> Vec<u8> {
     let entry_at = |at: u64| number(&file[at as usize..][..32]);

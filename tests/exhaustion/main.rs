@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-/// Every kind of section; large ones, ones that wait to be written together, and ones for so many threads of each
+/// Every kind of section; large ones, ones that wait to be written together, and ones for several threads of each
 /// of three ranks.
 fn sections(threads: usize) -> Vec<Section> {
     use SectionType::{Array, Block, Varray};

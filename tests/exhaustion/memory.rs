@@ -46,7 +46,7 @@ static TARGET: AtomicU64 = AtomicU64::new(NO_TARGET);
 static COUNTDOWN: AtomicI64 = AtomicI64::new(0);
 static IN_USE: AtomicI64 = AtomicI64::new(0);
 
-/// From now on one large allocation of these fails, after so many.
+/// From now on one large allocation of these fails, the one after `after` others.
 pub fn fail_one(who: Who, after: i64) {
     COUNTDOWN.store(after, Relaxed);
     TARGET.store(who.number(), Relaxed);

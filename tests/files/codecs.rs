@@ -32,7 +32,7 @@ fn vectors(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
 }
 
-/// The bits of a number of so many bytes: of a smooth field, or of noise.
+/// The bits of a number of `bytes` bytes: of a smooth field, or of noise.
 fn bits(data_type: DataType, bytes: u64, number: u64, is_noise: bool) -> u64 {
     if is_noise {
         let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -41,7 +41,7 @@ fn cost(action: impl FnOnce()) -> u64 {
     reads() - before - own
 }
 
-/// Look-ups in a file of so many commits: the number of reads with opening, of each as the first one.
+/// Look-ups in a file of `commits` commits: the number of reads with opening, of each as the first one.
 fn costs(path: &Path, commits: u64) -> Vec<u64> {
     let look_ups: [&dyn Fn(&mut Reader); 7] = [
         &|reader| assert_eq!(reader.find(b"absent", 0).unwrap(), None),

@@ -21,7 +21,7 @@ fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// Sections of every kind, each of a name of its own after `prefix`, with so many elements.
+/// Sections of every kind, each of a name of its own after `prefix`, with `elements` elements.
 fn write_all_kinds(writer: &mut Writer, prefix: &str, elements: u64) {
     let sizes: Vec<u64> = (0..elements).map(|i| i % 5).collect();
     let data: Vec<u8> = (0..4 * elements).map(|i| (i * i % 251) as u8).collect();

@@ -37,7 +37,7 @@ fn model(seed: u64, largest: u64) -> Model {
     model
 }
 
-/// The file with a seal after so many sections each, and at its end, made of the file without.
+/// The file with a seal after each of these numbers of sections, and at its end, made of the file without.
 fn expected(plain: &[u8], ends: &[usize], commits: &[usize], style: LineBreak) -> Vec<u8> {
     let (mut file, mut done, mut previous) = (Vec::new(), 0, 0);
     for &commit in commits {

@@ -93,7 +93,7 @@ fn read_shares(
     Ok(())
 }
 
-/// Reads random parts of all streams on so many ranks.
+/// Reads random parts of all streams on `size` ranks.
 fn read(
     comm: impl Communicator + 'static,
     path: &Path,

@@ -22,7 +22,7 @@ fn write_step(writer: &mut Writer, step: u8) {
     writer.varray(b"list", &[2], &[1, 40], None, Source::Contiguous(&[step; 41]), Encode::None).unwrap();
 }
 
-/// A file of so many steps, and where it ends after each.
+/// A file of `steps` steps, and where it ends after each.
 fn series(path: &Path, steps: u8) -> Vec<usize> {
     let mut writer = Writer::create(Solo, path, b"series", &sealing()).unwrap();
     let end = || std::fs::metadata(path).unwrap().len() as usize;

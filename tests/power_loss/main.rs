@@ -197,7 +197,7 @@ impl Job {
         file.close()
     }
 
-    /// Whether a file may have these steps, when so many were told to be durable.
+    /// Whether a file may have these steps, when `durable` steps were said to be durable.
     fn allows(self, found: &[u8], durable: usize) -> bool {
         let all = if self.appends { [self.old, self.new].concat() } else { self.new.to_vec() };
         let least = if self.appends { self.old.len() + durable } else { durable };
@@ -221,7 +221,7 @@ struct Run {
 }
 
 impl Run {
-    /// With steps of so many elements.
+    /// With steps of `count` elements.
     fn all(count: u64) -> Vec<Self> {
         let ways = [(1, 0), (2, 4 << 20), (3, 0), (4, 4 << 20)];
         let runs = Job::all(count).into_iter();
@@ -248,7 +248,7 @@ impl Run {
         Self { job, ranks, record: log.end(), whole: [old, std::fs::read(&path).unwrap()] }
     }
 
-    /// Lets the next job run on a disk that was left after so many events. Tells whether all of the file was committed, and
+    /// Lets the next job run on a disk that was left after a number of events. Tells whether all of the file was committed, and
     /// how many steps were left.
     fn check(&self, disk: &Disk, count: usize, what: &str) -> (bool, usize) {
         let (job, durable) = (self.job, self.record.durable_after(count));
@@ -286,7 +286,7 @@ impl Run {
         }
     }
 
-    /// The events up to so many, and this one.
+    /// The first `count` events, and this one.
     fn events<'a>(&'a self, count: usize, torn: Option<&'a Event>) -> Vec<&'a Event> {
         self.record.events[..count].iter().chain(torn).collect()
     }

@@ -192,7 +192,7 @@ unsafe extern "C" fn pwrite64(fd: c_int, data: *const c_void, count: size_t, off
         |_| unsafe { libc::syscall(libc::SYS_pwrite64, fd, data, moved(count), offset) as ssize_t },
         |recorder, done| {
             if let Some(file) = recorder.file(fd) {
-                // SAFETY: so many bytes were written.
+                // SAFETY: `done` bytes were written from there.
                 let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), done as usize) };
                 let is_rest = HAS_REST.replace(bytes.len() < count);
                 let (offset, bytes) = (offset as usize, bytes.to_vec());

@@ -262,7 +262,7 @@ impl Own {
         Some(0)
     }
 
-    /// Says that so many threads need not wait for a change at this address any more.
+    /// Says that at most `most` threads need not wait for a change at this address any more.
     pub fn wake(&self, place: usize, most: usize) -> Option<c_long> {
         let mut inside = self.state();
         if inside.is_over() {
@@ -383,7 +383,7 @@ impl State {
         self.is_stuck |= !self.is_killed && self.turn.is_none() && !is_end;
     }
 
-    /// At most so many threads that wait for this need not any more; how many there were.
+    /// At most `most` threads that wait for this need not any more; how many there were.
     fn wake(&mut self, wait: Wait, most: usize) -> usize {
         let waiting = self.threads.iter_mut().filter(|thread| thread.wait == wait);
         waiting.take(most).map(|thread| thread.wait = Wait::Nothing).count()
@@ -444,7 +444,7 @@ pub enum End<T> {
     Killed,
 }
 
-/// Runs a program on nodes with so many ranks each. Tells how each ended, and whether a call failed of a thread that a rank has started.
+/// Runs a program on nodes with equal numbers of ranks. Tells how each ended, and whether a call failed of a thread that a rank has started.
 ///
 /// # Panics
 /// If ranks wait for one another for ever, or one panics.

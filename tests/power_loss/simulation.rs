@@ -37,7 +37,7 @@ impl Plan {
         let job = jobs[rng.below(jobs.len() as u64) as usize];
         let (ranks, fault) = (rng.below(4) as usize + 1, Fault::random(rng));
         let buffer = [0, 4 << 20][rng.below(2) as usize];
-        // One node, or several with up to so many ranks each.
+        // One node, or several with up to `most` ranks each.
         let most = rng.below(ranks as u64) as usize + 1;
         let nodes = (0..ranks).step_by(most).map(|first| most.min(ranks - first)).collect();
         Self { job, nodes, buffer, fault, seed }

@@ -31,7 +31,7 @@ pub fn params(atomic: bool, buffer: usize) -> Params {
     params
 }
 
-/// Steps of so many elements of 8 bytes.
+/// Steps of this number of elements of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     pub content: Content,

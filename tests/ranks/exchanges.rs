@@ -173,7 +173,7 @@ fn read(comm: impl Communicator + 'static, path: &Path, case: Case) -> Result<()
 /// Calls of collectives and bytes passed to them by one rank, of writing and of reading.
 type Exchanged = [[u64; 2]; 2];
 
-/// Writes and reads a file of so many sections as one rank, and counts.
+/// Writes and reads a file of `sections` sections as one rank, and counts.
 fn run<C: Communicator + 'static>(
     comm: impl Fn() -> C,
     path: &Path,
@@ -188,7 +188,7 @@ fn run<C: Communicator + 'static>(
     [written, read].map(|counts| [counts.collectives(), counts.bytes()])
 }
 
-/// The collectives of writing and of reading a file of so many sections.
+/// The collectives of writing and of reading a file of `sections` sections.
 fn collectives(ranks: usize, sections: usize, case: Case) -> [u64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");

@@ -104,7 +104,8 @@ pub struct Series {
     bytes: u64,
 }
 
-/// So many bytes of items are printed of any file, and of a larger one so many times its bytes; more if they are asked for with --box.
+/// The bytes of items that are printed of any file, and the multiple of its bytes that is printed of a larger one; with --box, any
+/// number.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_TIMES: u64 = 1000;
 
@@ -171,8 +172,8 @@ impl Series {
         result
     }
 
-    /// Trouble if the items have so many more bytes than the file that nobody expects them: chunks of the fill value take none in it, so
-    /// that a file of 2 KB may have items enough to print them for a day.
+    /// Trouble if the items have far more bytes than the file: chunks of the fill value take none in it, so that a file of 2 KB may
+    /// have items enough to print for a day.
     fn check_size(&mut self, dataset: &Dataset, file_bytes: u64) -> Result<()> {
         let data_type = dataset.data_type;
         let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };
@@ -237,7 +238,7 @@ impl Series {
     }
 }
 
-/// The names of the columns that the attribute `columns` of a dataset of two dimensions has, if it is a list of so many texts.
+/// The names of the columns that the attribute `columns` of a dataset of two dimensions has, if it is a list of as many texts.
 fn names(dataset: &Dataset) -> Vec<String> {
     let attributes = attributes_of(&dataset.attributes);
     let columns = attributes.iter().find(|member| member.key == "columns");

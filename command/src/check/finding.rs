@@ -123,7 +123,7 @@ pub struct Note {
 pub enum Part {
     /// Sections that lie together: the number of the first one, and where they begin and end.
     Sections(u64, Range<u64>),
-    /// Of an array or varray, so many elements, which are its first ones.
+    /// The first elements of an array or varray, and their number.
     Leading(Section, u64),
 }
 
@@ -189,7 +189,7 @@ pub struct Sealing {
 }
 
 impl Scan {
-    /// Of a file of so many bytes, of which nothing is known yet.
+    /// Of a file of `size` bytes, of which nothing is known yet.
     pub fn new(size: u64) -> Self {
         Self {
             sections: 0,

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A thread takes so many bytes of the file at once.
+/// The bytes of the file that a thread takes at once.
 const PIECE_BYTES: u64 = 4 << 20;
-/// It reads so many, which stay in its cache until they are summed up.
+/// The bytes that it reads, which stay in its cache until they are summed up.
 const CHUNK_BYTES: u64 = 256 << 10;
 /// How often it is said how far it is.
 const INTERVAL: Duration = Duration::from_millis(100);

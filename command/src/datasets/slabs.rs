@@ -103,7 +103,7 @@ pub fn items(region: &Region) -> u64 {
     region.items().unwrap_or(0)
 }
 
-/// The chunks of a part that ends with chunks, some at a time: boxes of items. They have at most so many bytes, unless
+/// The chunks of a part that ends with chunks, some at a time: boxes of items. They have at most `most` bytes, unless
 /// one chunk has more.
 pub fn of_chunks(part: &Region, chunk: &[u64], item_bytes: u64, most: u64) -> impl Iterator<Item = Region> {
     let counts: Vec<u64> = part.count.iter().zip(chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
@@ -139,7 +139,7 @@ pub fn runs(region: &Region, around: &Region) -> impl Iterator<Item = (u64, u64)
     })
 }
 
-/// The bytes of an item; of one of variable length, about so many.
+/// The bytes of an item; of one of variable length, an estimate.
 pub fn about_item_bytes(data_type: DataType) -> u64 {
     if data_type.is_variable() { 256 } else { data_type.item_bytes() }
 }
@@ -163,7 +163,7 @@ pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]
     })
 }
 
-/// Makes room for so many bytes.
+/// Makes room for `bytes` bytes.
 pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     let room = data.try_reserve_exact(bytes.saturating_sub(data.len()));
     room.map_err(|_| {

@@ -81,7 +81,7 @@ impl OutputFile {
         self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
     }
 
-    /// Writes the metadata of a dataset, so that contiguous data of so many bytes behind them are aligned.
+    /// Writes the metadata of a dataset, so that contiguous data of `data_bytes` bytes behind them are aligned.
     pub fn metadata(&mut self, mut text: String, data_bytes: u64) -> Result<()> {
         let position = self.position()?;
         metadata::align(&mut text, data_bytes, position);

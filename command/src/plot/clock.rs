@@ -14,10 +14,10 @@ const SECONDS: [f64; 26] = [
 ];
 const DAYS: [u8; 5] = [1, 2, 5, 10, 15];
 const MONTHS: [u8; 4] = [1, 2, 3, 6];
-/// Moments farther away than so many seconds have no date.
+/// Moments farther away than this number of seconds have no date.
 const FAR: f64 = 1e15;
 
-/// What numbers count: seconds, so many for each, or months.
+/// What numbers count: multiples of a second, or of a month.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Unit {
     Seconds(f64),

@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub const QUICK: u64 = 1 << 30;
 /// Likewise for a picture that need not be there at once.
 pub const THOROUGH: u64 = 1 << 34;
-/// Items of a row that lie so many bytes apart are read one by one.
+/// Items of a row that lie at least this number of bytes apart are read one by one.
 const FAR_BYTES: u64 = 1 << 14;
 /// The most items of a line of which all are read.
 const MOST_OF_LINE: u64 = 1 << 23;

@@ -757,7 +757,7 @@ fn sdf_of_labels(labels: &[impl AsRef<[u8]>]) -> Vec<u8> {
     sdf_of_texts(&texts, labels.len())
 }
 
-/// A file of SDF with these texts of so many arrays, which have two bytes each.
+/// A file of SDF with these texts of `arrays` arrays, which have two bytes each.
 fn sdf_of_texts(texts: &[u8], arrays: usize) -> Vec<u8> {
     let (texts_end, bytes) = (39 + texts.len(), 2 * arrays);
     let mut sdf = b"SDF format\0".to_vec();

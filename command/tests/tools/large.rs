@@ -43,12 +43,12 @@ impl Sparse {
     }
 }
 
-/// Runs with so many MiB of memory.
+/// Runs with `mib` MiB of memory.
 fn bounded(place: &Place, mib: u64, command: &str) -> Run {
     place.shell(&format!("ulimit -v {}; exec scda {command}", mib << 10))
 }
 
-/// Runs with 64 MiB of memory and so many seconds of processor time, which other programs do not take from it.
+/// Runs with 64 MiB of memory and `seconds` seconds of processor time, which other programs do not take from it.
 fn quick(place: &Place, seconds: u64, command: &str) -> Run {
     place.shell(&format!("ulimit -v {}; ulimit -t {seconds}; exec scda {command} --threads 1", 64 << 10))
 }
@@ -112,7 +112,7 @@ fn imported_data_need_not_fit_memory() {
     assert!((BYTES..BYTES + 20_000).contains(&size), "{size}");
 }
 
-/// A sealed file of blocks of so many bytes each, of which there is no more than its index and its seal: holes.
+/// A sealed file of `count` blocks of `bytes` bytes, which is all holes but for its index and its seal.
 fn sealed_holes(place: &Place, name: &str, count: u64, bytes: u64) {
     let mut file = Sparse::new(place, name);
     let row = |section, user: &str, offset, bytes, size| {

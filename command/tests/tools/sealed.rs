@@ -442,7 +442,7 @@ fn a_signal_while_appending_in_place_removes_nothing() {
     let before = place.read("a.scda");
     let large = r#"{"sections": [{"type": "A", "user": "x", "N": 4000, "E": 2000, "generate": "counter"}]}"#;
     place.with_input("make - large.scda", large.as_bytes()).good();
-    // So many that the signal comes before the end, however late.
+    // Enough files that the signal comes before the end, however late.
     let many = "large.scda ".repeat(400);
     for signal in ["HUP", "TERM", "KILL"] {
         let size = before.len();

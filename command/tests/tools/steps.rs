@@ -93,7 +93,7 @@ fn records_are_copied_as_steps() {
     place.scda("copy a.scda b.scda --steps -3:").good();
     let cat = |arguments: &str| place.scda(&format!("cat b.scda {arguments}")).good().text().to_owned();
     assert_eq!(cat("u --record :"), "1\n2\n3\n");
-    // As far as there are so many.
+    // Only the records that are there.
     assert_eq!(cat("seldom --record :"), "0\n2\n");
     assert_eq!(cat("constant"), "7\n");
     assert_eq!(cat("log --record :"), "abbbb");

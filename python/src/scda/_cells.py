@@ -25,7 +25,7 @@ _POINTS_OF_TYPE = {
 # Those with any number: chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
 _TYPES_OF_ANY = [2, 4, 6, 7, 36, 41, *range(68, 75), *range(75, 82)]
 _ANY, _NONE = -1, -2
-# Items are looked at so many at once.
+# The items that are looked at at once.
 _BATCH = 1 << 22
 
 
@@ -126,6 +126,6 @@ class Cells:
 
 
 def _pieces(dataset: Dataset, overlap: int = 0) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Parts of bounded size, and where they begin. Each reaches so many items into the next one."""
+    """Parts of bounded size, and where they begin. Each reaches `overlap` items into the next one."""
     for start in range(0, max(len(dataset) - overlap, 1), _BATCH):
         yield start, dataset[start : min(start + _BATCH + overlap, len(dataset))]

@@ -91,7 +91,7 @@ class Classic:
     def _items(
         self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int, stride: Optional[int] = None
     ) -> Any:
-        """The items of a variable, which begin at this byte, with those of a record so many bytes behind those before it."""
+        """The items of a variable, which begin at this byte; each record begins `stride` bytes behind the one before."""
         if 0 in shape:
             return np.empty(shape, dtype)
         strides = [dtype.itemsize]

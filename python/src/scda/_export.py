@@ -55,7 +55,7 @@ _SCALARS = 1024
 _CHUNK_BYTES = 256 << 10
 # Where a dimension may grow; HDF5 has no more in a chunk.
 _CHUNK_INDICES = (1 << 32) - 1
-# Of other sections than datasets, those up to so many bytes are kept.
+# The most bytes of a section that is kept although it is not a dataset.
 _MOST_KEPT = 64 << 10
 _MOST_USER_BLOCK = 1 << 30
 # Sections that say what stands behind them, or before: they are written with it, or not at all.

@@ -421,7 +421,7 @@ class File(Handle, Tree):
             is_only = record is not None or core.streams(user, 1) is None
         if found is None:
             if record is not None and self._finder.find(user):
-                raise IndexError(f"record {record} of the streams {name!r}: there are not so many")
+                raise IndexError(f"record {record} of the streams {name!r}: there is no such record")
             raise KeyError(f"{name!r}: found no streams of this name")
         if not is_only:
             raise KeyError(f"{name!r}: found several sets of streams; streams({name!r}, -1) is the last")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FILE_HEADER_BYTES = 128
 # A character has up to four bytes: shorter texts need not be looked at.
 _MOST_CHARACTERS = 58 // 4
-# So many sections or user strings are listed in an error.
+# The most sections or user strings that an error lists.
 _MOST_NAMED = 20
 # What the library writes for itself, such as the metadata of datasets.
 _OWN_PREFIX = b"scda "

@@ -63,7 +63,7 @@ class WriteSettings(NamedTuple):
         return self.behind is not None
 
     def checked(self, threads: int) -> WriteSettings:
-        """As the core takes them, with so many threads."""
+        """As the core takes them, with `threads` threads."""
         if self.style not in ("unix", "mime"):
             raise ValueError(f'style: found {self.style!r}, expected "unix" or "mime"')
         if self.encoder not in ("fast", "zlib"):

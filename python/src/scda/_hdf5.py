@@ -67,7 +67,7 @@ _FILTERS = {
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
 # More do not fit into the metadata of a dataset.
 _MOST_ATTRIBUTE_BYTES = 16 << 20
-# Data are read and written in pieces of about so many bytes.
+# Data are read and written in pieces of about this number of bytes.
 PIECE_BYTES = 16 << 20
 
 

@@ -32,7 +32,7 @@ from ._hdf5_types import (
 )
 from ._selection import pieces
 
-# Texts of one length may take so many bytes, or so many times those that they have.
+# The most bytes that texts of one length may take, or the multiple of those that they have.
 _MOST_TEXT_BYTES = 64 << 20
 _MOST_TEXT_TIMES = 64
 

@@ -87,7 +87,7 @@ def _has_count(described: Any) -> bool:
 
 
 def _count(described: Any, size: int) -> Optional[int]:
-    """The number of items in a list of so many bytes, or of bytes in a text. None: only the items tell."""
+    """The number of items in a list of `size` bytes, or of bytes in a text. None: only the items tell."""
     if isinstance(described, str):
         return size
     return None if has_objects(described["list"]) else size // _stored(described["list"]).itemsize
@@ -156,7 +156,7 @@ def _item(data: _Bytes, of: Any, made: np.dtype[Any], reference_to: Callable[[st
 
 
 def _list(data: _Bytes, of: Any, made: np.dtype[Any], reference_to: Callable[[str], Any], count: Optional[int]) -> Any:
-    """A list or a text of so many items or bytes; None: of all that are left."""
+    """A list of `count` items or a text of `count` bytes; None: of all that are left."""
     if isinstance(of, str):
         text = bytes(data.take(count or 0))
         if is_text(of) and b"\0" in text:

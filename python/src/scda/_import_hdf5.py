@@ -52,13 +52,13 @@ from ._spool import Spool
 from ._variables import DIMENSIONS, MAX_SHAPE
 from ._writer import create
 
-# Of a dataset, stored or not, and so many records: a small file can claim any number.
+# The most chunks of a dataset, stored or not, and the most records: a small file can claim any number.
 _MOST_CHUNKS = 1 << 22
 _MOST_USER_BLOCK = 1 << 20
 # Items of any length are objects of Python.
 _MOST_OBJECTS = 1 << 26
 _MOST_CHUNK_BYTES = (1 << 31) - 1
-# So many chunks, or chunks of 1 MiB, for what was never written.
+# The most chunks, unless they have 1 MiB, for what was never written.
 _FEW_CHUNKS = 1 << 10
 
 

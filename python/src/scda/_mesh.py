@@ -19,7 +19,7 @@ BITS = 30
 _MOST_UNUSED_VERTICES = 1 << 20
 # The attribute of a mesh, and of what belongs to it.
 MESH = "scda_mesh"
-# Quadrants are looked at so many at once, so that a mesh of any size needs bounded memory.
+# The quadrants that are looked at at once, so that a mesh of any size needs bounded memory.
 BATCH = 1 << 20
 # VTK goes around the corners of a cell where a forest goes along its axes.
 _AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
@@ -319,7 +319,7 @@ def unique(nodes: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDAr
     """Each different node once, and which of them each node is.
 
     Args:
-        nodes: shape (n, 1 + d): the tree, and coordinates of so many bits, x last.
+        nodes: shape (n, 1 + d): the tree, and coordinates of `bits` bits, x last.
     """
     d = nodes.shape[1] - 1
     if int(nodes[-1, 0]).bit_length() + d * bits > 63:

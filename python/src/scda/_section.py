@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._file import File
 
 _KINDS = {"I": "inline", "B": "block", "A": "array", "V": "varray"}
-# Elements are read so many bytes, or so many of them, at once when one after the other is wanted.
+# The bytes, or elements, that are read at once when elements are wanted one after the other.
 _BATCH_BYTES = 1 << 20
 _BATCH_ELEMENTS = 1 << 10
 

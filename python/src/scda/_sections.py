@@ -99,7 +99,7 @@ class Sections(Sequence[Section]):
                 looked at.
 
         Returns:
-            A list; with record, that section, or None if there are not so many.
+            A list; with record, that section, or None if there is no such record.
 
         >>> [s.user_text for s in scda.open("hello.scda").sections.find("*o*")]
         ['echo', 'semi-major axis, period', 'moons']

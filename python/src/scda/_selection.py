@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ._description import Description
 
-# With steps, boxes of about so many bytes are read at once, and as many boxes.
+# With steps, the bytes of boxes that are read at once, and the most boxes.
 PIECE_BYTES = 16 << 20
 _MOST_BOXES = 1 << 12
 # What lies between two indices is skipped if it is no less.

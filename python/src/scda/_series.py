@@ -85,7 +85,7 @@ class Series:
         return self._sections[name]
 
     def _record(self, name: str, number: int) -> Dataset:
-        """A record of a name that has so many."""
+        """A record of a name, by its number."""
         index = self._places(name)[number]
         if index not in self._known:
             section = self.file._finder.get(index)
@@ -103,7 +103,7 @@ class Series:
         return self._record(name, before - 1) if before > self._number(name, start) else None
 
     def _field(self, name: str, number: int, count: int, what: str) -> Optional[Dataset]:
-        """A field of a time step, its first dimension that of so many quadrants, cells or points."""
+        """A field of a time step, with a first dimension of `count` quadrants, cells or points."""
         found = self._last(name, *self._bounds[number : number + 2])
         if found is not None and (not found.shape or found.shape[0] != count):
             self._fail(

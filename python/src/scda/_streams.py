@@ -39,7 +39,7 @@ class Streams(Sequence["Stream"]):
 
     @property
     def chunk_bytes(self) -> int:
-        """The bytes of a chunk: at so many bytes each, the streams take turns in the file. 0 if they are the elements of a
+        """The bytes of a chunk: the streams take turns in the file, a chunk each. 0 if they are the elements of a
         varray."""
         return self._core.chunk_bytes
 
@@ -179,7 +179,7 @@ class Stream(io.RawIOBase):
         raise io.UnsupportedOperation("write: the stream is open for reading")
 
     def read(self, size: Optional[int] = -1, /) -> bytes:
-        """So many bytes, fewer only at the end of the stream; all of them if `size` is negative or None."""
+        """Reads `size` bytes, fewer only at the end of the stream; all of them if `size` is negative or None."""
         count = -1 if size is None else operator.index(size)
         # No memory for bytes that are not there.
         data: bytes = super().read(count if count < 0 else min(count, self._left()))

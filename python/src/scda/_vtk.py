@@ -392,7 +392,7 @@ class Sidecar:
         return Column(name, entries, range(len(entries)))
 
     def _rows(self, group: Any, name: str, column: Column, corners: int = 1) -> None:
-        """A dataset with the rows of all entries, or with so many for each row: one for each corner."""
+        """A dataset with the rows of all entries, or with `corners` for each row: one for each corner."""
         item, parts = _vtk_type([entry.dtype for entry in column.entries])
         components = parts * int(np.prod(column.entries[0].shape[1:], dtype=np.int64)) // corners
         inner = () if components == 1 else (components,)

@@ -116,7 +116,7 @@ def append(
         atomic: the sections are written to a copy of the file, which gets its name at close.
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
-        behind: go back in a sealed file: append behind the first seal that covers so many sections. What was committed
+        behind: go back in a sealed file: append behind the first seal that covers this number of sections. What was committed
             later is cut off; with atomic, when the file is closed. ``f.sections.find(name, record).index + 1`` goes on behind a record.
             0: behind the last seal.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
@@ -526,7 +526,7 @@ class Writer(Handle):
 
         Args:
             name: the name of the set.
-            chunk_bytes: the streams lie in the file in chunks of so many bytes, 1 to 2^30; 0: a stripe of
+            chunk_bytes: the streams lie in the file in chunks of this number of bytes, 1 to 2^30; 0: a stripe of
                 the file system, at least 1 MiB. A multiple of the blocks of the file system is best.
 
         >>> import pickle

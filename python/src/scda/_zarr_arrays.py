@@ -17,7 +17,7 @@ from ._variables import Array, levels
 if TYPE_CHECKING:
     from ._file import File
 
-# Data in one piece are shown as chunks of about so many bytes.
+# Data in one piece are shown as chunks of about this number of bytes.
 CHUNK_BYTES = 16 << 20
 
 

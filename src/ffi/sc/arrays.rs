@@ -28,7 +28,7 @@ impl sc_array {
             .ok_or_else(|| Error::range("sc_array: found a size beyond all memory"))
     }
 
-    /// An error unless there are so many elements of this size. Without bytes either number is free: no
+    /// An error unless there are `count` elements of `size` bytes. Without bytes either number is free: no
     /// sc_array has elements of 0 bytes.
     fn check(&self, name: &str, count: u64, size: u64) -> Result<()> {
         let (found, found_size) = (self.elem_count as u64, self.elem_size as u64);
@@ -112,7 +112,7 @@ pub unsafe fn one<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'
 
 /// Where data are.
 enum ArrayData<'a> {
-    /// In one piece: so many bytes from here.
+    /// In one piece: its address, and its bytes.
     Piece(*mut u8, u64),
     /// Each element in an array of its own.
     Arrays(&'a [sc_array]),
@@ -157,7 +157,7 @@ pub unsafe fn with_source<T>(
     // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
     match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
         Ok(ArrayData::Piece(start, bytes)) => {
-            // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice` refuses NULL.
+            // SAFETY: the caller passes an array of libsc of `bytes` bytes; `slice` refuses NULL.
             with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
         }
         Ok(ArrayData::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
@@ -179,7 +179,7 @@ pub unsafe fn with_sink<T>(
     match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
         Ok(_) if data.is_null() => with(Ok(Sink::Skip)),
         Ok(ArrayData::Piece(start, bytes)) => {
-            // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice_mut` refuses NULL.
+            // SAFETY: the caller passes an array of libsc of `bytes` bytes; `slice_mut` refuses NULL.
             with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
         }
         Ok(ArrayData::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),

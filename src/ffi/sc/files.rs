@@ -36,7 +36,7 @@ pub type sc_scda_params = ScParams<sc_info>;
 pub struct ScParams<Info> {
     /// Hints for MPI-IO.
     pub info: Info,
-    /// Fails one access of the file out of so many, on average; 0: none.
+    /// One of this number of accesses to the file fails, on average; 0: none.
     pub fuzzy_everyn: c_uint,
     /// The seed that chooses the accesses that fail.
     pub fuzzy_seed: u64,

@@ -14,11 +14,11 @@ use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use std::collections::BTreeMap;
 
-/// So many bytes are read and summed up at a time: they stay in the processor's cache.
+/// The bytes that are read and summed up at a time: they stay in the processor's cache.
 const SUM_BYTES: u64 = 128 << 10;
 /// Seals that are no further apart are read several at a time: on a disk or a network, a read takes as long as the bytes between them.
 const NEAR_SEALS_BYTES: u64 = 64 << 10;
-/// So many bytes with seals are read at once at most.
+/// The most bytes with seals that are read at once.
 const MOST_NEAR_BYTES: u64 = 2 << 20;
 /// The checksum of an index of up to this many bytes is compared before the index is used, and its names are kept. In a longer
 /// one, the rows beside a name are compared.
@@ -117,8 +117,8 @@ fn compare_sealed_crc(seal: &Seal, found: u64) -> Result<()> {
     compare_crc(&format!("index of the seal at byte {}", seal.offset()), found, seal.crc, seal.index)
 }
 
-/// How many bytes to read at once after so many, to find a seal this far before the last one: more and more as long as that is
-/// near, so that they hold several.
+/// How many bytes to read at once after `last`, to find a seal this far before the last one: more and more as long as that is
+/// near, so that they hold several seals.
 fn next_length(last: u64, distance: u64) -> u64 {
     if distance <= NEAR_SEALS_BYTES { (2 * last).clamp(NEAR_BYTES, MOST_NEAR_BYTES) } else { NEAR_BYTES }
 }

@@ -47,14 +47,14 @@ impl Reader {
     /// before it is used.
     ///
     /// # Errors
-    /// `Argument` if there are not so many; `Checksum` at the offset of the row of the index if it is not that of the
+    /// `Argument` if the file has fewer sections; `Checksum` at the offset of the row of the index if it is not that of the
     /// section; and those of [`Self::sections`].
     pub fn seek_section(&mut self, number: u64) -> Result<()> {
         self.session.operate(|state| state.lookup().seek_section(number))
     }
 
     /// The header of the section of this number, as [`Self::seek_section`] and [`Self::next_section`] read it; a compressed section
-    /// appears as what was compressed. `None` if there are not so many, and the section that is being read stays.
+    /// appears as what was compressed. `None` if the file has fewer sections, and the section that is being read stays.
     ///
     /// # Errors
     /// Those of the two, but not `Argument`.
@@ -64,7 +64,7 @@ impl Reader {
     }
 
     /// The number of a section with this user string: the first one for the record 0, the next for 1, and so on; the
-    /// last for −1, the one before the last for −2. `None` if there are not so many. The section that is being read stays.
+    /// last for −1, the one before the last for −2. `None` if there is no such record. The section that is being read stays.
     ///
     /// With a seal at the end of the file by bisection: the number of reads grows with the logarithm of the number of sections,
     /// and with the number of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before

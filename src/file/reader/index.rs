@@ -108,7 +108,7 @@ impl Sealed {
     }
 }
 
-/// So many bytes up to the end of a seal are read at once: of a seal of few sections all that is looked at.
+/// The bytes up to the end of a seal that are read at once: all that is needed of a seal of few sections.
 pub(super) const NEAR_BYTES: u64 = 4096;
 
 /// The bytes up to the end of a seal, read at once.
@@ -119,7 +119,7 @@ pub(super) struct Near {
 }
 
 impl Near {
-    /// Reads so many bytes up to the end of what would be a seal at `offset`, if the file is long enough.
+    /// Reads up to `most` bytes that end with what would be a seal at `offset`, if the file is long enough.
     pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64, most: u64) -> Result<Self> {
         let mut this = Self::default();
         if let Some(end) = offset.checked_add(SEAL_BYTES as u64).filter(|&end| end <= size) {
@@ -214,7 +214,7 @@ fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
 
 /// The bytes that are read at once to find a seal.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Sections begin at multiples of so many bytes.
+/// Sections begin at multiples of this number of bytes.
 pub(super) const STEP: usize = 32;
 
 /// Whether a section may begin here that is a seal.

@@ -18,9 +18,9 @@ use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
 
-/// So many rows are read at once.
+/// The rows that are read at once.
 const ROWS: u64 = 1 << 14;
-/// So much is searched for a seal at once.
+/// The bytes that are searched for a seal at once.
 const SEARCH_BYTES: u64 = 1 << 20;
 
 /// The seals that a file has.
@@ -68,8 +68,8 @@ impl Reader {
         self.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
     }
 
-    /// Compares a row with the header of its section, with the sizes of its elements, and with the anchors, of which so many
-    /// are those of sections before it.
+    /// Compares a row with the header of its section, with the sizes of its elements, and with its anchors, which follow
+    /// `anchors` anchors of the sections before it.
     #[doc(hidden)]
     pub fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.session.operate(|state| {

@@ -27,7 +27,7 @@ impl Reader {
         self.session.partition(count)
     }
 
-    /// Returns an error if a file may not ask for so many bytes of memory, which the program is about to take for it: see
+    /// Returns an error if a file may not ask for `bytes` bytes of memory, which the program is about to take for it: see
     /// [`Params::max_memory`](crate::Params::max_memory). Not collective.
     ///
     /// # Errors

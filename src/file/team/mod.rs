@@ -206,7 +206,7 @@ impl Team {
         part
     }
 
-    /// The partition in which this rank has so many elements. All ranks meet.
+    /// The partition in which this rank has `count` elements. All ranks meet.
     pub fn partition_of(&mut self, count: u64) -> Result<KnownPartition, Failure> {
         let (rank, size) = (self.rank, self.size);
         let agreed = self.agree(Ok(()))?;

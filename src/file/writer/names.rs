@@ -36,7 +36,7 @@ impl Names {
         Self { count: Some(0), seals: vec![SealRow::default()], names: Vec::new(), first: 0, older: None }
     }
 
-    /// Of a file whose last seal ends here, behind so many sections.
+    /// Of a file whose last seal ends here, behind `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
         let older = Some(Older { chain: Chain::new(end), seals: 0, names: 0 });
         Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older }
@@ -113,7 +113,7 @@ impl Names {
         Ok(count.unwrap_or(0))
     }
 
-    /// The seal so many before the next one; `None` if that is not known.
+    /// The seal `before` seals before the next one; `None` if it is not known.
     fn seal(&mut self, file: &mut dyn ParallelFile, before: u64) -> Result<Option<SealRow>> {
         loop {
             if let Some(at) = self.seals.len().checked_sub(to_usize(before)) {

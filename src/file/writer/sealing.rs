@@ -28,7 +28,7 @@ use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
-/// Rows are formatted and written so many at a time: until then they stay in the processor's cache.
+/// Rows are formatted and written in batches of this number, which stay in the processor's cache until then.
 const ROWS_PER_CHUNK: usize = 512;
 
 /// What the next seal will say: noted section by section, and written behind the last one.
@@ -333,7 +333,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// The anchors that were pushed last are so many of the section's, from this number on.
+    /// The anchors that were pushed last are `count` of the section's, from number `first` on.
     fn end_run(&mut self, first: u64, count: u64) -> Result<()> {
         if let (Ok(count), true) = (usize::try_from(count), count > 0) {
             reserve(&mut self.anchors.runs, 1)?;

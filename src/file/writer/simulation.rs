@@ -88,7 +88,7 @@ fn evaluate(requests: &[FileRequest], stripe: u64, node_ranks: usize) -> Request
     }
 }
 
-/// Runs a program of the writer so many times on each of many ranks, and counts the last time.
+/// Runs a program of the writer `times` times on each of many ranks, and counts the last time.
 fn simulate(
     (ranks, node_ranks): (usize, usize),
     params: &Params,
@@ -117,7 +117,7 @@ fn params(writers_per_node: u64, stripe_bytes: u64) -> Params {
     Params { check: false, writers_per_node, stripe_bytes, ..Params::default() }
 }
 
-/// Writes an array of which each rank has one element of so many bytes.
+/// Writes an array of which each rank has one element of `piece` bytes.
 fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];

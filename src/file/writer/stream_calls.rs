@@ -74,7 +74,7 @@ impl Writer {
     }
 
     /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the
-    /// stream of each of so many tasks, which is read to its end. They need not fit memory.
+    /// stream of each of `tasks` tasks, which is read to its end. The streams need not fit memory.
     ///
     /// # Errors
     /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Self::begin_streams`].

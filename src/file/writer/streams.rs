@@ -114,13 +114,13 @@ impl OwnStream {
         Ok(())
     }
 
-    /// The last byte of so many chunks: what the stream does not fill of them has the value 0.
+    /// The last byte of `rounds` chunks: what the stream does not fill of them has the value 0.
     fn filled_by(&self, rounds: u64) -> u8 {
         if self.written == rounds * self.part.chunk_bytes { self.last } else { 0 }
     }
 
-    /// The checksum of all chunks of this stream, if there are so many, with zeros for what it does not fill. `sum` is that of what
-    /// was written.
+    /// The checksum of `rounds` chunks of this stream, with zeros for what it does not fill. `sum` is the checksum of what was
+    /// written.
     fn sum_up(&self, sum: &RunningSum, rounds: u64) -> RunningSum {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let used = self.part.rounds(self.written);
@@ -261,7 +261,7 @@ impl StreamWriter<'_> {
         Ok(Some(own))
     }
 
-    /// Ends the array of chunks, of which each stream has so many, and writes how many bytes each stream has. `streams` are those
+    /// Ends the array of chunks, of which each stream has `rounds`, and writes how many bytes each stream has. `streams` are those
     /// of this rank, `last` is the last byte of the chunks. The ranks have agreed that the chunks are in the file.
     fn end_arrays(&mut self, streams: &[OwnStream], rounds: u64, last: u8) -> Result<(), Failure> {
         let Some(OwnStream { user, part, .. }) = streams.first() else { return Ok(()) };
@@ -298,7 +298,7 @@ impl StreamWriter<'_> {
         )
     }
 
-    /// Writes a set of streams of so many tasks, which are read one after the other.
+    /// Writes a set of streams of `tasks` tasks, which are read one after the other.
     pub(super) fn write_from(
         &mut self,
         user: &[u8],

@@ -31,7 +31,7 @@ pub struct SionHeader {
     pub patch_level: u32,
     /// The version of the format.
     pub format_version: u32,
-    /// Chunks begin at multiples of so many bytes, except where the writer chose otherwise.
+    /// Chunks begin at multiples of this number of bytes, except where the writer chose otherwise.
     pub fs_block_bytes: u64,
     /// The number of tasks in this physical file.
     pub tasks: u64,

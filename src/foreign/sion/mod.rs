@@ -257,7 +257,7 @@ impl Sion {
         self.task(task).is_some_and(|(file, _)| file.knows_lengths())
     }
 
-    /// The bytes of a stream up to the last that is not 0: at least so many were written, if it is not known how many.
+    /// The bytes of a stream up to the last that is not 0: the least that were written, if their number is not known.
     ///
     /// # Errors
     /// Those of reading.

@@ -58,7 +58,7 @@ impl Physical {
         }
     }
 
-    /// An error unless this is the physical file of this number, counted from 0, of so many.
+    /// An error unless this is the physical file of this number, counted from 0, of `count` files.
     pub fn check_number(&self, number: u64, count: u64) -> Result<()> {
         let Self { file, header, .. } = self;
         if header.files != count {

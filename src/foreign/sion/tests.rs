@@ -33,7 +33,7 @@ fn numbers_that_cannot_be_are_told() {
         let error = with_file(&changed, |sion| sion.err().unwrap().to_string());
         assert!(error.starts_with("a.sion: byte ") && error.contains(expected), "{error}");
     }
-    // Chunks that can be, but not so many of them.
+    // Chunks that can be, but too many of them.
     let mut changed = vector;
     changed[sizes..sizes + 8].copy_from_slice(&(1_i64 << 60).to_le_bytes());
     changed[tail..tail + 4].copy_from_slice(&[0, 0, 1, 0]);

@@ -140,7 +140,7 @@ impl Step {
         }
     }
 
-    /// The step of this name and configuration, for items of so many bytes. `None`: it is none that this library knows. The
+    /// The step of this name and configuration, for items of `item_bytes` bytes. `None`: this library does not know it. The
     /// error is what was expected.
     pub fn of_json(
         name: &str,

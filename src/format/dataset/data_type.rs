@@ -37,15 +37,15 @@ pub enum DataType {
     Complex64,
     /// Two numbers `float64`, the real part first.
     Complex128,
-    /// So many bytes without a further meaning, 1 to [`DataType::MAX_RAW_BYTES`]; `r24` has 3 of them.
+    /// This number of bytes without a further meaning, 1 to [`DataType::MAX_RAW_BYTES`]; `r24` has 3.
     Raw(u32),
     /// A moment: the time since 1970 began, UTC, as an integer of 64 bits, of which the least is none ("NaT").
     Datetime(TimeUnit),
     /// A span of time, likewise.
     Timedelta(TimeUnit),
-    /// A text of at most so many characters, in UTF-32; behind a shorter one stand zeros. 1 to [`DataType::MAX_RAW_BYTES`] / 4.
+    /// A text of at most this number of characters, in UTF-32, padded with zeros. 1 to [`DataType::MAX_RAW_BYTES`] / 4.
     Text(u32),
-    /// At most so many bytes, 1 to [`DataType::MAX_RAW_BYTES`]; behind fewer stand zeros.
+    /// At most this number of bytes, 1 to [`DataType::MAX_RAW_BYTES`], padded with zeros.
     Bytes(u32),
     /// Members of any of these types but the next two.
     Struct(Struct),

@@ -26,7 +26,7 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// The chunks of an array with items of so many bytes.
+    /// The chunks of an array with items of `item_bytes` bytes.
     ///
     /// # Errors
     /// `Argument` for a chunk shape of another number of dimensions or with a 0; `Range` where the bytes of the array or
@@ -57,7 +57,7 @@ impl ChunkGrid {
         Ok(Self { shape: shape.to_vec(), chunk: chunk.to_vec(), counts, chunks, chunk_bytes })
     }
 
-    /// An array cut into strips: parts that follow one another in C order, of at most about so many bytes.
+    /// An array cut into strips: parts that follow one another in C order, of at most about `most` bytes.
     ///
     /// # Errors
     /// `Range` where the bytes of the array exceed 63 bits.
@@ -102,14 +102,14 @@ impl ChunkGrid {
         region
     }
 
-    /// So many chunks that a layer of them has all items that follow one another in C order.
+    /// The chunks of a layer: its items follow one another in C order.
     pub fn layer_chunks(&self) -> u64 {
         let thick = self.chunk.iter().position(|&n| n > 1).unwrap_or(self.chunk.len());
         self.counts.iter().skip(thick + 1).product()
     }
 
-    /// Chunks that are a box, from this one on, which is the first one or behind such a box: at most so many, and their items. If there may
-    /// be as many as in a layer, the items follow one another in C order.
+    /// At most `most` chunks that are a box, and their items, from `first` on, which is the first chunk or follows such a box. If `most`
+    /// is at least a layer, the items follow one another in C order.
     pub fn slab(&self, first: u64, most: u64) -> (Range<u64>, Region) {
         let mut region = self.region_of(first);
         let mut chunks = 1;

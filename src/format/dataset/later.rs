@@ -66,7 +66,7 @@ pub fn title(user: &[u8]) -> String {
     addition(user).unwrap_or_else(|| format!("section {}", quote(user)))
 }
 
-/// The attributes of rows before which the dataset has so many.
+/// The attributes of rows before which the dataset has `first` rows.
 #[must_use]
 pub fn rows_attributes(first: u64) -> String {
     format!(r#"{{"{FIRST_ROW}":{first}}}"#)

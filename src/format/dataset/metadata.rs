@@ -10,7 +10,7 @@ use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use crate::numbers::to_usize;
 use serde_json::json;
 
-/// Contiguous data of at least so many bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
+/// Contiguous data of at least this number of bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
 pub const ALIGNED_FROM: u64 = 64 << 10;
 /// See above: a page of memory.
 pub const ALIGNMENT: u64 = 4096;
@@ -81,7 +81,7 @@ fn lines(text: &str) -> Result<String> {
     Ok(lines)
 }
 
-/// Puts spaces before the last line feed of the metadata of a contiguous dataset of so many bytes, whose block begins at
+/// Puts spaces before the last line feed of the metadata of a contiguous dataset of `data_bytes` bytes, whose block begins at
 /// this offset of the file, so that its data begin at a multiple of [`ALIGNMENT`]. As few as possible.
 pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
     if data_bytes < ALIGNED_FROM {
@@ -91,8 +91,8 @@ pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
         let block = layout::SectionLayout::block(block, metadata.len() as u64 + spaces)?;
         Some(block.end + (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64)
     };
-    // Blocks are padded to multiples of a few bytes: so many spaces less than the distance may do. Whoever tried them all would spend
-    // more time on it than on the rest of the metadata.
+    // Blocks are padded to multiples of a few bytes, so that number of spaces less than the distance may do. Trying all numbers would
+    // take longer than the rest of the metadata.
     let distance = data(0).map_or(0, |data| data.next_multiple_of(ALIGNMENT) - data);
     let mut spaces = distance.saturating_sub(DATA_DIVISOR)..=ALIGNMENT;
     let spaces = spaces.find(|&spaces| data(spaces).is_some_and(|data| data % ALIGNMENT == 0));

@@ -303,7 +303,7 @@ impl Field {
         Ok((codecs, None))
     }
 
-    /// The names of so many dimensions, or none.
+    /// The names of all dimensions, or none.
     fn dimension_names(&self, dimensions: usize) -> Result<Vec<Option<String>>> {
         let name = |value: &Value| match value {
             Value::Null => Some(None),

@@ -17,7 +17,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// The box from these first indices on, with so many indices.
+    /// The box that begins at these indices and has `count` indices in each dimension.
     pub fn new(start: impl Into<Vec<u64>>, count: impl Into<Vec<u64>>) -> Self {
         Self { start: start.into(), count: count.into() }
     }

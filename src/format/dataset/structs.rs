@@ -47,7 +47,7 @@ impl Struct {
     /// The most structs that stand in one another.
     pub const MAX_LEVELS: usize = 8;
 
-    /// The struct of these members, as it lies in memory, with so many bytes in all.
+    /// The struct of these members, as it lies in memory, with `item_bytes` bytes in all.
     ///
     /// # Errors
     /// `Argument` for members that cannot be: none, too many, without a name or with one that another has, on one another, or beyond
@@ -73,7 +73,7 @@ impl Struct {
         Self::new(members, end)
     }
 
-    /// The array of so many items: a struct whose members are called 0, 1, ...
+    /// The array of `count` items: a struct whose members are called 0, 1, ...
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The unit in which times are counted: so many of the smallest one, such as 10 µs.
+/// The unit in which times are counted: a multiple of one of [`NAMES`], such as 10 µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
     /// The place of its name among [`NAMES`].
@@ -14,7 +14,7 @@ pub struct TimeUnit {
 const NAMES: [&str; 14] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
 
 impl TimeUnit {
-    /// So many, 1 to 2^31 - 1, of `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none.
+    /// `scale`, 1 to 2^31 - 1, times `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none.
     #[must_use]
     pub fn new(name: &str, scale: u32) -> Option<Self> {
         let place = NAMES.iter().position(|known| *known == name || (name, *known) == ("μs", "us"))?;

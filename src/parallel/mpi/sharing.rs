@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, fence};
 /// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
 const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
 
-/// The environment variable that makes so many consecutive ranks a node, where there are no real ones to try.
+/// The environment variable with the number of consecutive ranks that make a node, where there are no real ones to try.
 const NODE_VARIABLE: &str = "SCDA_NODE_RANKS";
 
 /// How many ranks make a node, if the environment says.
@@ -226,7 +226,7 @@ struct SharedWindow {
 unsafe impl Send for SharedWindow {}
 
 impl SharedWindow {
-    /// The memory of rank 0, if it can be reached and has so many bytes.
+    /// The memory of rank 0, if it can be reached and has `bytes` bytes.
     fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
         let (mut length, mut unit): (isize, c_int) = (0, 0);
         let mut base: *mut c_void = null_mut();

@@ -50,7 +50,7 @@ pub struct Queue<F: ParallelFile + 'static> {
 }
 
 impl<F: ParallelFile + 'static> Queue<F> {
-    /// The file, with so many bytes of memory for writing it by a thread; with 0 there is none. A thread that cannot be had is an
+    /// The file, with this memory for writing it by a thread; with 0 bytes there is none. A thread that cannot be had is an
     /// error of the first write.
     pub fn new(file: F, background_bytes: u64) -> Self {
         let thread = (background_bytes > 0).then(|| Background::start(background_bytes));
@@ -148,7 +148,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         self.thread.as_ref().map_or(0, |thread| thread.most() / 2)
     }
 
-    /// Waits until there is room for so many bytes beside those of all jobs, and takes it until [`Self::release`].
+    /// Waits until there is room for `bytes` bytes beside those of all jobs, and takes it until [`Self::release`].
     ///
     /// # Errors
     /// Those of the thread until now.
@@ -172,7 +172,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// So many bytes are no longer [reserved](Self::reserve).
+    /// `bytes` bytes are no longer [reserved](Self::reserve).
     pub fn release(&mut self, bytes: u64) {
         if let Some(thread) = &self.thread {
             thread.release(bytes);
@@ -190,7 +190,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         }
     }
 
-    /// So many bytes were copied since then for the thread, elsewhere.
+    /// `bytes` bytes were copied since `began` for the thread, elsewhere.
     pub fn note_copied(&mut self, bytes: u64, began: Instant) {
         self.times.copied_bytes += bytes;
         self.times.copying += began.elapsed();

@@ -264,7 +264,7 @@ impl<F: ParallelFile + 'static> Background<F> {
         Ok(waited)
     }
 
-    /// An empty buffer with room for so many bytes, when the memory suffices for it.
+    /// An empty buffer with room for `length` bytes, when the memory suffices for it.
     fn buffer(&self, length: usize, waited: &mut Duration) -> Result<Vec<u8>> {
         // What is nearly a piece gets the memory of one, which serves again.
         let room = if length > self.piece / 2 { self.piece } else { length };
@@ -335,7 +335,7 @@ impl<F> Jobs<F> {
         Some(buffer)
     }
 
-    /// Whether there is room for so many more bytes of at most so many, perhaps without the buffers that are free.
+    /// Whether there is room for `more` bytes within `most` bytes, perhaps after giving back free buffers.
     fn has_room(&mut self, more: u64, most: u64) -> bool {
         while self.bytes + more > most && self.take_free().is_some() {}
         self.bytes == 0 || self.bytes + more <= most

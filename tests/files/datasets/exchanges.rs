@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A communicator that fails the exchange of its rank that comes after so many.
+/// A communicator that fails the exchange of its rank that comes after `left` others.
 fn failing(comm: ThreadComm, left: Arc<AtomicU64>) -> Watched {
     Watched::new(comm, move |_, _| left.fetch_sub(1, Ordering::Relaxed) == 0)
 }
@@ -95,7 +95,7 @@ fn accesses_may_fail() {
     }
 }
 
-/// The exchanges that each further call costs, among so many ranks; the same on all of them.
+/// The exchanges that each further call costs, among `ranks` ranks; the same on all of them.
 fn exchanges(ranks: usize, call: impl Fn(&mut Writer, usize) -> Result<()> + Sync) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");

@@ -61,7 +61,7 @@ fn data(case: &Case, first: u64, regions: &[Region]) -> Vec<u8> {
     moved.flat_map(|region| items(&case.array, case.item(), &case.dataset.shape, &region)).collect()
 }
 
-/// Writes all on so many ranks: a rank has the boxes of all with its remainder.
+/// Writes all on `ranks` ranks: a rank has the boxes of all with its remainder.
 fn write(path: &Path, case: &Case, all: &[Addition], ranks: usize, params: &Params) {
     let other = Dataset::new("other", DataType::Uint8, [3]);
     run_on_threads(ranks, |comm| {
@@ -85,7 +85,7 @@ fn write(path: &Path, case: &Case, all: &[Addition], ranks: usize, params: &Para
     });
 }
 
-/// Reads all, and boxes, on so many ranks; also into memory that is scattered, and together with another dataset.
+/// Reads all, and boxes, on `ranks` ranks; also into memory that is scattered, and together with another dataset.
 fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
     let Case { dataset, array, .. } = case;
     let (item, shape) = (case.item(), &dataset.shape);

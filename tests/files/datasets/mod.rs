@@ -205,7 +205,7 @@ fn several_datasets_are_the_same_as_one_after_the_other() {
         let expected = std::fs::read(&path).unwrap();
         for ranks in [1, 2, 5] {
             run_on_threads(ranks, |comm| {
-                // Each has what every so many ranks of the case have.
+                // Each has what every `ranks`-th rank of the case has.
                 let own = |case: &Case| {
                     case.ranks.iter().skip(comm.rank()).step_by(ranks).flatten().cloned().collect()
                 };
@@ -247,7 +247,7 @@ fn sealed_files_have_rows_for_both_sections() {
             {
                 let mut dataset = Dataset::new("rho", DataType::Int32, [20_000]);
                 dataset.layout = layout;
-                // Every so many indices of the array: nobody has whole rows that follow one another.
+                // Every n-th index of the array: nobody has whole rows that follow one another.
                 let regions: Vec<Region> =
                     (0..20_000).filter(|i| i / 500 % size == rank).map(|i| Region::new([i], [1])).collect();
                 let data: Vec<u8> =

@@ -3,7 +3,7 @@
     python make.py [EVERY]
 
 For each frame: the length of the data, of the frame, and a seed (32 bits each, little-endian), and the frame. The data follow from the
-seed as in `data` below. EVERY: only each so many-th one is kept, so that the file stays small.
+seed as in `data` below. Only each EVERY-th one is kept, so that the file stays small.
 """
 
 import itertools

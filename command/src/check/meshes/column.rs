@@ -11,7 +11,7 @@ use std::fs::File;
 
 /// The most bytes that one byte of a dataset may become: a chunk of 1 MiB of one value takes at least 32.
 const MOST_FOR_ONE: u64 = 1 << 15;
-/// So many bytes of a dataset are read at any rate, however it is stored.
+/// The bytes of a dataset that are read however it is stored.
 const MOST_FREE: u64 = 1 << 20;
 
 /// The file, whose datasets are read in turn.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Whether patches have cells in common is looked for by no more comparisons.
 const MOST_COMPARISONS: u64 = 100_000_000;
 
-/// The patches of a level are kept: so many are.
+/// The most patches of a mesh: those of a level are kept.
 const MOST_PATCHES: u64 = 1 << 22;
 
 /// Whether a dataset of this name is a part of the mesh.

@@ -20,12 +20,12 @@ use scda::Reader;
 /// What kind of mesh a group is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum MeshKind {
-    /// A forest of squares or cubes, of so many dimensions.
+    /// A forest of squares or cubes, with its dimensions.
     Forest(usize),
     /// One of other shapes.
     Shaped(usize),
     Cells,
-    /// Patches of so many dimensions.
+    /// Patches, with their dimensions.
     Patches(usize),
     Particles,
 }

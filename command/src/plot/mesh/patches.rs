@@ -36,7 +36,7 @@ struct Level {
     /// The corner of cell 0, and the size of a cell.
     corner: [f64; 3],
     size: [f64; 3],
-    /// The patches that touch each block of so many cells.
+    /// The patches that touch each block of `block` cells.
     blocks: HashMap<[i64; 3], Vec<usize>>,
     block: [i64; 3],
     comparisons: u64,

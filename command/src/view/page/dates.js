@@ -3,7 +3,7 @@
 
 const DAY = 86400;
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
-// Moments farther away than so many seconds have no date.
+// Moments farther away than this number of seconds have no date.
 const FAR = 1e15;
 
 const modulo = (n, by) => n - by * Math.floor(n / by);

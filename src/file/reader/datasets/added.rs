@@ -27,7 +27,7 @@ pub(in crate::file::reader) enum AllRows {
 /// code, goes through the sections of each once.
 pub(super) struct KnownAdditions {
     datasets: Vec<RowsOf>,
-    /// So many bytes of sections are kept, and at least those of one dataset.
+    /// The most bytes of sections that are kept, unless those of one dataset are more.
     most: u64,
 }
 
@@ -169,8 +169,8 @@ impl DatasetReader<'_> {
         end.ok_or_else(|| wrong_rows(user, "no number of rows", "one", at))
     }
 
-    /// The section of this user string with rows of a dataset that has so many before them, if that is known; its pair begins at this
-    /// offset.
+    /// The section of this user string with rows of a dataset, and how many rows are before them, if that is known; its pair begins at
+    /// this offset.
     fn read_rows_section(
         &mut self,
         pair: u64,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Where a chunk is: the offset of the data of its dataset, and its number.
 type ChunkKey = (u64, u64);
 
-/// The chunks that were used last, of so many bytes in all at most.
+/// The chunks that were used last, of `most` bytes in all at most.
 #[derive(Default)]
 pub(super) struct ChunkCache {
     most: u64,
@@ -26,7 +26,7 @@ impl ChunkCache {
         Self { most, ..Self::default() }
     }
 
-    /// Whether chunks of so many bytes are kept.
+    /// Whether chunks of `bytes` bytes are kept.
     pub fn keeps(&self, bytes: u64) -> bool {
         bytes <= self.most
     }

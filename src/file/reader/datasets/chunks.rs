@@ -24,7 +24,7 @@ use std::time::Instant;
 /// The most sizes of chunks that are read at once.
 const MOST_SIZES: u64 = 1024;
 
-/// So many bytes more than a chunk of items of variable length an element may have.
+/// The most bytes that an element may have more than its chunk of items of variable length.
 const MOST_MORE: u64 = 1 << 16;
 /// A smaller chunk is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 17;
@@ -33,7 +33,7 @@ const MOST_KEPT: u64 = 4 << 20;
 /// The most bytes of chunks that are decompressed at once, unless it is one chunk.
 const BYTES_AT_ONCE: u64 = 1 << 30;
 
-/// The most chunks of so many bytes that are decompressed at once.
+/// The most chunks of `chunk_bytes` bytes that are decompressed at once.
 fn chunks_at_once(chunk_bytes: u64) -> usize {
     match chunk_bytes {
         ..BYTES_PER_THREAD => 1,
@@ -271,7 +271,7 @@ impl DatasetReader<'_> {
         Ok(())
     }
 
-    /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. So many bytes can be a chunk.
+    /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. That number can be one of a chunk.
     pub(super) fn locate(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<Option<Present>> {
         let (current, stored) = (part.current, part.stored);
         let chunk_bytes = stored.grid.chunk_bytes();

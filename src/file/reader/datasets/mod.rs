@@ -51,7 +51,7 @@ impl Reader {
 
     /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The name may be one of more than 58 bytes, under
     /// which `scda import` and Python write (docs/datasets.md). The `record` is 0 for the first dataset of
-    /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there are not so many.
+    /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there is no such record.
     ///
     /// # Errors
     /// `Format` if the section of this user string is no dataset; those of [`Self::find`], [`Self::seek_section`],

@@ -6,7 +6,7 @@ use crate::items::{DataMut, ItemsMut};
 use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
 
-/// What lies scattered is filled, or turned into other numbers, in pieces of so many bytes. Fewer in tests.
+/// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes. Fewer in tests.
 const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// Memory for regions. Runs of bytes go to it as if the regions followed one another, each in C order.
@@ -30,7 +30,7 @@ pub(super) struct Apart<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// For regions of items of this type in the file, whose bytes begin there, and are so many in all.
+    /// For regions of items of this type in the file, whose bytes begin at these offsets, `bytes` in all.
     ///
     /// # Errors
     /// `Argument` for memory that does not fit them; `Range`; `Memory`.

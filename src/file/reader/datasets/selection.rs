@@ -223,7 +223,7 @@ impl<'a> Selection<'a> {
         self.stored.elements == ElementKind::Rows && !self.current.decoded && room.is_apart()
     }
 
-    /// The regions in strips of at most about so many bytes, each with its place in memory.
+    /// The regions in strips of at most about `most` bytes, each with its place in memory.
     pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (Region, u64)>> {
         let item_bytes = self.stored.dataset.data_type.item_bytes();
         let grids =

@@ -20,18 +20,18 @@ use std::ops::Range;
 
 /// Larger chunks are not shared: it would take much memory.
 const MOST_BYTES: u64 = 1 << 20;
-/// A rank decompresses in a round chunks of so many bytes for each of its threads, and at least one. Fewer in tests.
+/// The bytes of chunks that a rank decompresses in a round with each of its threads, but at least one chunk. Fewer in tests.
 const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 1 << 20 };
 /// Datasets of fewer bytes are not worth the exchange. Fewer in tests.
 const WORTH_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 20 };
-/// Finding memory to share is worth it when it would have saved a rank decompressing so many bytes. Fewer in tests.
+/// Finding memory to share is worth it when it would have saved a rank from decompressing this number of bytes. Fewer in tests.
 const SAVED_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 4 << 20 };
 /// The most chunks that are looked at together. Fewer in tests.
 const MOST_CHUNKS: u64 = if cfg!(debug_assertions) { 64 } else { 4096 };
 
 /// Whether the ranks of a node read chunks for one another.
 pub(super) enum Sharing {
-    /// They have not looked for memory. So many bytes it would have saved a rank.
+    /// They have not looked for memory, which would have saved a rank from decompressing this number of bytes.
     Unknown(u64),
     /// They share no memory.
     Never,
@@ -179,7 +179,7 @@ impl Votes {
         comm.allreduce_min(&mut self.words)
     }
 
-    /// The chunks that several of so many ranks want, and two ranks for each that do.
+    /// The chunks that several of `ranks` ranks want, each with two ranks that do.
     fn shared(&self, ranks: usize) -> impl Iterator<Item = (u64, [usize; 2])> {
         let pairs = self.words.as_chunks::<2>().0.iter().zip(self.first..);
         pairs.filter_map(move |(&[least, greatest], number)| {

@@ -64,13 +64,13 @@ impl Lookup<'_> {
         found.map(|number| self.section_named(number, user)).transpose()
     }
 
-    /// The last section of this user string, if it begins behind so many bytes.
+    /// The last section of this user string, if it begins behind byte `least`.
     pub(super) fn find_behind(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
         let Some(number) = self.find_in_seals(user, -1, least)? else { return Ok(None) };
         Ok(if self.offset_of(number)? > least { Some(number) } else { None })
     }
 
-    /// Whether the last pieces of the seals, which are so many, cover all that is behind `least` bytes.
+    /// Whether the last `pieces` pieces of the seals cover all that is behind byte `least`.
     fn is_covered(&mut self, pieces: usize, least: u64) -> Result<bool> {
         let last = match pieces.checked_sub(1) {
             Some(last) if least > 0 => self.piece_of_names(last)?,
@@ -83,7 +83,7 @@ impl Lookup<'_> {
         self.sections.piece_of_seals(number)
     }
 
-    /// The number of pieces, of which there are so many at least.
+    /// The number of pieces, which is at least `least`.
     fn count_pieces(&mut self, least: usize) -> Result<usize> {
         let mut pieces = least;
         while self.piece_of_names(pieces)?.is_some() {

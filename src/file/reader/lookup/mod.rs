@@ -206,7 +206,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// The offset of a section; `None` if there are not so many.
+    /// The offset of a section; `None` if the file has fewer sections.
     fn find_offset(&mut self, number: u64) -> Result<Option<u64>> {
         if !self.sections.is_sealed() {
             self.walk_to(number)?;

@@ -281,7 +281,7 @@ impl Sections {
     }
 }
 
-/// An error unless there is room for so many sizes.
+/// An error unless there is room for `expected` sizes.
 pub fn check_room(sizes: &[u64], expected: u64) -> Result<()> {
     let found = sizes.len();
     if found as u64 == expected {

@@ -364,7 +364,7 @@ impl<'a> EncodedBatch<'a> {
     }
 }
 
-/// The most bytes of a batch that so many threads work on.
+/// The most bytes of a batch that `threads` threads work on.
 fn batch_bytes(threads: usize) -> u64 {
     (threads as u64).saturating_mul(BATCH_BYTES as u64)
 }

@@ -194,7 +194,7 @@ impl Sections {
         ))
     }
 
-    /// An error if the compressed data from `start` cannot stand for so many bytes.
+    /// An error if the compressed data from `start` cannot stand for `bytes` bytes.
     pub fn check_expansion(&self, bytes: u64, start: u64) -> Result<()> {
         let left = self.ends.read - start;
         if can_expand(left, bytes) {

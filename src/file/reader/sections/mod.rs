@@ -333,7 +333,7 @@ impl Sections {
         self.look(0, self.ends.read.min(FILE_HEADER_BYTES as u64))
     }
 
-    /// So many bytes were decompressed since then.
+    /// `bytes` bytes were decompressed since `began`.
     pub fn note_decoded(&mut self, bytes: u64, began: Instant) {
         self.decoded_bytes += bytes;
         self.decoding += began.elapsed();

@@ -208,7 +208,7 @@ impl Sections {
         self.read_own_sizes(&current, part, |index, size| out[index] = size)
     }
 
-    /// Reads the decoded sizes of these elements, and checks that the file can hold so many bytes.
+    /// Reads the decoded sizes of these elements, and checks that the file can hold their sum.
     pub fn read_own_sizes(
         &mut self,
         current: &CurrentSection,

@@ -27,7 +27,7 @@ use crate::parallel::Partition;
 
 impl Reader {
     /// The set of streams of this name. The `record` is 0 for the first set of the name in the file, −1 for the last. `None` if
-    /// there are not so many. A varray is a set, too, unless it is compressed or has the chunks of a dataset: each element is the
+    /// there is no such record. A varray is a set, too, unless it is compressed or has the chunks of a dataset: each element is the
     /// stream of a task.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Reader {
     /// Reads bytes of a stream from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
     ///
     /// # Errors
-    /// `Argument` if the stream has not so many bytes, and the errors of the file system. The file stays open.
+    /// `Argument` if the stream has fewer bytes, and the errors of the file system. The file stays open.
     pub fn read_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
         self.session.locally(|state| state.streams().read_own_stream(stream, offset, data))
     }
@@ -320,7 +320,7 @@ impl TaskReader<'_> {
         found.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "a stream was lost"))
     }
 
-    /// So many streams from that of the task `first` on, of a set in parts.
+    /// The streams of `count` tasks from `first` on, of a set in parts.
     fn own_streams(&mut self, streams: &Streams, first: u64, count: u64) -> Result<Vec<Stream>> {
         let mut found = Vec::new();
         reserve_count(&mut found, count)?;

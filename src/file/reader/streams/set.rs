@@ -48,7 +48,7 @@ impl PartPlace {
         self.bytes + task * COUNT_BYTES as u64
     }
 
-    /// An error if there are too few chunks for so many bytes of a task's stream.
+    /// An error if there are too few chunks for `bytes` bytes of a task's stream.
     pub(super) fn check_bytes(&self, task: u64, bytes: u64) -> Result<()> {
         let most = self.rounds * self.part.chunk_bytes;
         if bytes <= most {

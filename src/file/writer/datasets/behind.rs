@@ -35,8 +35,8 @@ pub(super) struct Copied {
 }
 
 impl DatasetWriter<'_> {
-    /// Keeps a call, of so many bytes on this rank, if datasets wait for their place and there is room beside them; else these get
-    /// it now. Tells whether the call is kept: all ranks know.
+    /// Keeps a call, of `bytes` bytes on this rank, if datasets wait for their place and there is room beside them; else they get it
+    /// now. Tells whether the call is kept: all ranks know.
     #[inline]
     fn keep(
         &mut self,
@@ -392,7 +392,7 @@ fn copy_counts(counts: &[u64]) -> Result<Vec<u64>> {
     Ok(copied)
 }
 
-/// All elements, of so many bytes.
+/// All elements, of `bytes` bytes.
 fn copy_data(data: Option<Source<'_>>, bytes: u64) -> Result<Vec<u8>> {
     let mut copied = Vec::new();
     reserve(&mut copied, to_usize(bytes))?;

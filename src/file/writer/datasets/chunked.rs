@@ -195,7 +195,7 @@ impl DatasetWriter<'_> {
     }
 }
 
-/// Makes encoders for so many threads.
+/// Makes encoders for `threads` threads.
 pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threads: usize) -> Result<()> {
     if encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
         encoders.clear();

@@ -14,7 +14,7 @@ use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 
-/// A contiguous dataset is brought to those who write it in strips of about so many bytes.
+/// A contiguous dataset goes to the ranks that write it in strips of about this number of bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
 
 /// A contiguous dataset, and where it goes.
@@ -212,7 +212,7 @@ impl DatasetWriter<'_> {
     }
 }
 
-/// Appends a strip, of so many bytes within the array; returns the first index that two parts have, if there is one.
+/// Appends a strip; returns the first index that two parts have, if there is one.
 fn put_strip(
     plan: &Plan<'_>,
     window: &Round,

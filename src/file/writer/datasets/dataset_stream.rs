@@ -21,7 +21,7 @@ use crate::parallel::Partition;
 use std::borrow::Cow;
 use std::io;
 
-/// A dataset of at most so many bytes is read as a whole, and longer ones in parts of about so many. Fewer in tests.
+/// A dataset of at most this number of bytes is read as a whole, a longer one in parts of about this number. Fewer in tests.
 const PART_BYTES: u64 = if cfg!(debug_assertions) { 20 << 10 } else { 64 << 20 };
 
 fn reading(error: io::Error) -> Error {

@@ -9,7 +9,7 @@ use crate::format::layout::sum;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Of no more datasets than so many at a time is known how long they are.
+/// The lengths of at most this number of datasets are known at a time.
 const MOST_KNOWN: usize = 1000;
 
 /// The datasets to which rows were added, by their names.

@@ -47,19 +47,19 @@ impl Layouts {
         })
     }
 
-    /// One chunk in so many is tried first; `None`: all are compressed at once, because they are few.
+    /// n, if one chunk in n is tried first; `None`: all are compressed at once, because they are few.
     pub fn sample_step(&self) -> Option<u64> {
         (self.chunks > MOST_SAMPLED).then(|| self.chunks.div_ceil(MOST_SAMPLED))
     }
 
-    /// Whether one chunk in `step`, which have so many bytes encoded, say that chunks may be smaller.
+    /// Whether the encoded `bytes` of one chunk in `step` suggest that chunks are smaller.
     pub fn sample_pays(&self, step: u64, bytes: u64) -> bool {
         let sampled = self.chunks.div_ceil(step);
         bytes + sampled * (COUNT_BYTES as u64) < sampled * self.chunk_bytes
     }
 
-    /// Whether all chunks, which have so many bytes encoded, are smaller with their metadata than the plain data with theirs. Both as if
-    /// they were at the beginning of the file, and not aligned: where they begin does not matter.
+    /// Whether all chunks, of `bytes` encoded bytes, are smaller with their metadata than the plain data with theirs. Both as if at the
+    /// beginning of the file, and not aligned: where they begin does not matter.
     pub fn chunks_are_smaller(&self, bytes: u64) -> Result<bool> {
         let behind =
             |stored: &ToStore| SectionLayout::block(0, stored.text.len() as u64).map(|block| block.end);

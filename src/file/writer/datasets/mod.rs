@@ -203,7 +203,7 @@ impl DatasetWriter<'_> {
         Ok(())
     }
 
-    /// Writes a dataset of which each rank has so many indices of the first dimension.
+    /// Writes a dataset of which the ranks have these counts of indices of the first dimension.
     pub(crate) fn field(
         &mut self,
         dataset: &Dataset,
@@ -231,7 +231,7 @@ impl DatasetWriter<'_> {
         self.write_dataset(&dataset, text, boxes, Some((rows, counts)))
     }
 
-    /// Writes a dataset of which this rank has so many indices of the first dimension, which is as long as all ranks say.
+    /// Writes a dataset of which this rank has `count` indices of the first dimension, which has the sum of all ranks.
     pub(crate) fn own_field(
         &mut self,
         dataset: &Dataset,
@@ -263,7 +263,7 @@ impl DatasetWriter<'_> {
         self.pair((GROUP_CONVENTION, GROUP_DATA), user, text.len() as u64, text.as_bytes())
     }
 
-    /// Writes an inline section, and a block of so many bytes, which rank 0 has.
+    /// Writes an inline section, and a block of `bytes` bytes, which rank 0 has.
     pub(super) fn pair(
         &mut self,
         (convention, words): (&[u8], &[u8; INLINE_BYTES]),

@@ -12,7 +12,7 @@ use crate::memory::{copy, reserve, resize};
 use crate::numbers::to_usize;
 use std::borrow::Cow;
 
-/// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
+/// A rank whose boxes lie scattered in memory gathers this number of bytes at once: they stay in the processor's cache. Fewer in tests.
 const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// The items of this rank as they are written: compared with the regions, in little-endian order, and bools are 0 or 1.
@@ -96,7 +96,7 @@ fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>>
     Ok(Cow::Owned(swapped))
 }
 
-/// An error for bools that are neither 0 nor 1, which others may take for either; so many bytes are before them.
+/// An error for bools that are neither 0 nor 1, which others may take for either; `before` bytes are before `data`.
 fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
     find_other_item(dataset.data_type, data).map_or(Ok(()), |(place, byte)| {
         let place = before / dataset.data_type.item_bytes() + place as u64;
@@ -109,7 +109,7 @@ pub(super) fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.layout, Layout::Chunked { text: true, .. })
 }
 
-/// So many bytes of a dataset, which are whole items, are gathered at once.
+/// The bytes of a dataset that are gathered at once: whole items.
 fn piece_bytes(dataset: &Dataset) -> u64 {
     let item_bytes = dataset.data_type.item_bytes();
     (GATHERED_BYTES / item_bytes).max(1) * item_bytes

@@ -17,7 +17,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// So many on each rank, which are all rows of the array.
+    /// The rows of an array, of which the ranks have these counts.
     ///
     /// # Errors
     /// `Memory`.

@@ -35,7 +35,7 @@ struct TextRows<'a> {
 }
 
 impl TextRows<'_> {
-    /// The chunks whose first row this rank has, of so many.
+    /// The chunks whose first row this rank has, of `total`.
     fn chunks(&self, total: u64) -> Partition {
         let Partition { offset, count, .. } = self.own;
         let [start, end] = [offset, offset + count].map(|row| row.div_ceil(self.chunk).min(total));
@@ -79,7 +79,7 @@ impl TextRows<'_> {
 }
 
 impl DatasetWriter<'_> {
-    /// Writes a dataset of items of variable length, of which this rank has so many rows.
+    /// Writes a dataset of items of variable length, of which this rank has `count` rows.
     pub(crate) fn texts(
         &mut self,
         dataset: &Dataset,
@@ -253,7 +253,7 @@ fn check_items(dataset: &Dataset, count: u64, row: u64, items: &Texts) -> Result
     Ok(())
 }
 
-/// The dataset as it is in the file, whose items have so many bytes, and its codecs.
+/// The dataset as it is in the file, whose items have `bytes` bytes, and its codecs.
 fn described(dataset: &Dataset, rows: u64, row: u64, bytes: u64, level: u32) -> Result<(Dataset, Codecs)> {
     let codecs = Codecs::of(dataset, level);
     let mut written = dataset.clone();

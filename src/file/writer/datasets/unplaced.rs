@@ -76,7 +76,7 @@ struct ChunkBatch {
 }
 
 enum BatchPart {
-    /// So many of the bytes that were copied.
+    /// This number of the bytes that were copied.
     Copied(usize),
     Lent(Lent),
     /// A chunk that is not stored.
@@ -314,7 +314,7 @@ impl WriterState {
 }
 
 impl ChunkBatch {
-    /// Memory for a chunk of so many bytes, of so many that are to come.
+    /// Memory for a chunk of `bytes` bytes, of `left` that are to come.
     fn grow(&mut self, bytes: usize, left: u64) -> Result<()> {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK_BYTES).max(bytes);
         if self.copied.is_empty() {
@@ -330,7 +330,7 @@ impl ChunkBatch {
         Ok(())
     }
 
-    /// Room for a chunk of so many bytes.
+    /// Room for a chunk of `bytes` bytes.
     fn room(&mut self, bytes: usize, left: u64) -> Result<&mut [u8]> {
         self.grow(bytes, left)?;
         let start = self.copied.len();

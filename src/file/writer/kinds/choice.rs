@@ -25,7 +25,7 @@ pub(super) struct CompressedPair {
 }
 
 impl Choice {
-    /// Where the pair lies if the compressed data have so many bytes; `None` if it exceeds 63 bits.
+    /// Where the pair lies if the compressed data have `bytes` bytes; `None` if it exceeds 63 bits.
     fn pair(&self, bytes: u64) -> Option<CompressedPair> {
         let Self { section, plain, count, .. } = *self;
         let first = match section {
@@ -39,7 +39,7 @@ impl Choice {
         Some(CompressedPair { first, second })
     }
 
-    /// Whether the pair ends before the plain section, if the compressed data have so many bytes.
+    /// Whether the pair ends before the plain section, if the compressed data have `bytes` bytes.
     pub fn is_smaller(&self, bytes: u64) -> bool {
         self.pair(bytes).is_some_and(|pair| pair.second.end < self.plain.end)
     }
@@ -75,7 +75,7 @@ impl Choice {
 mod tests {
     use super::*;
 
-    /// What is decided where data of `size` bytes per element become so many; and whether they were compressed.
+    /// What is decided where data of `size` bytes per element become `bytes` bytes; and whether they were compressed.
     fn decide(
         section: SectionType,
         count: u64,

@@ -31,12 +31,12 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// So many bytes were made since then.
+    /// `bytes` bytes were made since `began`.
     pub fn add(&mut self, bytes: u64, began: Instant) {
         self.add_time(bytes, began.elapsed());
     }
 
-    /// So many bytes were made in this time.
+    /// `bytes` bytes were made in this time.
     pub fn add_time(&mut self, bytes: u64, time: Duration) {
         self.bytes += bytes;
         self.time += time;

@@ -319,8 +319,7 @@ pub(super) fn piece_bytes(params: &Params) -> u64 {
     (PIECE_BYTES as u64).saturating_mul(params.threads as u64)
 }
 
-/// Reads elements with their sizes, at most so many bytes at once, but one element at least. `each` tells whether to go
-/// on.
+/// Reads elements with their sizes, at most `most` bytes at once, but one element at least. `each` tells whether to go on.
 pub(super) fn for_each_batch(
     elements: &mut dyn ElementStream,
     count: u64,

@@ -316,7 +316,7 @@ impl Sections {
         self.end_small(layout)
     }
 
-    /// Writes an array whose bytes this rank gets in parts, in so many rounds, in which all ranks take part: `next` appends
+    /// Writes an array whose bytes this rank gets in parts, in rounds of all ranks: `next` appends
     /// those of a round. A round may leave an error of this rank for the next agreement.
     pub(in crate::file::writer) fn write_in_parts(
         &mut self,

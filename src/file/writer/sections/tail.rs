@@ -14,7 +14,7 @@ use crate::memory::reserve;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
-/// Of a section that comes piece by piece, so many zeros are not written, such as those that streams of tasks do not fill.
+/// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
 const HOLE_BYTES: usize = 64 << 10;
 
 /// Where the next entry and the next data of a varray go.

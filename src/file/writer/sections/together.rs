@@ -30,7 +30,7 @@ pub(in crate::file::writer) struct Behind<'a>(
 
 /// Data that are gathered from where they lie.
 pub(in crate::file::writer) trait InPieces {
-    /// The data from a byte on: all, if they lie one after the other, or so many bytes, which are gathered in `buffer`.
+    /// The data from byte `start` on: all, if they lie one after the other, or at most `most` bytes, which are gathered in `buffer`.
     ///
     /// # Errors
     /// `Memory`.

@@ -123,7 +123,7 @@ impl Plan<'_> {
         lengths
     }
 
-    /// Appends what another rank gets: the boxes, of so many bytes, then their data. There is room for both.
+    /// Appends what another rank gets: the boxes, of `bytes` bytes, then their data. There is room for both.
     pub(super) fn pack(
         &self,
         rank: usize,

@@ -57,7 +57,7 @@ pub(super) struct Plan<'a> {
     rank: usize,
     /// The most chunks of a window.
     window: u64,
-    /// One chunk in so many is wanted: see [`Plan::sampling`].
+    /// One chunk in `step` is wanted: see [`Plan::sampling`].
     step: u64,
     /// Whether any rank has a part of another's chunk.
     exchanges: bool,
@@ -105,10 +105,10 @@ struct ChunkPart<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Of this rank alone: whether it must exchange is not yet known. A window has at least so many chunks.
+    /// Of this rank alone: whether it must exchange is not yet known. A window has at least `least_window` chunks.
     ///
     /// # Errors
-    /// `Range` if there are more than 63 bits of chunks; `Memory`.
+    /// `Range` if the number of chunks exceeds 63 bits; `Memory`.
     pub fn new(team: &Team, mut arrays: Vec<PassedArray<'a>>, least_window: u64) -> Result<Self> {
         let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
         for array in &mut arrays {
@@ -139,7 +139,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The plan of one dataset of which each rank has so many rows: what all ranks know need not be agreed on. Each chunk is passed
+    /// The plan of one dataset of which all ranks know how many rows each has, so that they need not agree. Each chunk is passed
     /// whole, so that the same number of chunks is the same work.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl<'a> Plan<'a> {
         &self.arrays
     }
 
-    /// From now on, one chunk in so many is wanted.
+    /// From now on, one chunk in `step` is wanted.
     pub fn sampling(self, step: u64) -> Self {
         Self { step, ..self }
     }
@@ -215,8 +215,8 @@ impl<'a> Plan<'a> {
         Self::is_sampled(chunk, self.step, self.chunks)
     }
 
-    /// Whether a chunk, of so many, is the one that is wanted of the `step` chunks that it is among. Not the same one of each: what the
-    /// data repeat would make all of them alike.
+    /// Whether a chunk, of `chunks`, is the one that is wanted of its group of `step` chunks. Not the same one in each group: data that
+    /// repeat would make all of them alike.
     pub fn is_sampled(chunk: u64, step: u64, chunks: u64) -> bool {
         let group = chunk / step;
         let length = step.min(chunks - group * step);
@@ -270,7 +270,7 @@ impl<'a> Plan<'a> {
         Ok(None)
     }
 
-    /// The most bytes of the chunks that a rank has, each with so many beside it: the same on all ranks.
+    /// The most bytes of the chunks that a rank has, each with `beside` bytes more: the same on all ranks.
     pub fn most_bytes(&self, beside: u64) -> u64 {
         let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max().unwrap_or(0);
         self.owners.most().saturating_mul(chunk_bytes.saturating_add(beside))

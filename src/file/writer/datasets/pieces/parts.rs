@@ -7,7 +7,7 @@ use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 use crate::memory::resize;
 use crate::numbers::to_usize;
 
-/// In chunks of up to so many parts each is compared with each, in others bits say which items are there.
+/// In chunks of up to this number of parts each is compared with each, in others bits say which items are there.
 const FEW_PARTS: usize = 8;
 
 /// A chunk, as its parts make it.
@@ -84,7 +84,7 @@ pub(super) fn first_overlap(shape: &[u64], parts: &[ChunkPart<'_>]) -> Result<Op
 }
 
 impl Origin<'_> {
-    /// Appends so many items, from one on. There is room for them.
+    /// Appends `items` items from `item` on. There is room for them.
     #[inline]
     pub(super) fn append(&self, item: u64, items: usize, item_bytes: usize, out: &mut Vec<u8>) {
         match self {

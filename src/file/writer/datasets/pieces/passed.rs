@@ -10,7 +10,7 @@ use crate::memory::{reserve, resize};
 use crate::numbers::to_usize;
 use std::ops::Range;
 
-/// So many boxes are compared with one another before anything is written.
+/// The most boxes that are compared with one another before anything is written.
 const MOST_COMPARED: usize = 256;
 
 /// The data that this rank passes: boxes, and their items.
