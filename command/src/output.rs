@@ -79,7 +79,7 @@ impl Output {
         let is_unread = matches!((&result, &written), (Err(Fail::Quiet), _) | (_, Err(Fail::Quiet)));
         if let Err(fail) = result {
             *code = fail.code().max(*code);
-            // What could not be written is buffered still, and fails again: that is reported by whoever called.
+            // What could not be written is buffered still, and fails again: the caller reports that.
             let is_same = matches!((&fail, &written), (Fail::Trouble(a), Err(Fail::Trouble(b))) if a == b);
             if !is_same {
                 fail.report();

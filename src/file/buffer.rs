@@ -13,9 +13,9 @@ use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
 pub enum Outlet<'a> {
-    /// They are buffered, behind others that begin at this offset of the file.
+    /// Buffers them, behind others that begin at this offset of the file.
     Buffer(&'a mut SectionBuffer, u64),
-    /// They are written.
+    /// Writes them.
     Stage(Stage<'a>),
 }
 

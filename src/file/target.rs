@@ -121,7 +121,7 @@ impl Target {
     }
 
     /// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
-    /// to, and whoever would create the file may do so.
+    /// to, and the file may be created anew.
     fn check_begun(&self, file: &mut PosixFile) -> Result<()> {
         let size = file.status()?.size;
         if size > FILE_HEADER_BYTES as u64 {

@@ -27,7 +27,7 @@ impl Lent {
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: this is all of the memory, or a part of it, and whoever lent it has promised that it stays.
+        // SAFETY: this is all of the memory, or a part of it, and the program that lent it has promised that it stays.
         unsafe { std::slice::from_raw_parts(self.first, self.bytes) }
     }
 }

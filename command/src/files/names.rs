@@ -51,7 +51,7 @@ pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
-/// A file that is read and then replaced. Whoever replaces it has the lock of those who write it; what they did before is seen
+/// A file that is read and then replaced. Replacing it takes the lock of programs that write it; what they did before is seen
 /// by its state.
 pub struct Held {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The data of the current section, for whoever reads a file.
+//! The calls of a reader for the data of the current section.
 
 use super::Reader;
 use super::canonical::Canonical;

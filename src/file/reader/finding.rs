@@ -1,4 +1,4 @@
-//! Where the sections of a file are, for whoever reads it.
+//! The calls of a reader that find sections.
 
 use super::{Reader, Section};
 use crate::error::Result;

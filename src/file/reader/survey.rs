@@ -159,7 +159,7 @@ impl Surveyor {
         };
         // If the file ends with a seal, nothing before it needs to be walked.
         if let Some(offset) = self.sections.ends().read.checked_sub(SEAL_BYTES as u64)
-            && let Some(seal) = self.seal_at(offset, None)?
+            && let Some(seal) = self.seal_at(offset, |_| true)?
         {
             (survey.seal, survey.end) = (Some(seal), seal.length);
             self.go_back(&mut survey)?;
@@ -241,7 +241,8 @@ impl Surveyor {
         let varray = self.sections.current_varray();
         self.sections.skip()?;
         if *section.user == *SEAL {
-            if let Some(seal) = self.seal_at(section.offset, Some(survey.seal))? {
+            let previous = survey.seal.map_or(0, LastSeal::offset);
+            if let Some(seal) = self.seal_at(section.offset, |seal| seal.previous == previous)? {
                 survey.seal = Some(seal);
                 survey.ends.clear();
                 survey.rows.clear();
@@ -343,19 +344,15 @@ impl Surveyor {
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
-    /// The seal at this offset, if there is one; with `previous`, only if that is its previous seal. Collective.
+    /// The seal at this offset, if there is one that fits. Collective.
     fn seal_at(
         &mut self,
         offset: u64,
-        previous: Option<Option<LastSeal>>,
+        fits: impl FnOnce(&Seal) -> bool,
     ) -> Result<Option<LastSeal>, Failure> {
         // Few bytes, here and there: one rank reads them.
         let found = if self.sections.team().rank() == 0 { self.sections.seal_at(offset) } else { Ok(None) };
         let words = found.map(|sealed| {
-            let fits = |seal: &Seal| {
-                previous
-                    .is_none_or(|previous| seal.previous == previous.map_or(0, |previous| previous.offset()))
-            };
             let seal = sealed.map(|sealed| sealed.seal).filter(fits);
             seal.map_or([0; 2], |seal| [seal.length, seal.sections])
         });

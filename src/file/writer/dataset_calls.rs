@@ -1,4 +1,4 @@
-//! Datasets, for whoever writes a file.
+//! The calls of a writer for datasets.
 
 use super::Writer;
 use super::datasets::Given;

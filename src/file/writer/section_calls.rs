@@ -1,4 +1,4 @@
-//! Sections, for whoever writes a file.
+//! The calls of a writer for sections.
 
 use super::Writer;
 use super::kinds::{DataStream, ElementStream};

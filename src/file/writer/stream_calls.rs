@@ -1,4 +1,4 @@
-//! Streams of tasks, for whoever writes a file.
+//! The calls of a writer for streams of tasks.
 
 use super::{Writer, WriterState};
 use crate::error::Result;

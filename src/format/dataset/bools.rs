@@ -55,7 +55,7 @@ impl<R> Bools<R> {
         &mut self.from
     }
 
-    /// For whoever goes back to the first of them.
+    /// The reader, to go back to the first bool.
     pub fn begin_again(&mut self) -> &mut R {
         self.position = 0;
         &mut self.from

@@ -270,15 +270,15 @@ impl Codecs {
         self.steps.iter().any(|step| !matches!(step, Step::Shuffle(_)))
     }
 
-    /// What a writer would have to be told to do the like: the codec, the level, and whether bytes are shuffled.
-    pub fn described(&self) -> (Codec, Option<u32>, bool) {
-        let shuffled = self.steps.iter().any(|step| {
+    /// Sets the codec, the level and the shuffling of a dataset to those that do the like.
+    pub fn describe(&self, dataset: &mut Dataset) {
+        dataset.shuffle = self.steps.iter().any(|step| {
             matches!(step, Step::Shuffle(_) | Step::Pcodec { .. })
                 || matches!(step, Step::Blosc { shuffle, .. } if *shuffle != BloscShuffle::None)
         });
         let level =
             |level: i64| u32::try_from(level).ok().filter(|level| *level <= super::MAX_LEVEL).unwrap_or(6);
-        let (codec, level) = match self.compressor() {
+        (dataset.codec, dataset.level) = match self.compressor() {
             Some(Step::Zlib { level: found } | Step::Gzip { level: found }) => {
                 (Codec::Zlib, Some(level(found)))
             }
@@ -294,7 +294,6 @@ impl Codecs {
             }
             _ => (Codec::default(), None),
         };
-        (codec, level, shuffled)
     }
 
     /// As JSON. Not by way of a map: whether that keeps the order of its keys depends on the features that `serde_json` is built

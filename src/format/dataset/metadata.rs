@@ -302,8 +302,9 @@ mod tests {
             prop_assert_eq!(&found.codecs, &codecs);
             prop_assert_eq!(found.chunk_shape, dataset.chunk_shape());
             let expected = Dataset { layout: found.dataset.layout.clone(), ..dataset };
-            let described = (found.dataset.codec, found.dataset.level, found.dataset.shuffle);
-            prop_assert_eq!(described, codecs.described());
+            let mut described = found.dataset.clone();
+            codecs.describe(&mut described);
+            prop_assert_eq!(&found.dataset, &described);
             if codecs.changes_length() {
                 let is_pcodec = matches!(codecs.compressor(), Some(Step::Pcodec { .. }));
                 prop_assert_eq!(found.dataset.level, Some(if is_pcodec { level.max(4) } else { level }));

@@ -107,7 +107,7 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
         dataset.dimension_names = names.dimension_names(dataset.shape.len())?;
     }
     dataset.attributes = node.attributes()?;
-    (dataset.codec, dataset.level, dataset.shuffle) = codecs.described();
+    codecs.describe(&mut dataset);
     if data_type.is_variable() && codecs.compressor().is_none() {
         // Their chunks need not be compressed.
         dataset.level = Some(0);

@@ -112,7 +112,7 @@ pub fn record(dataset: &Dataset, attributes: String) -> Result<String> {
                     absolute += old;
                 }
             }
-            // Whoever has made them so had no error, or the bound follows.
+            // Data that were rounded to bits have no further error, or their bound is among the attributes, too.
             (BITS, _) => {
                 bits = bits.into_iter().chain(value.as_u64().and_then(|old| old.try_into().ok())).min()
             }

@@ -73,7 +73,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
         self.changes
     }
 
-    /// What was called until now took so long. Not collective.
+    /// The times of all calls until now. Not collective.
     pub fn times(&self) -> Times {
         let mut times = self.times;
         if let Some(by_thread) = self.thread.as_ref().and_then(Background::times) {

@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// What becomes of the rows that were added to a dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file::reader) enum AllRows {
-    /// They are read as those of the dataset: each section is looked up.
+    /// The rows are read as those of the dataset: each section is looked up.
     Read,
-    /// Only their number is asked, which the last section tells. Data cannot be read.
+    /// Only the number of rows is read, from the last section. Data cannot be read.
     Count,
 }
 

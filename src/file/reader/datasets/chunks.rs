@@ -114,8 +114,8 @@ impl Selection<'_> {
         room.slice(run.filter(|run| run.items == self.stored.grid.chunk_bytes())?)
     }
 
-    /// Whether one box is wanted that has less than half of its chunks: others are likely to follow. Whoever reads several boxes
-    /// at once, or most of the items, goes through them once.
+    /// Whether one box is wanted that has less than half of its chunks: others are likely to follow. A call that reads several boxes,
+    /// or most of the items, goes through the chunks once.
     fn wants_little(&self, bytes: u64) -> bool {
         let grid = &self.stored.grid;
         let [region] = &*self.regions else { return false };

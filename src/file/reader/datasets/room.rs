@@ -11,7 +11,7 @@ const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// Memory for regions. Runs of bytes go to it as if the regions followed one another, each in C order.
 pub(super) enum Room<'a> {
-    /// They do.
+    /// The regions follow one another.
     Packed(&'a mut [u8]),
     /// Each region in memory of its own.
     Boxes(Apart<'a>),

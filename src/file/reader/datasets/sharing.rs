@@ -31,9 +31,9 @@ const MOST_CHUNKS: u64 = if cfg!(debug_assertions) { 64 } else { 4096 };
 
 /// Whether the ranks of a node read chunks for one another.
 pub(super) enum Sharing {
-    /// They have not looked for memory, which would have saved a rank from decompressing this number of bytes.
+    /// The ranks have not looked for memory. It would have saved a rank from decompressing this number of bytes.
     Unknown(u64),
-    /// They share no memory.
+    /// The ranks share no memory.
     Never,
     Found(Box<NodeHalves>),
 }

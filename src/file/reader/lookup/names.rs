@@ -71,7 +71,7 @@ impl Lookup<'_> {
         let kept = names.and_then(|names| self.cache.names.keep(&names));
         self.cache.names.is_full = kept.is_err() || self.cache.names.bytes as u64 >= most;
         match kept {
-            // Whoever searches for a name finds the error.
+            // The search for a name returns the error.
             Err(error) if error.kind().is_of_file() => Ok(false),
             kept => kept.map(|()| true),
         }

@@ -138,7 +138,7 @@ impl Sections {
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
-        // The same words whoever adds up.
+        // The same words on whichever rank the sum fails.
         let add = |a, b| sum(a, b).ok_or_else(|| sum_of_sizes().at(entries));
         // The header was checked: all entries are in the file.
         let all_bytes = elements.total * COUNT_BYTES as u64;

@@ -92,7 +92,7 @@ impl DatasetWriter<'_> {
                 Err(error) => self.sections.team.defer(Err(error)),
             }
         }
-        // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
+        // Only now, so that the error names the overlap in the first chunk, for any distribution of the parts.
         Ok(overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index))))
     }
 
@@ -125,10 +125,9 @@ impl DatasetWriter<'_> {
         let block = SectionLayout::block(self.sections.end(), text.len() as u64).ok_or_else(too_large)?;
         let layout = SectionLayout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
         if !is_text(dataset) && self.sections.leave_together(block, layout)? {
-            let block = Block(block, dataset.convention(), text.as_bytes());
-            let counts = [(b'N', chunks.total)];
-            let varray = Behind(SectionType::Varray, layout, name, &counts);
-            self.sections.begin_together(&block, &varray, [chunks.total, bytes.total])?;
+            let block = Block { layout: block, user: dataset.convention(), data: text.as_bytes() };
+            let (section, count, size) = (SectionType::Varray, chunks.total, bytes.total);
+            let varray = Behind { section, layout, user: name, count, size };
             return self.sections.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
         }
         self.put_metadata(dataset, text)?;

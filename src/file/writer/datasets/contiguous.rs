@@ -26,26 +26,36 @@ struct Contiguous<'a> {
     own: Option<Partition>,
     block: SectionLayout,
     layout: SectionLayout,
-    counts: [(u8, u64); 2],
+    rows: u64,
+    row_bytes: u64,
     /// Whether it is written [together](Sections::leave_together) with its metadata, and with others.
     goes_together: bool,
 }
 
 impl Contiguous<'_> {
-    /// Those of this rank.
+    /// The counts in the header of its array, each with its letter.
+    fn counts(&self) -> [(u8, u64); 2] {
+        [(b'N', self.rows), (b'E', self.row_bytes)]
+    }
+
+    /// The bytes of the data, and those of this rank.
     fn bytes(&self) -> Partition {
-        let (row_bytes, own) = (self.counts[1].1, self.own.unwrap_or_default());
+        let own = self.own.unwrap_or_default();
         // The products are bounded by the layout's.
-        let (offset, count) = (own.offset * row_bytes, own.count * row_bytes);
+        let (offset, count) = (own.offset * self.row_bytes, own.count * self.row_bytes);
         Partition { offset, count, total: self.layout.data_bytes }
     }
 
     fn pair(&self) -> Pair<'_> {
-        let counts = &self.counts;
         Pair {
-            block: Block(self.block, self.dataset.convention(), self.text.as_bytes()),
-            array: Behind(SectionType::Array, self.layout, self.dataset.name.as_bytes(), counts),
-            values: [counts[0].1, counts[1].1],
+            block: Block { layout: self.block, user: self.dataset.convention(), data: self.text.as_bytes() },
+            array: Behind {
+                section: SectionType::Array,
+                layout: self.layout,
+                user: self.dataset.name.as_bytes(),
+                count: self.rows,
+                size: self.row_bytes,
+            },
             bytes: self.bytes(),
             passed: &self.passed,
             item_bytes: self.dataset.data_type.item_bytes(),
@@ -113,8 +123,7 @@ impl DatasetWriter<'_> {
         let block = SectionLayout::block(start, text.len() as u64).ok_or_else(too_large)?;
         let layout = SectionLayout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
         let goes_together = own.is_some() && self.sections.leave_together(block, layout)?;
-        let counts = [(b'N', rows), (b'E', row_bytes)];
-        Ok(Contiguous { dataset, text, passed, own, block, layout, counts, goes_together })
+        Ok(Contiguous { dataset, text, passed, own, block, layout, rows, row_bytes, goes_together })
     }
 
     /// Writes contiguous datasets, several only if they go together.
@@ -131,7 +140,8 @@ impl DatasetWriter<'_> {
 
     /// Brings the parts of a contiguous dataset to those who write its strips.
     fn write_in_strips(&mut self, one: Contiguous<'_>) -> Result<(), Failure> {
-        let Contiguous { dataset, text, passed, layout, counts, .. } = one;
+        let counts = one.counts();
+        let Contiguous { dataset, text, passed, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::of_strips(&dataset.shape, item_bytes, STRIP_BYTES);
         let plan = grid.and_then(|grid| {
@@ -139,21 +149,21 @@ impl DatasetWriter<'_> {
         });
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
         self.put_metadata(dataset, &text)?;
-        self.sections.describe(SectionType::Array, dataset.name.as_bytes(), counts[0].1, counts[1].1)?;
+        self.sections.describe(SectionType::Array, dataset.name.as_bytes(), rows, row_bytes)?;
         self.write_strips(dataset, &plan, layout, &counts)
     }
 
     /// Writes metadata and the rows of this rank, which are gathered unless they are packed.
     fn write_rows(&mut self, one: &Contiguous<'_>, elements: Partition) -> Result<(), Failure> {
-        let Contiguous { dataset, text, passed, layout, counts, .. } = one;
+        let Contiguous { dataset, text, passed, layout, rows, row_bytes, .. } = one;
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
         let data = passed.piece(0, u64::MAX, &mut gathered);
         let data = self.sections.tolerate(data, &[])?;
         self.put_metadata(dataset, text)?;
-        self.sections.describe(SectionType::Array, name, counts[0].1, counts[1].1)?;
+        self.sections.describe(SectionType::Array, name, *rows, *row_bytes)?;
         let local = LocalElements { elements, bytes: one.bytes(), entries: None };
         let data = Source::Contiguous(data);
-        self.sections.write_elements(SectionType::Array, name, *layout, counts, &local, data)
+        self.sections.write_elements(SectionType::Array, name, *layout, &one.counts(), &local, data)
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.

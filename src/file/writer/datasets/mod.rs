@@ -72,7 +72,7 @@ pub(super) struct DatasetCache {
     /// The last one, and its metadata.
     metadata: Option<(Dataset, String)>,
     rows: KnownRows,
-    /// How long datasets are to which rows were added: the same on all ranks.
+    /// The lengths of datasets to which rows were added: the same on all ranks.
     extended: Extended,
 }
 

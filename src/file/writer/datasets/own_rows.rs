@@ -1,4 +1,5 @@
-//! Which rows of contiguous datasets the ranks have: one agreement says so if they have them as those of earlier datasets, or all on rank 0.
+//! Which rows of contiguous datasets each rank has: one agreement finds out if they are distributed as those of an earlier dataset, or
+//! are all on rank 0.
 
 use super::pieces::Passed;
 use super::{DatasetWriter, MOST_IN_TURNS};
@@ -10,10 +11,10 @@ use crate::memory::reserve;
 use crate::parallel::Partition;
 use std::ops::Range;
 
-/// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
+/// The most row partitions that are cached.
 const MOST_KNOWN: usize = 16;
 
-/// How the ranks had the rows of earlier datasets, for each number of rows: the same ones on all ranks.
+/// Cached row partitions of earlier datasets, one per number of rows: the same on all ranks.
 #[derive(Default)]
 pub(super) struct KnownRows(Vec<Partition>);
 
@@ -22,12 +23,12 @@ impl KnownRows {
         self.0.iter().find(|known| known.total == rows).copied()
     }
 
-    /// There is room for as many as an agreement may find.
+    /// Makes room for all that an agreement may find.
     fn make_room(&mut self) -> Result<()> {
         reserve(&mut self.0, MOST_IN_TURNS)
     }
 
-    /// Keeps one for which there is room: between two exchanges nothing may fail on one rank alone.
+    /// Caches a partition, for which there is room: between two exchanges nothing may fail on one rank alone.
     fn keep(&mut self, found: Partition) {
         self.0.retain(|known| known.total != found.total);
         if self.0.len() == MOST_KNOWN {
@@ -37,12 +38,13 @@ impl KnownRows {
     }
 }
 
-/// What the ranks have to agree on for a dataset.
+/// The rows of a dataset, on whose partition the ranks have to agree.
 struct Question {
     rows: u64,
     /// The rows that this rank passes, if it passes whole ones, one after the other.
     own: Option<Range<u64>>,
-    /// What this rank has if the ranks have the rows as all of them suppose; in the end, what it has, if they have them in their order.
+    /// The part of this rank in the partition that all ranks suppose. When the question is closed: in the partition that they have;
+    /// `None` if they have none.
     guess: Option<Partition>,
     is_open: bool,
 }
@@ -52,7 +54,7 @@ impl Question {
         self.own.as_ref().map_or(FINE, |own| own.end - own.start)
     }
 
-    /// Whether this rank has what is supposed.
+    /// Whether this rank passes the rows of its part.
     fn is_as_guessed(&self) -> bool {
         self.own.as_ref().zip(self.guess).is_some_and(|(own, guess)| {
             own.end - own.start == guess.count && (own.is_empty() || own.start == guess.offset)
@@ -74,8 +76,11 @@ fn in_order(counts: &[u64], rows: u64, rank: usize) -> Option<Partition> {
 }
 
 impl DatasetWriter<'_> {
-    /// Of each dataset, of which there are at most [`MOST_IN_TURNS`], the indices of the first dimension that this rank has, if each rank passes
-    /// whole rows, and all of them in the order of the ranks are the array.
+    /// The rows of each dataset that this rank has, if each rank passes whole rows, and in the order of the ranks they are the array. At
+    /// most [`MOST_IN_TURNS`] datasets.
+    ///
+    /// Each round agrees whether the supposed partitions hold on all ranks. For the first one that does not, the ranks exchange their
+    /// counts, and suppose in the next round what follows from them.
     pub(super) fn own_rows<'p>(
         &mut self,
         all: impl Iterator<Item = (&'p Dataset, &'p Passed<'p>)>,
@@ -88,7 +93,6 @@ impl DatasetWriter<'_> {
             let guess = self.cache.rows.of(rows).unwrap_or_else(|| at_root(rows, rank));
             questions.push(Question { rows, own, guess: Some(guess), is_open: true });
         }
-        // Of this one, all ranks know the counts, and suppose what follows from them.
         let mut exchanged: Option<usize> = None;
         let mut mine = Ok(());
         loop {
@@ -98,8 +102,9 @@ impl DatasetWriter<'_> {
             }
             let agreed = self.sections.team.agree_with(mine, &mut least[..questions.len()])?;
             for (i, question) in questions.iter_mut().enumerate().filter(|(_, question)| question.is_open) {
-                question.is_open = least[i] == 0 && exchanged != Some(i);
-                if least[i] == 0 && !question.is_open {
+                let holds = least[i] != 0;
+                question.is_open = !holds && exchanged != Some(i);
+                if !holds && exchanged == Some(i) {
                     question.guess = None;
                 }
             }

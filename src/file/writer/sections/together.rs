@@ -11,22 +11,38 @@ use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::SectionType;
 use crate::format::layout::SectionLayout;
-use crate::format::padding::{MAX_DATA_PADDING, data_padding};
+use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::items::strip_bytes;
 use crate::memory::reserve;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
-/// A block whose data all ranks have: its layout, user string and data.
-pub(in crate::file::writer) struct Block<'a>(pub SectionLayout, pub &'a [u8], pub &'a [u8]);
+/// A block whose data all ranks have.
+pub(in crate::file::writer) struct Block<'a> {
+    pub layout: SectionLayout,
+    pub user: &'a [u8],
+    pub data: &'a [u8],
+}
 
-/// The section behind it: its type, layout, user string, and counts, each with its letter.
-pub(in crate::file::writer) struct Behind<'a>(
-    pub SectionType,
-    pub SectionLayout,
-    pub &'a [u8],
-    pub &'a [(u8, u64)],
-);
+/// The array or varray behind it.
+pub(in crate::file::writer) struct Behind<'a> {
+    pub section: SectionType,
+    pub layout: SectionLayout,
+    pub user: &'a [u8],
+    /// The number of elements.
+    pub count: u64,
+    /// The bytes of an element of an array, or of all elements of a varray.
+    pub size: u64,
+}
+
+impl Behind<'_> {
+    /// Puts its text before the entries or data in its place.
+    fn head<'t>(&self, text: &'t mut [u8; LONGEST_HEAD], style: LineBreak) -> &'t [u8] {
+        let counts = [(b'N', self.count), (b'E', self.size)];
+        let shown = if self.section == SectionType::Array { 2 } else { 1 };
+        head(text, self.section, self.user, &counts[..shown], style)
+    }
+}
 
 /// Data that are gathered from where they lie.
 pub(in crate::file::writer) trait InPieces {
@@ -37,11 +53,10 @@ pub(in crate::file::writer) trait InPieces {
     fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
 }
 
-/// A block, the array behind it with the values by which it is described, and what this rank has of the array.
+/// A block, the array behind it, and what this rank has of the array.
 pub(in crate::file::writer) struct Pair<'a> {
     pub block: Block<'a>,
     pub array: Behind<'a>,
-    pub values: [u64; 2],
     pub bytes: Partition,
     pub passed: &'a dyn InPieces,
     pub item_bytes: u64,
@@ -57,42 +72,26 @@ impl Sections {
         Ok(self.is_small(block) && !self.is_small(behind) && !self.is_relayed(behind)?)
     }
 
-    /// Notes both, before they are written together. `values` are those by which the second one is described.
-    pub(in crate::file::writer) fn begin_together(
-        &mut self,
-        block: &Block<'_>,
-        behind: &Behind<'_>,
-        values: [u64; 2],
-    ) -> Result<(), Failure> {
-        // What is buffered comes before.
-        self.write_all()?;
-        self.note_together(block, behind, values)
-    }
-
-    fn note_together(
-        &mut self,
-        block: &Block<'_>,
-        behind: &Behind<'_>,
-        values: [u64; 2],
-    ) -> Result<(), Failure> {
-        self.describe(SectionType::Block, block.1, 0, block.0.data_bytes)?;
-        self.progress.extend(block.0.end);
+    /// Notes both, before they are written together.
+    fn note_together(&mut self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(), Failure> {
+        self.describe(SectionType::Block, block.user, 0, block.layout.data_bytes)?;
+        self.progress.extend(block.layout.end);
         self.end_section()?;
-        self.describe(behind.0, behind.2, values[0], values[1])?;
+        self.describe(behind.section, behind.user, behind.count, behind.size)?;
         Ok(())
     }
 
     /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
     /// of the block: without it, no reader takes the rest for sections.
     fn front(&self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(Vec<u8>, usize)> {
-        let (Block(layout, block_user, text), style) = (block, self.params.line_break);
+        let (&Block { layout, user, data }, style) = (block, self.params.line_break);
         let (mut before, mut between, mut padding) =
             ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
         let pieces = [
-            head(&mut before, SectionType::Block, block_user, &[(b'E', layout.data_bytes)], style),
-            text,
-            data_padding(&mut padding, layout.data_bytes, text.last().copied(), style),
-            head(&mut between, behind.0, behind.2, behind.3, style),
+            head(&mut before, SectionType::Block, user, &[(b'E', layout.data_bytes)], style),
+            data,
+            data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
+            behind.head(&mut between, style),
         ];
         let mut front = Vec::new();
         reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
@@ -106,16 +105,16 @@ impl Sections {
     pub(in crate::file::writer) fn write_behind_blocks(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
         self.write_all()?;
-        for (number, Pair { block, array, values, .. }) in all.iter().enumerate() {
+        for (number, Pair { block, array, .. }) in all.iter().enumerate() {
             if number > 0 {
-                self.progress.extend(block.0.start);
+                self.progress.extend(block.layout.start);
                 self.end_section()?;
             }
-            self.note_together(block, array, *values)?;
+            self.note_together(block, array)?;
         }
         let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
         let (held, mine) = split(put);
-        let layout = SectionLayout { start: first.block.0.start, ..last.array.1 };
+        let layout = SectionLayout { start: first.block.layout.start, ..last.array.layout };
         if held.is_empty() {
             self.end_large(layout, mine, &[])
         } else {
@@ -131,7 +130,7 @@ impl Sections {
         let mut done = vec![0; all.len()];
         while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
             for (number, (pair, done)) in all.iter().zip(&mut done).enumerate() {
-                let Pair { block, array: array @ Behind(_, layout, ..), bytes, passed, .. } = pair;
+                let (Pair { block, array, bytes, passed, .. }, layout) = (pair, pair.array.layout);
                 if *done == bytes.count {
                     continue;
                 }
@@ -159,7 +158,7 @@ impl Sections {
         Ok(held)
     }
 
-    /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks.
+    /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks, as one.
     pub(in crate::file::writer) fn write_encoded_behind_block(
         &mut self,
         block: &Block<'_>,
@@ -167,7 +166,10 @@ impl Sections {
         (elements, bytes): (Partition, Partition),
         encoded: &Encoded,
     ) -> Result<(), Failure> {
-        let (style, layout) = (self.params.line_break, varray.1);
+        // What is buffered comes before.
+        self.write_all()?;
+        self.note_together(block, varray)?;
+        let (style, layout) = (self.params.line_break, varray.layout);
         let data = Source::Indirect(&encoded.chunks);
         let (entries, offset) =
             (layout.entries + elements.offset * COUNT_BYTES as u64, layout.data + bytes.offset);
@@ -196,7 +198,7 @@ impl Sections {
             };
             mine = put().and_then(|()| out.finish());
         }
-        self.end_large(SectionLayout { start: block.0.start, ..layout }, mine, held)
+        self.end_large(SectionLayout { start: block.layout.start, ..layout }, mine, held)
     }
 }
 
