@@ -37,9 +37,10 @@ impl FamilyNumbers {
 }
 
 macro_rules! named {
-    ($($name:ident: $($number:literal),*;)*) => {
+    ($($(#[$condition:meta])? $name:ident: $($number:literal),*;)*) => {
         $(
             #[doc = concat!("`MPI_", stringify!($name), "`.")]
+            $(#[$condition])?
             pub const $name: FamilyNumbers = numbers($($number),*);
         )*
         #[cfg(test)]
@@ -53,8 +54,8 @@ named! {
     MODE_EXCL: 64, 64, 8;
     MODE_NOCHECK: 1, 1024, 1024;
     COMM_TYPE_SHARED: 0, 1, 221;
-    ERR_LASTCODE: 92, 0x3fff_ffff, 0x3fff;
-    ERR_INTERN: 17, 16, 17;
+    #[cfg(any(test, feature = "sc"))] ERR_LASTCODE: 92, 0x3fff_ffff, 0x3fff;
+    #[cfg(any(test, feature = "sc"))] ERR_INTERN: 17, 16, 17;
 }
 
 /// The address that `MPI_STATUS_IGNORE` is.
@@ -82,6 +83,7 @@ pub const CLASSES: [(ErrorKind, FamilyNumbers); 12] = [
 ];
 
 /// The error class of a kind of errors, if MPI has one.
+#[cfg(feature = "sc")]
 pub fn class_of(kind: ErrorKind) -> Option<c_int> {
     CLASSES.iter().find(|(known, _)| *known == kind).map(|(_, numbers)| numbers.get())
 }
