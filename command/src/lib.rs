@@ -19,6 +19,7 @@ mod foreign;
 mod formats;
 mod generate;
 mod import;
+mod join_streams;
 mod ls;
 mod make;
 mod make_dataset;
@@ -37,6 +38,7 @@ mod seal;
 mod select;
 mod shown;
 mod signals;
+mod split;
 mod statistics;
 mod steps;
 mod storing;
@@ -85,8 +87,8 @@ enum Command {
     Copy(copy::Args),
     Append(append::AppendArgs),
     Join(append::JoinArgs),
-    Split(streams::SplitArgs),
-    JoinStreams(streams::JoinStreamsArgs),
+    Split(split::Args),
+    JoinStreams(join_streams::Args),
     Attr(attr::Args),
     Seal(seal::Args),
     Rewind(rewind::Args),
@@ -130,8 +132,8 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Copy(args) => copy::run(&args),
         Command::Append(args) => append::run_append(&args),
         Command::Join(args) => append::run_join(&args),
-        Command::Split(args) => streams::run_split(&args),
-        Command::JoinStreams(args) => streams::run_join(&args),
+        Command::Split(args) => split::run(&args),
+        Command::JoinStreams(args) => join_streams::run(&args),
         Command::Attr(args) => attr::run(&args),
         Command::Seal(args) => seal::run(&args),
         Command::Rewind(args) => rewind::run(&args),

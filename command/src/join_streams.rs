@@ -1,0 +1,155 @@
+//! Files into streams of tasks, one file a task.
+
+use crate::fail::{Fail, Result};
+use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, status};
+use crate::pieces::as_io_error;
+use scda::Params;
+use scda::internals::to_usize;
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Chunks of streams whose size is chosen: whole blocks of usual file systems, and no more than the library's choice.
+const LEAST_CHUNK_BYTES: u64 = 4096;
+const MOST_CHUNK_BYTES: u64 = 1 << 20;
+
+/// Join files into a set of streams, one file a task
+///
+/// The inverse of scda split: task 0 is the first file. The files of a folder are taken in the order of their names, in which numbers
+/// count as such. What is a hole or zeros at the end of a chunk takes no room where the file system has holes.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda join-streams logs -o all.scda --name log
+  scda join-streams out.0 out.1 out.2 -o all.scda --name output")]
+pub struct Args {
+    /// The files, in the order of the tasks; or a folder with nothing but them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    to: PathBuf,
+    /// The name of the set of streams
+    #[arg(long)]
+    name: String,
+    /// The bytes of a chunk, 1 to 2^30 [default: 1 MiB, or less if all files are shorter]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    chunk_bytes: Option<u64>,
+    /// Do not seal the new file
+    #[arg(long)]
+    no_seal: bool,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// The order of names in which numbers count as such.
+fn natural(a: &[u8], b: &[u8]) -> Ordering {
+    let (mut x, mut y) = (a, b);
+    loop {
+        let number = |text: &[u8]| text.iter().take_while(|c| c.is_ascii_digit()).count();
+        let order = match (number(x), number(y)) {
+            (0, _) | (_, 0) => match (x.split_first(), y.split_first()) {
+                (Some((c, rest)), Some((d, other))) => {
+                    (x, y) = (rest, other);
+                    c.cmp(d)
+                }
+                // What is left over; else the same but for zeros before numbers.
+                _ => return x.len().cmp(&y.len()).then_with(|| a.cmp(b)),
+            },
+            (n, m) => {
+                let ((first, rest), (second, other)) = (x.split_at(n), y.split_at(m));
+                (x, y) = (rest, other);
+                let value = |digits: &[u8]| digits.iter().position(|&c| c != b'0').unwrap_or(digits.len());
+                let (first, second) = (&first[value(first)..], &second[value(second)..]);
+                first.len().cmp(&second.len()).then_with(|| first.cmp(second))
+            }
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// The files of a folder, in the order of their names.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let trouble = |error: io::Error| Fail::file(&folder.display().to_string(), error);
+    let mut files = Vec::new();
+    for entry in folder.read_dir().map_err(trouble)? {
+        files.push(entry.map_err(trouble)?.path());
+    }
+    let name =
+        |path: &PathBuf| path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
+    files.sort_by(|a, b| natural(&name(a), &name(b)));
+    Ok(files)
+}
+
+/// A file whose errors have its name.
+struct Named {
+    file: File,
+    name: String,
+}
+
+impl Read for Named {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => named(&self.name, error),
+        })
+    }
+}
+
+fn named(name: &str, error: io::Error) -> io::Error {
+    as_io_error(Fail::file(name, error))
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let to = &args.to;
+    check_free(to, args.force)?;
+    let files = match args.files.as_slice() {
+        [folder] if folder.is_dir() => files_of(folder)?,
+        files => files.to_vec(),
+    };
+    let all = files.iter().map(|path| status(path)).collect::<Result<Vec<_>>>()?;
+    if let Some(place) = all.iter().position(|status| !status.is_file()) {
+        let name = files[place].display().to_string();
+        return Err(Fail::file(&name, "a folder, pipe or device, not a file"));
+    }
+    if files.is_empty() {
+        let folder = args.files.first().map(|folder| folder.display().to_string()).unwrap_or_default();
+        return Err(Fail::file(&folder, "no file of a task is in it"));
+    }
+    let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
+    check_replaceable(to, "is one of the files to join", all)?;
+    files.iter().try_for_each(|path| check_not_left(to, path, &path.display().to_string()))?;
+    let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
+    let mut params = Params::default();
+    params.seal = !args.no_seal;
+    let name = args.name.as_bytes();
+    let mut out = OutputFile::create(to, args.force, name, params, &[])?;
+    let mut open = |task: u64| -> io::Result<Box<dyn Read>> {
+        let path = &files[to_usize(task)];
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| named(&name, error))?;
+        Ok(Box::new(Named { file, name }))
+    };
+    let chunk_bytes = args.chunk_bytes.unwrap_or(chosen);
+    out.writer()?.streams_from(name, chunk_bytes, files.len() as u64, &mut open)?;
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_as_such() {
+        let sorted = ["a", "a.1", "a.02", "a.2", "a.10", "a.10.9", "a.10.10", "b"];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                assert_eq!(natural(a.as_bytes(), b.as_bytes()), i.cmp(&j), "{a} {b}");
+            }
+        }
+    }
+}

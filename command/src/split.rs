@@ -1,0 +1,135 @@
+//! Streams of tasks into files, one of each task.
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Resources, check_free, check_replaceable};
+use crate::output::escape;
+use crate::pieces::Pieces;
+use crate::progress::Progress;
+use crate::select::Selection;
+use crate::signals;
+use crate::streams::{MeantStreams, each_piece, find};
+use scda::internals::WholeFile;
+use scda::{SectionType, UserString};
+use std::path::{Path, PathBuf};
+
+/// Digits of the number in the names of files, at least.
+const DIGITS: usize = 6;
+
+/// Split a set of streams into files, one of each task
+///
+/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, such as the one that scda import makes of the streams of a
+/// SIONlib file, each element becomes a file. DIR is made if it is not there.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda split run.scda log logs
+  scda import restart.sion restart.scda; scda split restart.scda sion/streams tasks")]
+pub struct Args {
+    /// The file; - is standard input
+    file: PathBuf,
+    /// The name of the streams or the varray, in which * and ? stand for any text and any character; or the number of a section
+    name: Selection,
+    /// The folder that gets the files
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+    /// Of several of this name: the one with this number, from 0 on, or from -1, the last one, back
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    record: Option<i64>,
+    /// Replace files that exist
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+/// A file of a task.
+struct TaskFile {
+    /// Until it is complete.
+    file: Option<WholeFile>,
+}
+
+impl TaskFile {
+    fn new(path: &Path, force: bool, input: &Input) -> Result<Self> {
+        check_free(path, force)?;
+        check_replaceable(path, "is the file to split", input.path().metadata())?;
+        input.check_not_left(path)?;
+        // A link is replaced, not followed: what it names may be anywhere.
+        if path.is_symlink() {
+            std::fs::remove_file(path).map_err(|error| Fail::file(&path.display().to_string(), error))?;
+        }
+        signals::begin(path);
+        let file = WholeFile::create(path).inspect_err(|_| signals::end())?;
+        Ok(Self { file: Some(file) })
+    }
+
+    fn put(&mut self, data: &[u8]) -> Result<()> {
+        Ok(self.file.as_mut().map_or(Ok(()), |file| file.write(data))?)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        Ok(self.file.take().map_or(Ok(()), WholeFile::finish)?)
+    }
+}
+
+impl Drop for TaskFile {
+    fn drop(&mut self) {
+        // Before a signal would find nothing to remove.
+        self.file = None;
+        signals::end();
+    }
+}
+
+/// The path of the file of a task, of `tasks` tasks.
+fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
+    let stem: String = escape(user).chars().map(|c| if "/\\".contains(c) { '_' } else { c }).collect();
+    let digits = tasks.saturating_sub(1).to_string().len().max(DIGITS);
+    folder.join(format!("{stem}.{task:0digits$}"))
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let input = Input::new(&args.file, &args.resources)?;
+    let mut reader = input.open_damaged(false)?;
+    let meant = find(&mut reader, &input, &args.name, args.record)?;
+    let made = || {
+        let made = std::fs::create_dir_all(&args.to);
+        made.map_err(|error| Fail::file(&args.to.display().to_string(), error))
+    };
+    let mut progress = Progress::new(&format!("split {}", input.name()), 0);
+    let section = match meant {
+        MeantStreams::Streams(found) => {
+            made()?;
+            let streams = &found.streams;
+            for task in 0..streams.tasks() {
+                let stream = reader.stream(streams, task)?;
+                let path = path_of(&args.to, streams.name(), task, streams.tasks());
+                let mut file = TaskFile::new(&path, args.force, &input)?;
+                each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
+                    progress.add(data.len() as u64);
+                    file.put(data)
+                })?;
+                file.finish()?;
+            }
+            return found.check_whole(&input);
+        }
+        MeantStreams::Section(section, _) => section,
+    };
+    if section.section_type != SectionType::Varray {
+        let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
+        let words = format!("\"{name}\" is of the kind {kind}, neither a set of streams nor a varray");
+        return Err(Fail::file(input.name(), words));
+    }
+    made()?;
+    reader.seek(section.offset)?;
+    reader.next_section(true)?;
+    for element in 0..section.count {
+        let path = path_of(&args.to, &section.user, element, section.count);
+        let mut file = TaskFile::new(&path, args.force, &input)?;
+        let mut pieces = Pieces::new(&section, element..element + 1);
+        while pieces.next(&mut reader)? {
+            progress.add(pieces.data().len() as u64);
+            file.put(pieces.data())?;
+        }
+        file.finish()?;
+    }
+    Ok(())
+}
