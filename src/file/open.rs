@@ -3,6 +3,11 @@
 //! The ranks agree on the arguments first. Rank 0 creates or opens the file; the others open it and compare the inode. What can be checked is
 //! checked before `MPI_File_open`, in which a failing rank leaves the others waiting.
 
+#[cfg(feature = "mpi")]
+mod mpi_io;
+#[cfg(not(feature = "mpi"))]
+mod without_mpi;
+
 use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, Params};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
@@ -11,8 +16,6 @@ use crate::memory;
 use crate::parallel::Communicator;
 use crate::storage::faults::{Faults, Faulty};
 use crate::storage::file_system::{self, Status};
-#[cfg(feature = "mpi")]
-use crate::storage::mpi_io::{Access, MpiFile, complete};
 use crate::storage::posix::PosixFile;
 use crate::storage::queue::LEAST_BYTES;
 use crate::storage::{Driver, ParallelFile, names};
@@ -20,7 +23,7 @@ use rustix::fs::OFlags;
 use std::ops::RangeInclusive;
 use std::path::Path;
 #[cfg(not(feature = "mpi"))]
-use without_mpi::{Access, create_mpi_io, lock_for_mpi_io, open_mpi_io};
+use without_mpi as mpi_io;
 
 /// The environment variable that chooses the driver where the program does not.
 const DRIVER_VARIABLE: &str = "SCDA_IO";
@@ -70,7 +73,7 @@ pub fn create(
     let driver = choose(team, path, params)?;
     let mut target = Target::new(real_path(team, path, params), params);
     let created = match driver {
-        Driver::MpiIo => create_mpi_io(team, path, params, &mut target, header),
+        Driver::MpiIo => mpi_io::create(team, path, params, &mut target, header),
         _ => create_posix(team, params, &mut target, header),
     };
     match created {
@@ -125,33 +128,37 @@ pub fn open(
     // NONBLOCK: opening a pipe would wait for a writer.
     let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
-    open_existing(team, path, params, (driver, Access::Read), (first, open), examine)
+    open_existing(team, path, params, (driver, mpi_io::Access::Read), (first, open), examine)
 }
 
-/// Opens a file that exists for reading and writing, as it is, and tells its size. With
-/// [`Params::atomic`] that is a copy of it, which [`Target::complete`] gives its name. Collective.
-pub(crate) fn append(
-    team: &mut Team,
-    path: &Path,
-    params: &mut Params,
-) -> Result<(Box<dyn ParallelFile>, Target, u64), Failure> {
+/// A file that existed before, open for reading and writing.
+pub(crate) struct ExistingFile {
+    pub file: Box<dyn ParallelFile>,
+    pub target: Target,
+    pub size: u64,
+}
+
+/// Opens a file that exists for reading and writing, as it is. With [`Params::atomic`] that is a copy of it, which
+/// [`Target::complete`] gives its name. Collective.
+pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Result<ExistingFile, Failure> {
     let driver = choose(team, path, params)?;
     let mut target = Target::new(real_path(team, path, params), params);
     let first = if team.rank() == 0 { target.prepare_to_append(driver).map(Some) } else { Ok(None) };
     // MPI-IO knows the prefix of the name; a part has none.
     let name = if params.atomic { target.goal() } else { path }.to_owned();
     let open = || target.open_again(OFlags::RDWR | OFlags::NONBLOCK);
-    let opened = open_existing(team, &name, params, (driver, Access::Append), (first, open), |_, size| {
-        Ok(Ends::all(size))
-    });
+    let opened =
+        open_existing(team, &name, params, (driver, mpi_io::Access::Append), (first, open), |_, size| {
+            Ok(Ends::all(size))
+        });
     let locked = match opened {
         Ok((file, sizes)) if driver == Driver::MpiIo => {
-            lock_for_mpi_io(team, file, &mut target).map(|file| (file, sizes))
+            mpi_io::lock(team, file, &mut target).map(|file| (file, sizes))
         }
         opened => opened,
     };
     match locked {
-        Ok((file, ends)) => Ok((file, target, ends.file)),
+        Ok((file, ends)) => Ok(ExistingFile { file, target, size: ends.file }),
         Err(failure) => {
             target.discard();
             Err(failure)
@@ -192,7 +199,7 @@ fn open_existing(
     team: &mut Team,
     name: &Path,
     params: &mut Params,
-    (driver, access): (Driver, Access),
+    (driver, access): (Driver, mpi_io::Access),
     (first, open): (Result<Option<PosixFile>>, impl FnOnce() -> Result<PosixFile>),
     examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
 ) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
@@ -217,7 +224,7 @@ fn open_existing(
     params.find_stripe(block);
     let file = match driver {
         Driver::MpiIo => {
-            let file = open_mpi_io(team, name, params, access, || Ok(()))?;
+            let file = mpi_io::open(team, name, params, access, || Ok(()))?;
             with_faults(team, params, file)
         }
         _ => seen.ok_or_else(lost)?,
@@ -411,144 +418,6 @@ fn lost() -> Error {
     Error::new(ErrorKind::Internal, "an error of opening was lost")
 }
 
-/// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where the file is open.
-#[cfg(feature = "mpi")]
-fn open_mpi_io(
-    team: &mut Team,
-    path: &Path,
-    params: &Params,
-    access: Access,
-    opened: impl FnOnce() -> Result<()>,
-) -> Result<Box<dyn ParallelFile>, Failure> {
-    // All ranks have their hints, or none opens: in ROMIO, ranks whose hints differ wait for each other.
-    let (hints, mine) = split(complete(params.hints).map(Some));
-    team.agree(mine)?;
-    let hints = hints.ok_or_else(lost)?;
-    let (file, mine) = MpiFile::open(team.as_mpi(), path, access, &hints);
-    let mine = if file.is_some() { mine.and(opened()) } else { mine };
-    if let Err(failure) = team.agree(mine) {
-        // Closing is collective, so only a file that is open on all ranks is closed.
-        if team.all_after_error(file.is_some())
-            && let Some(file) = file
-        {
-            let _ = Box::new(file).close();
-        }
-        return Err(failure);
-    }
-    Ok(Box::new(file.ok_or_else(lost)?))
-}
-
-/// Closes a file on all ranks after an error.
-#[cfg(feature = "mpi")]
-fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
-    let error = team.settle(failure);
-    let _ = file.close();
-    Failure::Agreed(error)
-}
-
-/// Locks the file that MPI-IO has opened to append to it.
-#[cfg(feature = "mpi")]
-fn lock_for_mpi_io(
-    team: &mut Team,
-    file: Box<dyn ParallelFile>,
-    target: &mut Target,
-) -> Result<Box<dyn ParallelFile>, Failure> {
-    let locked = if team.rank() == 0 { target.opened_by_name() } else { Ok(()) };
-    match team.agree(locked).map(drop) {
-        Ok(()) => Ok(file),
-        Err(failure) => Err(close(team, file, failure)),
-    }
-}
-
-/// Creates a file with MPI-IO: only MPI-IO understands hints, and the prefix that names a driver of ROMIO.
-#[cfg(feature = "mpi")]
-fn create_mpi_io(
-    team: &mut Team,
-    path: &Path,
-    params: &mut Params,
-    target: &mut Target,
-    header: &[u8],
-) -> Result<Box<dyn ParallelFile>, Failure> {
-    let prepared = if team.rank() == 0 { target.prepare(Driver::MpiIo).map(drop) } else { Ok(()) };
-    team.agree(prepared)?;
-    // A rank that cannot open would leave the others waiting in MPI_File_open.
-    team.agree(file_system::check_writable(target.goal()))?;
-    let part = params.atomic.then(|| target.goal().to_owned());
-    let (name, access) = part.as_deref().map_or((path, Access::Write), |part| (part, Access::WriteNew));
-    let is_first = team.rank() == 0;
-    let opened = || if is_first { target.opened_by_name() } else { Ok(()) };
-    let file = open_mpi_io(team, name, params, access, opened)?;
-    let mut file = with_faults(team, params, file);
-    let emptied = empty(team, &mut *file, target).and_then(|block| {
-        params.find_stripe(block);
-        let written = if team.rank() == 0 { file.write_at(0, &[header]) } else { Ok(()) };
-        team.agree(written).map(drop)?;
-        let synced = if is_header_synced(params) { file.sync() } else { Ok(()) };
-        team.agree(synced).map(drop)
-    });
-    match emptied {
-        Ok(()) => Ok(file),
-        Err(failure) => Err(close(team, file, failure)),
-    }
-}
-
-/// Truncates a file that MPI-IO opened for writing, which leaves what it had: as rank 0 finds its size, for it
-/// may differ between ranks while others change it. Tells the block size that rank 0 finds.
-#[cfg(feature = "mpi")]
-fn empty(team: &mut Team, file: &mut dyn ParallelFile, target: &Target) -> Result<u64, Failure> {
-    // Truncating is collective: all ranks decide by the size that rank 0 found.
-    let [size, block] = team.share(0, Ok([target.size(), target.block_bytes()]))?;
-    if size > 0 {
-        let truncated = file.truncate(0);
-        team.agree(truncated)?;
-    }
-    Ok(block)
-}
-
-/// Without MPI there is no MPI-IO to choose.
-#[cfg(not(feature = "mpi"))]
-mod without_mpi {
-    use super::{Error, ErrorKind, Failure, ParallelFile, Params, Path, Result, Target, Team};
-
-    #[derive(Clone, Copy)]
-    pub enum Access {
-        Read,
-        Append,
-    }
-
-    fn chosen() -> Failure {
-        Failure::Mine(Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI"))
-    }
-
-    pub fn open_mpi_io(
-        _: &mut Team,
-        _: &Path,
-        _: &Params,
-        _: Access,
-        _: impl FnOnce() -> Result<()>,
-    ) -> Result<Box<dyn ParallelFile>, Failure> {
-        Err(chosen())
-    }
-
-    pub fn lock_for_mpi_io(
-        _: &mut Team,
-        _: Box<dyn ParallelFile>,
-        _: &mut Target,
-    ) -> Result<Box<dyn ParallelFile>, Failure> {
-        Err(chosen())
-    }
-
-    pub fn create_mpi_io(
-        _: &mut Team,
-        _: &Path,
-        _: &mut Params,
-        _: &mut Target,
-        _: &[u8],
-    ) -> Result<Box<dyn ParallelFile>, Failure> {
-        Err(chosen())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -564,7 +433,7 @@ mod tests {
     }
 
     /// Opens on one rank.
-    fn append_alone(path: &Path, params: &Params) -> Result<(Box<dyn ParallelFile>, Target, u64)> {
+    fn append_alone(path: &Path, params: &Params) -> Result<ExistingFile> {
         let mut all = run_on_threads(1, |comm| {
             let mut team = team(comm, path);
             append(&mut team, path, &mut params.clone()).map_err(|failure| team.settle(failure))
@@ -572,7 +441,7 @@ mod tests {
         all.remove(0)
     }
 
-    fn kind(result: Result<(Box<dyn ParallelFile>, Target, u64)>) -> ErrorKind {
+    fn kind(result: Result<ExistingFile>) -> ErrorKind {
         result.err().unwrap().kind()
     }
 
@@ -587,7 +456,7 @@ mod tests {
                 let inode = std::fs::metadata(&path).unwrap().ino();
                 run_on_threads(size, |comm| {
                     let mut team = team(comm, &path);
-                    let (mut file, mut target, found) =
+                    let ExistingFile { mut file, mut target, size: found } =
                         append(&mut team, &path, &mut params(atomic)).ok().unwrap();
                     assert_eq!((found, target.goal() == path), (4, !atomic));
                     let mut old = [0; 4];
@@ -628,7 +497,7 @@ mod tests {
         std::fs::write(&path, "old").unwrap();
         symlink("f", &link).unwrap();
         for atomic in [false, true] {
-            let (file, mut target, _) = append_alone(&path, &params(atomic)).unwrap();
+            let ExistingFile { file, mut target, .. } = append_alone(&path, &params(atomic)).unwrap();
             for other in [false, true] {
                 assert_eq!(kind(append_alone(&link, &params(other))), ErrorKind::FileInUse);
             }
@@ -639,11 +508,11 @@ mod tests {
             drop(target);
         }
         // Nor after an error that leaves the file as it is.
-        let (file, mut target, _) = append_alone(&link, &params(true)).unwrap();
+        let ExistingFile { file, mut target, .. } = append_alone(&link, &params(true)).unwrap();
         file.close().unwrap();
         target.discard();
         drop(target);
-        append_alone(&path, &params(false)).unwrap().0.close().unwrap();
+        append_alone(&path, &params(false)).unwrap().file.close().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
     }

@@ -169,7 +169,7 @@ impl Writer {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let (team, params, (file, mut target, size)) =
+        let (team, params, ExistingFile { file, mut target, size }) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
         let mut reading = Surveyor::new(team, file, size, &params);
         let limited = reading.limit_memory();
