@@ -623,9 +623,9 @@ struct scda_params {
   uint64_t keep;
   /**
    * Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
-   * covers so many sections; what was committed later is cut off, at once unless `atomic` is 1. To go
-   * on behind a record, pass the number of its section (`scda_ffind`) and 1. `SCDA_ERR_ARG` if no seal
-   * covers so many.
+   * covers this number of sections; what was committed later is cut off, at once unless `atomic` is 1. To
+   * go on behind a record, pass the number of its section (`scda_ffind`) plus 1. `SCDA_ERR_ARG` if no seal
+   * covers that number.
    */
   uint64_t behind;
   /**
@@ -794,7 +794,7 @@ struct scda_member {
    */
   int type;
   /**
-   * 0 or 1: it is one item; more: an array of so many.
+   * 0 or 1: it is one item; more: an array of this number of items.
    */
   int count;
   /**
@@ -1716,7 +1716,7 @@ scda_fcontext_t *scda_fsections(scda_fcontext_t *f,
  *                      not count.
  * @param [out] err     The error code.
  * @return              `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` if there are not so many sections, and those of `scda_fsections`.
+ * Errors: `SCDA_ERR_ARG` if the file has fewer sections, and those of `scda_fsections`.
  */
 scda_fcontext_t *scda_fseek(scda_fcontext_t *f,
                             uint64_t section,
@@ -2326,8 +2326,8 @@ int scda_texts_data(scda_fcontext_t *f,
  * often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
  * `scda_fflush` and `scda_fcommit` may be called besides.
  *
- * The file has the streams in chunks: an array, of which each task has every so many elements, a block before it and
- * another array behind it (docs/streams.md). What a task does not fill of its chunks takes no room on the disk where the file system
+ * The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
+ * another array behind it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
  * has holes.
  *
  * Collective.
@@ -2446,7 +2446,7 @@ int scda_stream_size(scda_fcontext_t *f,
  * @param [in] bytes   How many, no more than the stream has from `offset` on.
  * @param [out] err    The error code.
  * @return             0, or -1 on error.
- * Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+ * Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
  */
 int scda_stream_read(scda_fcontext_t *f,
                      uint64_t task,

@@ -14,6 +14,7 @@ use scda::internals::later::first_row;
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// The name of chunks without the metadata that say which streams they are of.
@@ -68,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
         complain(&format!("{}: nothing can be saved", input.name()));
         return Err(Fail::Said(NO));
     }
-    let mut reader = input.open_damaged(false)?;
+    let reader = input.open_damaged(false)?;
     let user = *reader.user();
     let mut params = How::default().params(reader.line_break(), &args.resources);
     // Metadata without anything behind them are left out. All else of a dataset that is wrong is saved: it is no worse
@@ -84,16 +85,18 @@ pub fn run(args: &Args) -> Result<()> {
     let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
-    let mut left = Left::default();
+    let mut salvager = Salvager {
+        input: &input,
+        reader,
+        writer: file.writer()?,
+        progress: &mut progress,
+        left: Left::default(),
+    };
     for block in scan.findings.iter().filter_map(|finding| finding.section) {
-        if begins_streams(block.section_type, &block.user) && reader.seek(block.offset).is_ok() {
-            let end = reader.next_section(true).and_then(|_| reader.skip());
-            left.begun.extend(reader.position().filter(|_| end.is_ok()));
-        }
+        salvager.note_begun(&block);
     }
-    scan.parts
-        .iter()
-        .try_for_each(|part| save(&mut reader, &input, file.writer()?, part, &mut progress, &mut left))?;
+    scan.parts.iter().try_for_each(|part| salvager.save(part))?;
+    let left = salvager.left;
     file.finish()?;
     drop(progress);
     let to = visible(&args.to.display().to_string());
@@ -108,41 +111,7 @@ pub fn run(args: &Args) -> Result<()> {
             out.text(format_args!("{to}: of section {}, a shorter section: {rest}\n", finding.number))?;
         }
     }
-    for (offset, Ended { tasks, bytes, known }) in left.unfinished {
-        let what = match tasks - known {
-            0 => "all that were written".to_owned(),
-            _ if known == 0 => "of each task those up to its last one that is not 0".to_owned(),
-            others => format!("of {others} tasks those up to the last one that is not 0"),
-        };
-        out.text(format_args!(
-            "{to}: streams of {tasks} tasks that were not ended, at byte {offset}: {bytes} bytes, {what}, as \"{NAME}\"\n"
-        ))?;
-    }
-    for offset in left.torn {
-        let what = "the metadata of a dataset, group or streams";
-        out.text(format_args!(
-            "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
-        ))?;
-    }
-    for (offset, name) in left.chunks {
-        let name = quote(&name);
-        out.text(format_args!(
-            "{to}: the chunks of the streams {name} at byte {offset} are saved as {}\n",
-            quote(CHUNKS)
-        ))?;
-    }
-    for &offset in &left.rows {
-        let name = quote(ROWS);
-        out.text(format_args!(
-            "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are not whole\n"
-        ))?;
-    }
-    for &offset in &left.attributes {
-        let name = quote(ATTRIBUTES);
-        out.text(format_args!(
-            "{to}: the attributes at byte {offset} are saved as {name}: the dataset that they were set of is not saved\n"
-        ))?;
-    }
+    left.report(&mut out, &to)?;
     for finding in &scan.findings {
         if !finding.of_dataset
             && finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION)
@@ -242,31 +211,6 @@ impl Left {
         Ok(true)
     }
 
-    /// Saves attributes that were set later, whose block this is and follows the reader's current section, unless they are in the metadata
-    /// of their dataset, or go on to belong to it: whether they do.
-    fn save_attributes(
-        &mut self,
-        reader: &mut Reader,
-        writer: &mut Writer,
-        mut block: Section,
-        progress: &mut Progress,
-    ) -> Result<bool> {
-        let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
-        let saved = self.moved.get(&data).map(|saved| Moved { position: data, ..saved.data });
-        let user = saved.map_or(Ok(None), |moved| moved.user_of(Addition::Attributes))?;
-        let is_saved = user.is_some_and(|user| *user == *block.user);
-        if !is_saved {
-            self.attributes.push(block.offset);
-            block.user = UserString::new(ATTRIBUTES)?;
-            as_it_is(reader, writer, &block, progress)?;
-        } else if self.joined.contains(&data) {
-            reader.skip()?;
-        } else {
-            self.announced = Some(block.offset);
-        }
-        Ok(self.announced == Some(block.offset))
-    }
-
     /// A section as it is saved at this position.
     fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
         if let Some(rows) = self.described.take() {
@@ -299,91 +243,177 @@ impl Left {
         }
         Ok(section)
     }
+
+    /// Says what is not saved as it is.
+    fn report(&self, out: &mut Output, to: &str) -> Result<()> {
+        for (offset, Ended { tasks, bytes, known }) in &self.unfinished {
+            let what = match tasks - known {
+                0 => "all that were written".to_owned(),
+                _ if *known == 0 => "of each task those up to its last one that is not 0".to_owned(),
+                others => format!("of {others} tasks those up to the last one that is not 0"),
+            };
+            out.text(format_args!(
+                "{to}: streams of {tasks} tasks that were not ended, at byte {offset}: {bytes} bytes, {what}, as \"{NAME}\"\n"
+            ))?;
+        }
+        for offset in &self.torn {
+            let what = "the metadata of a dataset, group or streams";
+            out.text(format_args!(
+                "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
+            ))?;
+        }
+        for (offset, name) in &self.chunks {
+            let name = quote(name);
+            out.text(format_args!(
+                "{to}: the chunks of the streams {name} at byte {offset} are saved as {}\n",
+                quote(CHUNKS)
+            ))?;
+        }
+        for offset in &self.rows {
+            let name = quote(ROWS);
+            out.text(format_args!(
+                "{to}: the rows at byte {offset} are saved as {name}: they, or rows before them, are not whole\n"
+            ))?;
+        }
+        for offset in &self.attributes {
+            let name = quote(ATTRIBUTES);
+            out.text(format_args!(
+                "{to}: the attributes at byte {offset} are saved as {name}: the dataset that they were set of is not saved\n"
+            ))?;
+        }
+        Ok(())
+    }
 }
 
-/// Copies whole sections, and the whole elements of damaged ones.
-///
-/// Metadata at the end of a part would be those of another section than theirs; they are left out. Streams that they begin are
-/// saved if they were only not ended.
-fn save(
-    reader: &mut Reader,
-    input: &Input,
-    writer: &mut Writer,
-    part: &Part,
-    progress: &mut Progress,
-    left: &mut Left,
-) -> Result<()> {
-    match part {
-        Part::Leading(section, _) if left.saved.contains(&section.offset) => Ok(()),
-        Part::Leading(section, count) => {
-            let position = writer.position().unwrap_or(0);
-            leading(reader, writer, &left.named(*section, position)?, *count, progress)
+/// Copies what is whole.
+struct Salvager<'a> {
+    input: &'a Input,
+    reader: Reader,
+    writer: &'a mut Writer,
+    progress: &'a mut Progress,
+    left: Left,
+}
+
+impl Salvager<'_> {
+    /// Notes where the chunks begin of streams whose block this is, if it begins streams: they are not whole.
+    fn note_begun(&mut self, block: &Section) {
+        if begins_streams(block.section_type, &block.user) && self.reader.seek(block.offset).is_ok() {
+            let end = self.reader.next_section(true).and_then(|_| self.reader.skip());
+            self.left.begun.extend(self.reader.position().filter(|_| end.is_ok()));
         }
-        Part::Sections(_, range) => {
-            reader.seek(range.start)?;
-            let mut pairs = Pairs::new(input);
-            while reader.position().is_some_and(|position| position < range.end) {
-                let Some(mut section) = reader.next_section(true)? else { break };
-                if left.saved.contains(&section.offset) {
-                    reader.skip()?;
-                    continue;
-                }
-                // Attributes that were set later become a part of the metadata of their dataset, if a seal says that they count.
-                if announced(section.section_type, &section.user) == Some(Addition::Attributes) {
-                    let block = last_of(reader, 1, range.end).filter(has_attributes);
-                    let stays = match block {
-                        Some(block) => left.save_attributes(reader, writer, block, progress)?,
-                        None => true,
-                    };
-                    if !stays {
-                        continue;
-                    }
-                    reader.seek(section.offset)?;
-                    reader.next_section(true)?;
-                }
-                let others = others_of(&section);
-                let mut last = None;
-                if others > 0 {
-                    last = last_of(reader, others, range.end);
-                    let is_whole = last.is_some();
-                    reader.seek(section.offset)?;
-                    reader.next_section(true)?;
-                    if !is_whole {
-                        let offset = section.offset;
-                        match Unfinished::find(reader, input, &section)? {
-                            Some(streams) => {
-                                left.saved.extend(streams.others());
-                                left.unfinished.push((offset, streams.save(writer)?));
-                            }
-                            None => left.torn.push(offset),
-                        }
-                        reader.seek(offset)?;
-                        reader.next_section(true)?;
-                        reader.skip()?;
-                        if others > 1 {
-                            left.begun.extend(reader.position());
-                        }
-                        continue;
-                    }
-                }
-                let is_metadata = left.look(reader, &mut section, last)?;
-                if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
-                    && found.later.is_some()
-                {
-                    left.joined.insert(found.data.offset);
-                    let text = with_attributes(&read_metadata(reader, &section)?, &found.dataset.attributes)?;
-                    let (user, bytes) = (&section.user, text.len() as u64);
-                    writer.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
-                    reader.skip()?;
-                    continue;
-                }
-                if !is_metadata {
-                    section = left.named(section, writer.position().unwrap_or(0))?;
-                }
-                as_it_is(reader, writer, &section, progress)?;
+    }
+
+    /// Copies whole sections, and the whole elements of damaged ones.
+    fn save(&mut self, part: &Part) -> Result<()> {
+        match part {
+            Part::Leading(section, _) if self.left.saved.contains(&section.offset) => Ok(()),
+            Part::Leading(section, count) => {
+                let section = self.left.named(*section, self.writer.position().unwrap_or(0))?;
+                leading(&mut self.reader, self.writer, &section, *count, self.progress)
             }
-            Ok(())
+            Part::Sections(_, range) => self.save_sections(range),
         }
+    }
+
+    fn save_sections(&mut self, range: &Range<u64>) -> Result<()> {
+        self.reader.seek(range.start)?;
+        let mut pairs = Pairs::new(self.input);
+        while self.reader.position().is_some_and(|position| position < range.end) {
+            let Some(section) = self.reader.next_section(true)? else { break };
+            if self.left.saved.contains(&section.offset) {
+                self.reader.skip()?;
+            } else if self.stays(&section, range.end)? {
+                self.save_section(section, range.end, &mut pairs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the header of the section at this offset.
+    fn go_to(&mut self, offset: u64) -> Result<()> {
+        self.reader.seek(offset)?;
+        self.reader.next_section(true)?;
+        Ok(())
+    }
+
+    /// Whether a section, of which the reader has read the header, is saved. One that announces attributes that were set later is not,
+    /// if a seal says that these count: they become a part of the metadata of their dataset.
+    fn stays(&mut self, section: &Section, end: u64) -> Result<bool> {
+        if announced(section.section_type, &section.user) != Some(Addition::Attributes) {
+            return Ok(true);
+        }
+        let block = last_of(&mut self.reader, 1, end).filter(has_attributes);
+        let stays = block.map_or(Ok(true), |block| self.save_attributes(block))?;
+        if stays {
+            self.go_to(section.offset)?;
+        }
+        Ok(stays)
+    }
+
+    /// Saves attributes that were set later, whose block this is and follows the reader's current section, unless they are in the metadata
+    /// of their dataset, or go on to belong to it: whether they do.
+    fn save_attributes(&mut self, mut block: Section) -> Result<bool> {
+        let Self { left, reader, .. } = self;
+        let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
+        let saved = left.moved.get(&data).map(|saved| Moved { position: data, ..saved.data });
+        let user = saved.map_or(Ok(None), |moved| moved.user_of(Addition::Attributes))?;
+        let is_saved = user.is_some_and(|user| *user == *block.user);
+        if !is_saved {
+            left.attributes.push(block.offset);
+            block.user = UserString::new(ATTRIBUTES)?;
+            as_it_is(reader, self.writer, &block, self.progress)?;
+        } else if left.joined.contains(&data) {
+            reader.skip()?;
+        } else {
+            left.announced = Some(block.offset);
+        }
+        Ok(left.announced == Some(block.offset))
+    }
+
+    /// Saves a section of which the reader has read the header, in a part that ends at this offset.
+    fn save_section(&mut self, mut section: Section, end: u64, pairs: &mut Pairs<'_>) -> Result<()> {
+        let others = others_of(&section);
+        let mut last = None;
+        if others > 0 {
+            last = last_of(&mut self.reader, others, end);
+            self.go_to(section.offset)?;
+            if last.is_none() {
+                return self.leave_out(&section, others);
+            }
+        }
+        let is_metadata = self.left.look(&mut self.reader, &mut section, last)?;
+        if let (Some(Pair::Dataset(found)), _) = pairs.look(&section)?
+            && found.later.is_some()
+        {
+            self.left.joined.insert(found.data.offset);
+            let text = read_metadata(&mut self.reader, &section)?;
+            let text = with_attributes(&text, &found.dataset.attributes)?;
+            let bytes = text.len() as u64;
+            self.writer.block_from(&section.user, bytes, &mut text.as_bytes(), Encode::None)?;
+            return Ok(self.reader.skip()?);
+        }
+        if !is_metadata {
+            section = self.left.named(section, self.writer.position().unwrap_or(0))?;
+        }
+        as_it_is(&mut self.reader, self.writer, &section, self.progress)
+    }
+
+    /// Leaves metadata out whose other sections are not whole: they would be those of another section. Streams are saved if they were
+    /// only not ended.
+    fn leave_out(&mut self, metadata: &Section, others: u64) -> Result<()> {
+        match Unfinished::find(&mut self.reader, self.input, metadata)? {
+            Some(streams) => {
+                self.left.saved.extend(streams.others());
+                self.left.unfinished.push((metadata.offset, streams.save(self.writer)?));
+            }
+            None => self.left.torn.push(metadata.offset),
+        }
+        self.go_to(metadata.offset)?;
+        self.reader.skip()?;
+        if others > 1 {
+            self.left.begun.extend(self.reader.position());
+        }
+        Ok(())
     }
 }
 

@@ -21,7 +21,7 @@ pub use background::{Closing, CommitRequest};
 pub(crate) use datasets::Given;
 pub use kinds::{BoxStream, DataStream, ElementStream};
 
-use super::open;
+use super::open::{self, ExistingFile};
 use super::params::Params;
 use super::reader::Surveyor;
 use super::session::{Session, ThisRank};

@@ -57,6 +57,26 @@ pub struct SionHeader {
     pub data: u64,
 }
 
+/// Numbers of a header in the byte order of the file.
+struct Words<'a> {
+    bytes: &'a [u8],
+    big_endian: bool,
+}
+
+impl Words<'_> {
+    /// The number of four bytes at a place.
+    fn four(&self, at: usize) -> u32 {
+        let word = self.bytes[at..].first_chunk().copied().unwrap_or_default();
+        if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    }
+
+    /// The number of eight bytes at a place.
+    fn eight(&self, at: usize) -> u64 {
+        let word = self.bytes[at..].first_chunk().copied().unwrap_or_default();
+        if self.big_endian { u64::from_be_bytes(word) } else { u64::from_le_bytes(word) }
+    }
+}
+
 impl SionHeader {
     /// Reads and checks it.
     pub(super) fn read(file: &Foreign) -> Result<Self> {
@@ -72,11 +92,9 @@ impl SionHeader {
                 return Err(file.wrong(4, "byte order", quote(&common[4..8]), expected));
             }
         };
-        let word = |bytes: &[u8], at: usize| {
-            let word = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-            if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
-        };
-        let format_version = word(&common, 16);
+        let words = |bytes| Words { bytes, big_endian };
+        let common = words(&common);
+        let format_version = common.four(16);
         if !VERSIONS.contains(&format_version) {
             let (first, last) = (VERSIONS.start(), VERSIONS.end());
             let message = format!(
@@ -85,9 +103,9 @@ impl SionHeader {
             let error = Error::new(ErrorKind::UnsupportedVersion, message);
             return Err(error.at(16).in_file(file.name()));
         }
-        let positive = |what: &str, at: usize| match i32::try_from(word(&common, at)) {
-            Ok(1..) => Ok(u64::from(word(&common, at))),
-            _ => Err(file.wrong(at as u64, what, word(&common, at), "1 to 2147483647")),
+        let positive = |what: &str, at: usize| match common.four(at) {
+            found @ 1..=0x7fff_ffff => Ok(u64::from(found)),
+            found => Err(file.wrong(at as u64, what, found, "1 to 2147483647")),
         };
         let fs_block_bytes = positive("bytes of a block of the file system", 20)?;
         let (tasks, files) = (positive("tasks", 24)?, positive("physical files", 28)?);
@@ -101,11 +119,8 @@ impl SionHeader {
         resize(&mut rest, (later_bytes + PREFIX_BYTES) as u64)?;
         file.read("first metadata block", COMMON_BYTES as u64, &mut rest)?;
         let (later, prefix) = rest.split_at(later_bytes);
-        let flag = |at: usize| {
-            let halves = [word(later, at), word(later, at + 4)].map(u64::from);
-            if big_endian { halves[0] << 32 | halves[1] } else { halves[1] << 32 | halves[0] }
-        };
-        let later = (later_bytes > 0).then(|| (word(later, 0), [flag(4), flag(12)]));
+        let later = words(later);
+        let later = (later_bytes > 0).then(|| (later.four(0), [later.eight(4), later.eight(12)]));
         let prefix = prefix.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
 
         let (mut ranks, mut chunk_bytes) = (Vec::new(), Vec::new());
@@ -125,34 +140,18 @@ impl SionHeader {
         })?;
         let mut tail = [0; 12];
         file.read("first metadata block", tail_at, &mut tail)?;
-        let max_blocks = word(&tail, 0);
-        let max_blocks = i32::try_from(max_blocks).ok().and_then(|blocks| u64::try_from(blocks).ok());
-        let max_blocks = max_blocks
-            .ok_or_else(|| file.wrong(tail_at, "most blocks of a task", "a negative number", "0 or more"))?;
-        let halves = [word(&tail, 4), word(&tail, 8)].map(u64::from);
-        let counts_at = if big_endian { halves[0] << 32 | halves[1] } else { halves[1] << 32 | halves[0] };
-
-        let data = end.next_multiple_of(fs_block_bytes);
-        let (mut chunks, mut at) = (Vec::new(), data);
-        reserve_count(&mut chunks, tasks)?;
-        for (task, &size) in (0..).zip(&chunk_bytes) {
-            let whole = if format_version >= ALIGNED {
-                Some(size)
-            } else {
-                size.checked_next_multiple_of(fs_block_bytes)
-            };
-            let next = whole.and_then(|whole| Some((whole, sum(at, whole)?)));
-            let (whole, next) = next.ok_or_else(|| {
-                file.wrong(sizes_at + 8 * task, "bytes of a chunk", size, "a sum below 2^63")
-            })?;
-            chunks.push((at, whole));
-            at = next;
-        }
-        let header = Self {
+        let tail = words(&tail);
+        let max_blocks = match tail.four(0) {
+            found @ 0..=0x7fff_ffff => u64::from(found),
+            _ => {
+                return Err(file.wrong(tail_at, "most blocks of a task", "a negative number", "0 or more"));
+            }
+        };
+        let mut header = Self {
             big_endian,
             big_endian_data,
-            version: word(&common, 8),
-            patch_level: word(&common, 12),
+            version: common.four(8),
+            patch_level: common.four(12),
             format_version,
             fs_block_bytes,
             tasks,
@@ -160,15 +159,37 @@ impl SionHeader {
             later,
             prefix,
             max_blocks,
-            counts_at,
+            counts_at: tail.eight(4),
             ranks,
             chunk_bytes,
-            chunks,
-            skip: at - data,
-            data,
+            chunks: Vec::new(),
+            skip: 0,
+            data: end.next_multiple_of(fs_block_bytes),
         };
+        header.place_chunks(file, sizes_at)?;
         header.check_end_of_chunks(file, tail_at)?;
         Ok(header)
+    }
+
+    /// Finds where the first chunk of each task begins; the sizes of chunks are at `sizes_at`.
+    fn place_chunks(&mut self, file: &Foreign, sizes_at: u64) -> Result<()> {
+        reserve_count(&mut self.chunks, self.tasks)?;
+        let mut at = self.data;
+        for (task, &size) in (0..).zip(&self.chunk_bytes) {
+            let whole = if self.format_version >= ALIGNED {
+                Some(size)
+            } else {
+                size.checked_next_multiple_of(self.fs_block_bytes)
+            };
+            let next = whole.and_then(|whole| Some((whole, sum(at, whole)?)));
+            let (whole, next) = next.ok_or_else(|| {
+                file.wrong(sizes_at + 8 * task, "bytes of a chunk", size, "a sum below 2^63")
+            })?;
+            self.chunks.push((at, whole));
+            at = next;
+        }
+        self.skip = at - self.data;
+        Ok(())
     }
 
     /// Whether the file was never closed: then nothing says how many bytes the tasks have written.
