@@ -309,5 +309,5 @@ def test_fields_and_geometry(tmp_path: Path) -> None:
                 scda.FormatError, match=rf"fields/{name}: found shape .*, expected {len(mesh)} quadrants"
             ):
                 forest[0].field(name)
-        with pytest.raises(scda.FormatError, match="forest/vertices: found none, expected the geometry of the trees"):
+        with pytest.raises(scda.FormatError, match="forest/vertices, the geometry of the trees, is missing"):
             forest[0].mesh.points_and_cells()

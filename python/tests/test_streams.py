@@ -91,7 +91,7 @@ def test_names_that_are_none(f: scda.File) -> None:
             f.streams("log", record)
     with pytest.raises(TypeError, match="name"):
         f.streams(3)  # type: ignore[arg-type]
-    with pytest.raises(scda.FormatError, match="found no streams"):
+    with pytest.raises(scda.FormatError, match="is not a set of streams"):
         f.streams("before")
     with pytest.raises(scda.FormatError, match="is a dataset, not a set of streams"):
         f.streams("rho")

@@ -131,7 +131,7 @@ fn wrong_arguments_are_told() {
         ("import missing.sdf b.scda", "scda: missing.sdf: open: No such file"),
         ("import a.scda a.scda", "the file exists"),
         ("import a.scda", "<OUT>"),
-        ("import . b.scda", "expected a file"),
+        ("import . b.scda", "a folder without Header: neither a file"),
         ("diff a.scda", "<B>"),
         ("sum", "<FILE>"),
         ("split", "<FILE>"),

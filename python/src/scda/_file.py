@@ -7,7 +7,7 @@ import json
 import math
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -130,6 +130,13 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
         core.walk()
 
 
+class _KnownPaths(NamedTuple):
+    """The names of datasets and groups, and the number of sections that the file had."""
+
+    sections: int
+    paths: list[str]
+
+
 class File(Handle, Tree):
     """A file that is open for reading: a mapping from names to datasets and groups, as a :class:`Group` is.
 
@@ -187,7 +194,7 @@ class File(Handle, Tree):
     def _begin(self) -> None:
         """Knows no section yet."""
         self._finder = Finder(self) if self._decodes else Stored(self)
-        self._names: Optional[tuple[int, list[str]]] = None
+        self._known_paths: Optional[_KnownPaths] = None
 
     @property
     def path(self) -> str:
@@ -309,7 +316,7 @@ class File(Handle, Tree):
         each once. Collective."""
         self._check_decodes()
         count = self._finder.count()
-        if self._names is None or self._names[0] != count:
+        if self._known_paths is None or self._known_paths.sections != count:
             names: dict[str, None] = {}
             for before in sorted(self._finder.find(_METADATA) + self._finder.find(_GROUP), key=lambda found: found.index):
                 section = self._finder.get(before.index + 1)
@@ -320,8 +327,8 @@ class File(Handle, Tree):
                     names[self._dataset(section, before).name if may_be_long(name) else name] = None
                 elif (before.kind, before.user, section.kind) == ("inline", _GROUP, "block") and name.endswith("/") and name != "/":
                     names[f"{self._group_path(name[:-1])}/"] = None
-            self._names = count, list(names)
-        return self._names[1]
+            self._known_paths = _KnownPaths(count, list(names))
+        return self._known_paths.paths
 
     def _dataset_names(self) -> list[str]:
         return [path for path in self._paths() if not path.endswith("/")]
@@ -471,16 +478,14 @@ class File(Handle, Tree):
         with self._reading() as core:
             found = core.dataset(before.offset) if before is not None else None
         if before is None or found is None:
-            message = (
-                f"{self._path}: section {section.user_text!r} is not a dataset: no metadata precede it"
-            )
+            message = f"{self._path}: section {section.user_text!r} is not a dataset: no metadata precede it"
             raise FormatError(message, section.offset, self._path)
         return Dataset(self, section, before.offset, Description(**found))
 
     def _check_decodes(self) -> None:
         self._check_open()
         if not self._decodes:
-            raise ValueError(f"{self._path}: found a file that is open with decode=False, which shows no datasets")
+            raise ValueError(f"{self._path}: the file is open with decode=False, which shows no datasets")
 
     def _parts(self, count: int, counts: Optional[Sequence[int]]) -> tuple[list[int], int]:
         """How many elements each rank gets, and the number of this rank."""

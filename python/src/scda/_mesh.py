@@ -92,7 +92,7 @@ class Mesh:
         trees = len(connectivity)
         forest._expect(offsets, "int64", (trees + 1,))
         if trees == 0:
-            forest._fail(f"{connectivity.name}: found no tree, expected at least one", connectivity)
+            forest._fail(f"{connectivity.name}: there is no tree", connectivity)
         self.tree_offsets = self._find_offsets(offsets, count)
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
@@ -248,7 +248,7 @@ class Mesh:
             x varying fastest.
         """
         if self.tree_corners is None:
-            self._forest._fail(f"{self._forest.name}/vertices: found none, expected the geometry of the trees")
+            self._forest._fail(f"{self._forest.name}/vertices, the geometry of the trees, is missing")
         d = self.dimension
         corners = np.array([[c >> axis & 1 for axis in range(d)] for c in range(2**d)], np.int64)
         for trees, corner, level in self._batches(*self._range(start, stop)):

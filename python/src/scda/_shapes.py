@@ -92,7 +92,7 @@ class ShapedMesh(Mesh):
         forest._expect(connectivity, "int64", (None, 2 * d))
         trees = len(connectivity)
         if trees == 0:
-            forest._fail(f"{connectivity.name}: found no tree, expected at least one", connectivity)
+            forest._fail(f"{connectivity.name}: there is no tree", connectivity)
         forest._expect(offsets, "int64", (trees + 1,))
         self.tree_offsets = self._find_offsets(offsets, count)
         end = self._end_of(connectivity)
@@ -179,7 +179,7 @@ class ShapedMesh(Mesh):
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]]:
         """Those, with the shape of each element."""
         if self.tree_corners is None:
-            self._forest._fail(f"{self._forest.name}/tree_vertices: found none, expected the geometry of the trees")
+            self._forest._fail(f"{self._forest.name}/tree_vertices, the geometry of the trees, is missing")
         d = self.dimension
         for trees, corner, level, kind in self._elements(first, end):
             element = self._table[self.tree_shape[trees], kind]

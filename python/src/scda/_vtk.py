@@ -194,7 +194,7 @@ class Sidecar:
         for mesh in meshes:
             if not _same_frame(mesh, meshes[0]):
                 raise ValueError(
-                    f"{patches.name}: found another domain in a later step, expected one for all, as VTK has it"
+                    f"{patches.name}: the domain changes in a later step, which VTK has not"
                 )
         columns = []
         for name in patches.fields if names is None else dict.fromkeys(names):
@@ -604,7 +604,7 @@ def write(
     import h5py
 
     if os.path.exists(out) and os.path.exists(path) and os.path.samefile(path, out):
-        raise ValueError(f"{out}: found the scda file itself, expected another name for the VTKHDF file")
+        raise ValueError(f"{out} is the scda file itself; give the VTKHDF file another name")
     external = None
     if relative:
         external = os.path.relpath(os.path.realpath(path), os.path.realpath(os.path.dirname(out) or "."))

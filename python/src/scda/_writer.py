@@ -584,7 +584,7 @@ class Writer(Handle):
         be waited for; the next call on the file waits for it, too."""
         with self._writing():
             if not self._may_seal:
-                raise ValueError("commit: found a file that gets no seal, expected one that was opened with seal=True")
+                raise ValueError("commit: the file gets no seal; open it with seal=True")
             if not wait:
                 return CommitRequest(self, self._core.commit_begin())
             self._core.commit()
