@@ -46,86 +46,26 @@ impl Format for SionLib {
 
 fn write(import: &Import<'_>, input: Input, file: &Foreign) -> Result<()> {
     open_many();
-    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path(), import.salvage)?;
-    sion.lost().for_each(|(error, tasks)| complain(&format!("{error}; {}", missing_tasks(&tasks))));
-    if let Err(cut) = sion.check_data() {
-        import.tolerate(&cut)?;
-    }
-    let lost: Vec<_> = sion.missing().collect();
-    lost.iter().for_each(|error| complain(&error.to_string()));
     let name = file.name();
-    if !lost.is_empty() {
-        complain(&format!("{name}: the streams of these tasks are all bytes of their chunks"));
-    }
-    let (knows_lengths, are_all_there) = (lost.is_empty(), sion.lost().next().is_none());
-    sion.wrong_mapping().into_iter().for_each(|error| complain(&error.to_string()));
-    if !sion.knows_order() {
-        complain(&format!(
-            "{name}: found no mapping of the tasks: their order is that of the physical files"
-        ));
-    }
-    let mut is_complete = knows_lengths && are_all_there && sion.wrong_mapping().is_none();
-    for error in sion.wrong_ends() {
-        complain(&format!("{error}; no data are missing"));
-        is_complete = false;
-    }
-    let records = match sion.header().key_values() {
-        None | Some(NO_KEY_VALUES) => None,
-        Some(INLINE_KEY_VALUES) if knows_lengths => {
-            let count = count_records(import, &sion)?;
-            is_complete &= count.is_some();
-            count
-        }
-        Some(INLINE_KEY_VALUES) => {
-            complain(&format!(
-                "{name}: its key-value records are not listed, because the lengths are not known"
-            ));
-            None
-        }
-        Some(mode) => {
-            complain(&format!("{name}: key-value mode {mode} is not known: its records are not listed"));
-            None
-        }
-    };
+    let sion = Sion::read(Foreign::open(input.path(), name)?, input.path(), import.salvage)?;
+    let is_whole = complain_of_losses(import, &sion, name)?;
+    let knows_lengths = sion.missing().next().is_none();
+    let records = records_to_list(import, &sion, name, knows_lengths)?;
+    let is_complete =
+        is_whole && (records.is_some() || sion.header().key_values() != Some(INLINE_KEY_VALUES));
 
     let mut output = import.create(input, file, sion.files().map(|(file, _)| file))?;
     let writer = output.writer()?;
     writer.group("/", &attributes(file, "SIONlib", is_complete, facts(&sion)))?;
-    let all = 0..sion.tasks();
-    put(writer, "sion/global_ranks", DataType::Int64, all.clone().map(|task| sion.rank(task).to_ne_bytes()))?;
-    put(
-        writer,
-        "sion/chunk_bytes",
-        DataType::Uint64,
-        all.clone().map(|task| sion.chunk_bytes(task).to_ne_bytes()),
-    )?;
-    put(writer, "sion/blocks", DataType::Uint64, all.clone().map(|task| sion.blocks(task).to_ne_bytes()))?;
-    if sion.has_several_files() {
-        put(
-            writer,
-            "sion/physical_files",
-            DataType::Uint64,
-            all.clone().map(|task| (sion.place(task).0 as u64).to_ne_bytes()),
-        )?;
-    }
-    if !are_all_there {
-        let is_there = all.clone().map(|task| [u8::from(sion.is_there(task))]);
-        put(writer, "sion/found", DataType::Bool, is_there)?;
-    }
+    put_tasks(writer, &sion)?;
     if knows_lengths {
         let shape = [sion.max_blocks(), sion.tasks() as u64];
-        writer.dataset_from(
-            &Dataset::new("sion/block_bytes", DataType::Uint64, shape),
-            &mut sion.block_bytes(),
-        )?;
+        let dataset = Dataset::new("sion/block_bytes", DataType::Uint64, shape);
+        writer.dataset_from(&dataset, &mut sion.block_bytes())?;
     } else {
-        put(
-            writer,
-            "sion/lengths_known",
-            DataType::Bool,
-            all.clone().map(|task| [u8::from(sion.knows_length(task))]),
-        )?;
-        let least = all.map(|task| sion.least_bytes(task)).collect::<Result<Vec<_>, _>>()?;
+        let known = (0..sion.tasks()).map(|task| [u8::from(sion.knows_length(task))]);
+        put(writer, "sion/lengths_known", DataType::Bool, known)?;
+        let least = (0..sion.tasks()).map(|task| sion.least_bytes(task)).collect::<Result<Vec<_>, _>>()?;
         put(writer, "sion/least_bytes", DataType::Uint64, least.iter().map(|bytes| bytes.to_ne_bytes()))?;
     }
     if let Some(count) = records {
@@ -139,6 +79,67 @@ fn write(import: &Import<'_>, input: Input, file: &Foreign) -> Result<()> {
     writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut streams, Encode::None)?;
     drop(progress);
     output.finish()
+}
+
+/// Complains of what is missing or wrong. Returns whether nothing is.
+fn complain_of_losses(import: &Import<'_>, sion: &Sion, name: &str) -> Result<bool> {
+    sion.lost().for_each(|(error, tasks)| complain(&format!("{error}; {}", missing_tasks(&tasks))));
+    if let Err(cut) = sion.check_data() {
+        import.tolerate(&cut)?;
+    }
+    let missing: Vec<_> = sion.missing().collect();
+    missing.iter().for_each(|error| complain(&error.to_string()));
+    if !missing.is_empty() {
+        complain(&format!("{name}: the streams of these tasks are all bytes of their chunks"));
+    }
+    sion.wrong_mapping().into_iter().for_each(|error| complain(&error.to_string()));
+    if !sion.knows_order() {
+        complain(&format!(
+            "{name}: found no mapping of the tasks: their order is that of the physical files"
+        ));
+    }
+    let mut is_whole = missing.is_empty() && sion.lost().next().is_none() && sion.wrong_mapping().is_none();
+    for error in sion.wrong_ends() {
+        complain(&format!("{error}; no data are missing"));
+        is_whole = false;
+    }
+    Ok(is_whole)
+}
+
+/// The number of key-value records, if they are to be listed.
+fn records_to_list(import: &Import<'_>, sion: &Sion, name: &str, knows_lengths: bool) -> Result<Option<u64>> {
+    let why = match sion.header().key_values() {
+        None | Some(NO_KEY_VALUES) => return Ok(None),
+        Some(INLINE_KEY_VALUES) if knows_lengths => return count_records(import, sion),
+        Some(INLINE_KEY_VALUES) => {
+            "its key-value records are not listed, because the lengths are not known".to_owned()
+        }
+        Some(mode) => format!("key-value mode {mode} is not known: its records are not listed"),
+    };
+    complain(&format!("{name}: {why}"));
+    Ok(None)
+}
+
+/// Writes what the headers say of each task.
+fn put_tasks(writer: &mut Writer, sion: &Sion) -> Result<()> {
+    let all = 0..sion.tasks();
+    let (ranks, chunk_bytes, blocks) = (
+        all.clone().map(|task| sion.rank(task).to_ne_bytes()),
+        all.clone().map(|task| sion.chunk_bytes(task).to_ne_bytes()),
+        all.clone().map(|task| sion.blocks(task).to_ne_bytes()),
+    );
+    put(writer, "sion/global_ranks", DataType::Int64, ranks)?;
+    put(writer, "sion/chunk_bytes", DataType::Uint64, chunk_bytes)?;
+    put(writer, "sion/blocks", DataType::Uint64, blocks)?;
+    if sion.has_several_files() {
+        let files = all.clone().map(|task| (sion.place(task).0 as u64).to_ne_bytes());
+        put(writer, "sion/physical_files", DataType::Uint64, files)?;
+    }
+    if sion.lost().next().is_some() {
+        let is_there = all.map(|task| [u8::from(sion.is_there(task))]);
+        put(writer, "sion/found", DataType::Bool, is_there)?;
+    }
+    Ok(())
 }
 
 /// Which tasks are missing, in words.
