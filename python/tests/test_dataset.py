@@ -706,7 +706,7 @@ def test_no_more_memory_is_taken_than_max_memory(tmp_path: Path) -> None:
         found = [read(f) for read in reads]
     with scda.open(tmp_path / "f", max_memory=1 << 18) as f:
         for read in reads:
-            with pytest.raises(scda.OutOfMemoryError, match="byte .* that the file asks for.*max_memory, 262144$"):
+            with pytest.raises(scda.OutOfMemoryError, match="byte .* the file asks for.*max_memory, 262144$"):
                 read(f)
     assert found == [7.0 * (1 << 20), 7.0]
 
@@ -801,7 +801,7 @@ def test_rows_are_added_later(tmp_path: Path) -> None:
         w.field("words", words[1:], dtype=str, extends=True)
         w["rho"].attrs["units"] = "K"
         for wrong, words_of in (
-            ({"data": data[:1]}, "another fill value"),
+            ({"data": data[:1]}, "the fill value differs"),
             ({"data": data[:1, 1:], "fill_value": -1.0}, r"expected \[rows, 6\]"),
             ({"data": data[:1].astype("f4"), "fill_value": -1.0}, "found float32, expected float64"),
         ):

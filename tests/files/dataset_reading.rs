@@ -560,8 +560,8 @@ fn what_is_asked_for_must_be_there() {
             file.read_dataset(&[], &mut [])
         }),
         ("path of a group", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
-        ("no metadata before it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
-        ("expected that of a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
+        ("no metadata precede it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
+        ("is not a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
         ("dataset \"b\": there is no record 0 of it", ErrorKind::Argument, |file, _| {
             request(file, &Dataset::new("b", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
         }),
@@ -582,7 +582,7 @@ fn what_is_asked_for_must_be_there() {
         ("data: found 239 bytes, expected 240", ErrorKind::Argument, |file, rank| {
             request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, [10, 6], 240 - rank as usize)
         }),
-        ("no metadata before it", ErrorKind::Format, |file, _| {
+        ("no metadata precede it", ErrorKind::Format, |file, _| {
             request(file, &Dataset::new("between", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
         }),
     ];

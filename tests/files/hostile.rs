@@ -191,7 +191,7 @@ fn no_more_memory_is_taken_than_max_memory() {
         for (error, at) in [(block.unwrap_err(), "byte 128: "), (chunk, "byte ")] {
             assert!(error.contains("inflated.scda: byte ") && error.contains(at), "{error}");
             assert!(error.contains("the file asks for 33554432 bytes of memory, "), "{error}");
-            assert!(error.ends_with(" expected at most max_memory, 4194304"), "{error}");
+            assert!(error.ends_with(" more than max_memory, 4194304"), "{error}");
         }
     }
 }

@@ -599,7 +599,7 @@ fn a_set_shares_its_name_with_no_other_section() {
         // Of the parts of a name, each is looked at up to the one that begins the next set.
         let error = file.find_streams(b"log", 0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Format);
-        assert!(error.to_string().contains("section \"log\": found no streams"), "{error}");
+        assert!(error.to_string().contains("section \"log\" is not a set of streams"), "{error}");
     }
 }
 
@@ -717,7 +717,7 @@ fn the_elements_of_a_varray_are_streams() {
                 assert!(file.find_streams(b"log", 3).unwrap().is_none());
                 let error = file.find_streams(b"packed", 0).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);
-                assert!(error.to_string().contains("a varray that is not compressed"), "{error}");
+                assert!(error.to_string().contains("it is no uncompressed varray"), "{error}");
             });
         }
         // The section whose header was read.

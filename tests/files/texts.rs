@@ -174,7 +174,7 @@ fn what_cannot_be_written_is_an_error_of_all_ranks() {
     let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
     let names = Dataset::new("names", DataType::String, [1]);
     let error = file.dataset(&names, &[Region::all(&[1])], &[0; 4]).unwrap_err();
-    assert!(error.to_string().ends_with("others are written and read as texts"), "{error}");
+    assert!(error.to_string().ends_with(" are written and read as texts"), "{error}");
 }
 
 /// A dataset of two chunks of two texts each, whose chunks these are.

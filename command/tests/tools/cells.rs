@@ -96,7 +96,7 @@ fn what_is_missing_or_of_another_shape_is_found() {
         if ["points", "cell_points", "cell_offsets", "cell_types"].contains(&name) {
             invalid(&place, "as many of each");
         } else if index == 0 {
-            invalid(&place, "found the field cell_fields/temperature before the first time");
+            invalid(&place, "the field cell_fields/temperature is before the first time");
         } else {
             place.scda("check bad.scda").good(); // another mesh
         }

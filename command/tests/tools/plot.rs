@@ -161,7 +161,7 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
     for (arguments, words) in [
         ("none", "the column position is missing"),
         ("amr --cut x=0", "patches in 2D: only a mesh in space can be cut"),
-        ("tri/fields/v --component 2", "found 2 numbers in a row"),
+        ("tri/fields/v --component 2", "each row has 2 numbers"),
         ("tri/fields/v --component x", "expected a number"),
         ("tri --record 1", "found 1 time steps"),
     ] {
@@ -205,7 +205,8 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
     ] {
         assert!(list.text().contains(words), "{}", list.text());
     }
-    for (component, words) in [("name", "expected one of position, mass"), ("position.2", "found 2 numbers")]
+    for (component, words) in
+        [("name", "expected one of position, mass"), ("position.2", "each row has 2 numbers")]
     {
         place.scda(&format!("plot p.scda dust/fields/atoms --component {component} -o b.png")).bad(2, words);
     }
@@ -251,7 +252,7 @@ fn what_cannot_be_drawn_is_told() {
         ("square -o a.png --limits 1:1", "two numbers that ascend"),
         ("square -o a.png --size 10x10", "each from 200 to 8000"),
         ("m/fields/short -o a.png", "found 3 rows, expected 4"),
-        ("m/fields/h -o a.png --component 1", "found 1 numbers in a row"),
+        ("m/fields/h -o a.png --component 1", "each row has 1 numbers"),
     ] {
         place.scda(&format!("plot a.scda {arguments}")).bad(2, words);
     }

@@ -132,7 +132,7 @@ fn the_stream_of_a_task_is_printed() {
         packed(&["--record", "0", "--stream", "3"]).bad(2, "--stream 3: found 3 streams, from 0 to 2");
         run(&place, &["copy", "--force", "--encode", "9", "packed.scda", "encoded.scda"]).good();
         run(&place, &["cat", "encoded.scda", "log", "--record", "0", "--stream", "2"])
-            .bad(2, "or a varray that is not compressed");
+            .bad(2, "nor an uncompressed varray");
         cat(&["absent", "--stream", "0"]).bad(2, "no such section");
         cat(&["log", "--stream", "0", "--as", "hex"]).bad(2, "cannot be used");
     }

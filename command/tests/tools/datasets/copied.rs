@@ -113,7 +113,9 @@ fn numbers_are_rounded() {
     assert_eq!(told("d.scda", "rho"), told("b.scda", "rho"));
     let attributes = serde_json::json!({"_QuantizeBitRoundNumberOfSignificantBits": 6, "scda_max_relative_error": 1e-4 + 1e-2 + 1e-4 * 1e-2});
     assert_eq!(told("d.scda", "u").1, attributes);
-    place.scda("copy --max-absolute-error u=0.25 b.scda e.scda").bad(2, "the data were rounded before with another bound");
+    place
+        .scda("copy --max-absolute-error u=0.25 b.scda e.scda")
+        .bad(2, "the data were rounded before with another bound");
     place.scda("copy --max-absolute-error 0.25 a.scda e.scda").good();
     assert_eq!(told("e.scda", "u").1, serde_json::json!({"scda_max_absolute_error": 0.25}));
     place.scda("copy --decode b.scda f.scda").good();
