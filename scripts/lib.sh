@@ -165,6 +165,19 @@ vendor_crates() {
     cat "$log" >&2
     exit 1
   }
+  # What is not compiled and under the GPL.
+  python3 - vendor/lz4-sys-*/ <<'END'
+import json, pathlib, shutil, sys
+crate = pathlib.Path(sys.argv[1])
+listed = crate / ".cargo-checksum.json"
+checksums = json.loads(listed.read_text())
+left = ("liblz4/lib/", "liblz4/LICENSE")
+checksums["files"] = {name: sum for name, sum in checksums["files"].items() if not name.startswith("liblz4/") or name.startswith(left)}
+for part in (crate / "liblz4").iterdir():
+    if part.name not in ("lib", "LICENSE"):
+        shutil.rmtree(part) if part.is_dir() else part.unlink()
+listed.write_text(json.dumps(checksums, separators=(",", ":")))
+END
 }
 
 # pack FOLDER NAME ARCHIVE: makes this .tar.gz of FOLDER/NAME: the same files make the same bytes, with the time of the last commit.
