@@ -6,9 +6,9 @@ set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
 folder=target/coverage
+umask 0 # some tests of the command let another user run it, who writes counts, too
 mkdir -p $folder/logs
 export CARGO_LLVM_COV_TARGET_DIR=$root/$folder CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 PROPTEST_CASES=32
-# With --ignore-run-fail: the tests of the command that let another user run it fail, because that user cannot write the counts.
 log=$root/$folder/logs/coverage.log
 run 3600 cargo llvm-cov nextest --locked -p scda -p scda-command --no-default-features --features sc --ignore-run-fail \
   --lib --bins --test tools --test files --test ranks --test vectors --test fuzzed --test faults --test background \
