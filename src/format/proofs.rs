@@ -12,7 +12,7 @@ use super::index::{
     table_header,
 };
 use super::layout::MAX_OFFSET;
-use super::names::{End, Name, SealRow, table};
+use super::names::{End, Name, SealRow, Table, table};
 use super::padding::LineBreak;
 use super::seal::Seal;
 use super::streams::{StreamPart, bytes_entry};
@@ -305,6 +305,65 @@ fn an_error_in_the_end_of_a_table_is_where_it_is() {
     assert_eq!(End::parse(&end, 1000, 18).unwrap_err().offset(), Some(1064));
     end[32] = b'x';
     assert_eq!(End::parse(&end, 1000, 18).unwrap_err().offset(), Some(1032));
+}
+
+#[test]
+fn each_end_of_a_table_that_is_accepted_fits_its_rows_and_comes_back() {
+    let names = [Name { section: SectionType::Block, user: UserString::EMPTY, number: 0 }];
+    let (start, index) = (4096, 4096 + 128 + 18 * 96 + 32);
+    let mut accepted = 0;
+    for style in STYLES {
+        let text = table(16, &[SealRow::default(); 16], &names, style).unwrap();
+        let check = |bytes: &[u8; 128]| {
+            let Ok(Table { rows, names, end }) = Table::parse(start, index, bytes) else { return };
+            assert_eq!((rows, names, end.seals + names), (start + 128, 1, 17));
+            assert!(end.seal > 0 && end.seal.is_multiple_of(end.seals));
+            for (entry, letter, number) in [(&bytes[..30], b'K', end.seal), (&bytes[32..62], b'S', end.seals)]
+            {
+                assert_eq!(entry, &CountFormat::new(letter, style).entry(number)[..30]);
+            }
+            assert!(STYLES.iter().any(|&style| bytes.ends_with(&crc_tail(end.crc, style))));
+            accepted += 1;
+        };
+        with_each_byte(text.last_chunk().unwrap(), check);
+    }
+    assert!(accepted > 2 * 4 * 255, "{accepted}");
+}
+
+/// As the proofs with each byte, with each two bytes that mean something.
+#[test]
+#[ignore = "3 · 10^7 texts: scripts/long.sh"]
+fn each_two_bytes_of_rows_seals_and_file_headers_may_be_any() {
+    let user = |text: &[u8]| UserString::new(text).unwrap();
+    with_two_bytes(&file_header(b"libscda sealed", b"state", LineBreak::Unix), |header| {
+        if let Ok(found) = parse_file_header(header) {
+            let written = file_header(&found.vendor, &found.user, LineBreak::Unix);
+            assert_eq!((&written[..30], &written[32..94]), (&header[..30], &header[32..94]));
+        }
+    });
+    let seal = Seal { index: 2336, previous: 1024, sections: 12, length: 2336 + 160 + 512 + 288, crc: 9 };
+    with_two_bytes(&seal.bytes(LineBreak::Unix), |bytes| {
+        if let Some(found) = Seal::parse(bytes, seal.offset()) {
+            assert!(STYLES.iter().any(|&style| found.bytes(style) == *bytes));
+            assert!(found.rows() > 0 && found.index + 160 + 256 * found.rows() == found.offset());
+        }
+    });
+    let mut bytes = [0; ROW_BYTES];
+    for row in [
+        Row { user: user(b"- a -"), ..row(Some(SectionType::Block), true, 0, 1000) },
+        row(Some(SectionType::Varray), false, 5000, 12_345),
+    ] {
+        row.put(&mut bytes, LineBreak::Unix);
+        with_two_bytes(&bytes, |bytes| {
+            if let Ok(row) = Row::parse(bytes, MAX_OFFSET - 1000) {
+                assert!(
+                    row.end() <= MAX_OFFSET && row.end() == row.offset + row.bytes && row.end() > row.offset
+                );
+                assert!(row.first_of_pair().is_none_or(|first| first.end < row.end()));
+                assert!(row.data_section(0).is_none_or(|data| data.end <= row.end()));
+            }
+        });
+    }
 }
 
 #[test]
