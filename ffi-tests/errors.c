@@ -597,6 +597,11 @@ static void other_versions (void) {
   CHECK (p.params.size == sizeof p && scda_params_init_size (&p.params, 3) != 0 && scda_params_init_size (NULL, older) != 0);
   RIGHT (scda_fopen_read (g.comm, path, NULL, NULL, &p.params, &err));
   CHECK (scda_fclose (f, &err) == 0);
+  CHECK (scda_params_init_size (&p.params, older + 2) != 0); /* within a member */
+  p.params.size = older + 2;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "between", NULL, &p.params, &err));
+  CHECK (strstr (scda_last_error_message (), "size of params: found") != NULL);
+  CHECK (scda_params_init_size (&p.params, sizeof p) == 0);
   p.newer[1] = UINT64_C (1) << 63;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "newer", NULL, &p.params, &err));
   CHECK (strstr (scda_last_error_message (), "newer libscda") != NULL);

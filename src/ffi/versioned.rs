@@ -56,16 +56,25 @@ pub(super) use versioned;
 /// `pointer` is NULL, or the size may be read.
 pub unsafe fn size<T: Versioned>(pointer: *const T) -> Result<usize> {
     if pointer.is_null() {
-        return Err(Error::argument(format!("{}: found NULL", T::NAME)));
+        return Err(null::<T>());
     }
     // SAFETY: not NULL, so the caller lets at least the size be read.
-    let size = unsafe { pointer.cast::<usize>().read_unaligned() };
-    if !(size_of::<usize>()..=MOST_BYTES).contains(&size) {
-        let (name, own, init) = (T::NAME, size_of::<T>(), T::INIT);
-        let words = format!("size of {name}: found {size}, expected {own} as {init} sets it");
-        return Err(Error::argument(words));
+    possible::<T>(unsafe { pointer.cast::<usize>().read_unaligned() })
+}
+
+fn null<T: Versioned>() -> Error {
+    Error::argument(format!("{}: found NULL", T::NAME))
+}
+
+/// A size, if a version of the struct can have it: none ends within a number.
+fn possible<T: Versioned>(size: usize) -> Result<usize> {
+    let (name, init, own, align) = (T::NAME, T::INIT, size_of::<T>(), align_of::<T>());
+    if (size_of::<usize>()..=MOST_BYTES).contains(&size) && size.is_multiple_of(align) {
+        return Ok(size);
     }
-    Ok(size)
+    Err(Error::argument(format!(
+        "size of {name}: found {size}, expected {own} as {init} sets it, or in other versions another multiple of {align}"
+    )))
 }
 
 /// The struct at a pointer. What an older program does not know has its default; what a newer one knows and this library does
@@ -144,13 +153,10 @@ pub unsafe fn write<T: Versioned>(pointer: *mut T, value: T) -> Result<()> {
 /// `pointer` is NULL, or `size` bytes may be written there.
 pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int, Outcome)> {
     if pointer.is_null() {
-        return Err(Error::argument(format!("{}: found NULL", T::NAME)));
-    }
-    if !(size_of::<usize>()..=MOST_BYTES).contains(&size) {
-        return Err(Error::argument(format!("size of {}: found {size}", T::NAME)));
+        return Err(null::<T>());
     }
     // SAFETY: not NULL, so the caller lets `size` bytes be written.
-    unsafe { fill(pointer, size, T::defaults()) };
+    unsafe { fill(pointer, possible::<T>(size)?, T::defaults()) };
     Ok((0, Outcome::Success))
 }
 
@@ -191,6 +197,20 @@ mod tests {
                 // SAFETY: as above.
                 assert!(unsafe { read(words.as_ptr().cast::<scda_box_t>()) }.is_err());
             }
+        }
+    }
+
+    #[test]
+    fn no_version_ends_within_a_number() {
+        let own = size_of::<scda_box_t>();
+        for size in [0, 4, 7, 12, own - 1, own + 4, MOST_BYTES + 8, usize::MAX - 7] {
+            let mut words = [u64::MAX; 32];
+            let place = words.as_mut_ptr().cast::<scda_box_t>();
+            // SAFETY: nothing is written.
+            assert!(unsafe { init(place, size) }.is_err() && words == [u64::MAX; 32], "{size}");
+            words[0] = size as u64;
+            // SAFETY: no more than the size is read.
+            assert!(unsafe { read(words.as_ptr().cast::<scda_box_t>()) }.is_err(), "{size}");
         }
     }
 
