@@ -2,12 +2,14 @@
 
 use super::context::{on_writer, scda_fcontext_t};
 use super::guard;
-use super::mpi_types::MPI_Comm;
+use super::mpi_types::{MPI_Comm, communicator};
 use super::notes::note_path;
 use super::open::{append, hand_out};
 use super::params::{read_params, scda_params_t};
+use super::pointers::{Text, UserTextOut};
+use super::versioned::In;
 use crate::file::Writer;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -44,19 +46,18 @@ use std::ptr::null_mut;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_append(
     comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
-    params: *const scda_params_t,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
+    params: In<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: C passes `params` that are NULL or may be read.
-        let params = unsafe { read_params(params) };
-        // SAFETY: C passes the arguments that `scda_fopen_append` documents.
-        let opened = unsafe { append(comm, filename, userstr, len, params) }.and_then(hand_out)?;
-        // SAFETY: C passes a `filename` that is a C string: the file was opened.
-        unsafe { note_path(opened.0, filename) };
+        let params = read_params(params);
+        // SAFETY: C passes a valid communicator.
+        let comm = unsafe { communicator(comm) }?;
+        let opened = append(comm, filename, userstr, len, params).and_then(hand_out)?;
+        note_path(opened.0, filename);
         Ok(opened)
     };
     guard(err, null_mut(), body)

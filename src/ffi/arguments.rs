@@ -2,11 +2,11 @@
 //! fail with it.
 
 use super::context::Context;
-use super::memory::{slice, user_string};
+use super::pointers::{PerRank, UserText};
 use crate::error::{Error, Result};
 use crate::file::{Reader, ThisRank, Writer};
-use crate::parallel::partition::{KNOWN_WORDS, is_known, known_count};
-use std::ffi::{c_char, c_int};
+use crate::parallel::partition::{is_known, known_count};
+use std::ffi::c_int;
 
 /// A file that a C function was called on.
 pub trait Arguments {
@@ -20,49 +20,49 @@ pub trait Arguments {
         value.map_err(|error| self.fail(error))
     }
 
-    /// The root of a section without a partition, and whether it is this rank.
+    /// The root of a section without a partition.
     #[inline]
-    fn root(&mut self, root: c_int) -> Result<(usize, bool)> {
-        let root = self.require(usize::try_from(root).map_err(|_| no_rank(root)))?;
-        Ok((root, self.ranks().rank == root))
+    fn root(&mut self, root: c_int) -> Result<Root> {
+        let rank = self.require(usize::try_from(root).map_err(|_| no_rank(root)))?;
+        Ok(Root { rank, is_here: self.ranks().rank == rank })
     }
 
     /// A user string to write.
-    ///
-    /// # Safety
-    /// As [`user_string`].
     #[inline]
-    unsafe fn user_string<'a>(&mut self, userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
-        // SAFETY: the caller passes what `user_string` asks for.
-        self.require(unsafe { user_string(userstr, len) })
+    fn user_string<'a>(&mut self, userstr: UserText<'a>, len: Option<&usize>) -> Result<&'a [u8]> {
+        self.require(userstr.bytes(len))
     }
 
     /// The counts of all ranks, and that of this one.
-    ///
-    /// # Safety
-    /// `nq` is NULL, or one entry per rank, or the numbers of a partition that was made, may be read there for the lifetime.
     #[inline]
-    unsafe fn counts<'a>(&mut self, nq: *const u64) -> Result<(&'a [u64], u64)> {
+    fn counts<'a>(&mut self, nq: PerRank<'a>) -> Result<(&'a [u64], u64)> {
         let ThisRank { rank, size } = self.ranks();
-        // SAFETY: the caller has at least one number there.
-        let known = self.require(unsafe { slice(nq, 1, "Nq") }.map(is_known))?;
-        let words = if known { KNOWN_WORDS } else { size } as u64;
-        // SAFETY: the caller has one entry per rank there, or the numbers of a partition, of which this is the first.
-        let counts = self.require(unsafe { slice(nq, words, "Nq") })?;
-        let own = if known { known_count(counts) } else { Some(counts[rank]) };
+        let counts = self.require(nq.counts(size))?;
+        let own = if is_known(counts) { known_count(counts) } else { Some(counts[rank]) };
         Ok((counts, own.unwrap_or(0)))
     }
 
     /// The bytes of all ranks; `None` for NULL.
-    ///
-    /// # Safety
-    /// `sq` is NULL, or one entry per rank may be read there for the lifetime.
     #[inline]
-    unsafe fn sums<'a>(&mut self, sq: *const u64) -> Result<Option<&'a [u64]>> {
-        let size = self.ranks().size as u64;
-        // SAFETY: not NULL, so the caller has one entry per rank there.
-        let sums = (!sq.is_null()).then(|| unsafe { slice(sq, size, "Sq") });
-        self.require(sums.transpose())
+    fn sums<'a>(&mut self, sq: PerRank<'a>) -> Result<Option<&'a [u64]>> {
+        let size = self.ranks().size;
+        self.require(sq.sums(size))
+    }
+}
+
+/// The rank that has the data of a section without a partition.
+#[derive(Clone, Copy)]
+pub struct Root {
+    pub rank: usize,
+    /// Whether it is this rank.
+    pub is_here: bool,
+}
+
+impl Root {
+    /// The bytes that this rank has of a section of `all` bytes.
+    #[inline]
+    pub fn own_bytes(self, all: u64) -> u64 {
+        if self.is_here { all } else { 0 }
     }
 }
 

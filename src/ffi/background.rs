@@ -1,7 +1,8 @@
 //! Commits and closes in two halves, and where the time goes.
 
 use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
-use super::versioned::{self, versioned};
+use super::memory::put;
+use super::versioned::{InOut, versioned};
 use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{CommitRequest, Reader, Statistics, Writer};
@@ -66,17 +67,6 @@ versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statis
 /// No request.
 const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
 
-/// Puts a request, if one is wanted.
-///
-/// # Safety
-/// `request` is NULL or may be written.
-unsafe fn put_request(request: *mut scda_request_t, value: scda_request_t) {
-    if !request.is_null() {
-        // SAFETY: not NULL, so the caller lets it be written.
-        unsafe { request.write_unaligned(value) };
-    }
-}
-
 /// The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
 /// writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
 /// `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
@@ -94,7 +84,7 @@ unsafe fn put_request(request: *mut scda_request_t, value: scda_request_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit_begin(
     f: *mut scda_fcontext_t,
-    request: *mut scda_request_t,
+    request: Option<&mut MaybeUninit<scda_request_t>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let mut begun = NONE;
@@ -106,8 +96,7 @@ pub unsafe extern "C" fn scda_fcommit_begin(
         Ok(())
     };
     let f = with(f, err, body);
-    // SAFETY: C passes a `request` that is NULL or may be written.
-    unsafe { put_request(request, begun) };
+    put(request, begun);
     f
 }
 
@@ -124,10 +113,10 @@ pub unsafe extern "C" fn scda_fcommit_begin(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose_begin(
     f: *mut scda_fcontext_t,
-    request: *mut scda_request_t,
+    request: Option<&mut MaybeUninit<scda_request_t>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
-    let is_wanted = !request.is_null();
+    let is_wanted = request.is_some();
     let mut begun = NONE;
     let body = |context: &mut Context| {
         if let Context::Writing(writer) = context {
@@ -142,8 +131,7 @@ pub unsafe extern "C" fn scda_fclose_begin(
         Ok(())
     };
     let closed = with(f, err, body);
-    // SAFETY: C passes a `request` that is NULL or may be written.
-    unsafe { put_request(request, begun) };
+    put(request, begun);
     if closed.is_null() { -1 } else { 0 }
 }
 
@@ -155,9 +143,8 @@ pub unsafe extern "C" fn scda_fclose_begin(
 /// @param [in] request  The request. NULL and a completed one count as written.
 /// @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_test(request: *const scda_request_t) -> c_int {
-    // SAFETY: C passes a `request` that is NULL or may be read.
-    let request = unsafe { request.as_ref() }.copied().unwrap_or(NONE);
+pub unsafe extern "C" fn scda_test(request: Option<&scda_request_t>) -> c_int {
+    let request = request.copied().unwrap_or(NONE);
     guard(None, 1, || Ok((c_int::from(is_written(request)), Outcome::Success)))
 }
 
@@ -191,11 +178,10 @@ fn is_written(request: scda_request_t) -> bool {
 /// error that closed it, and for a request that was waited for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_wait(
-    request: *mut scda_request_t,
+    request: Option<&mut scda_request_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
-    // SAFETY: C passes a `request` that is NULL or may be read and written.
-    let Some(request) = (unsafe { request.as_mut() }) else {
+    let Some(request) = request else {
         return guard(err, -1, || Err(Error::argument("request: found NULL")));
     };
     let scda_request_t { file, number } = std::mem::replace(request, NONE);
@@ -231,7 +217,7 @@ fn wait(file: *mut scda_fcontext_t, number: u64, err: CodeOut<'_>) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_statistics(
     f: *mut scda_fcontext_t,
-    statistics: *mut scda_statistics_t,
+    statistics: InOut<'_, scda_statistics_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
@@ -240,8 +226,7 @@ pub unsafe extern "C" fn scda_get_statistics(
             Context::Reading(reader, ..) => Reader::statistics(reader),
         };
         let found = found.ok_or_else(|| Error::usage("the file is closed"))?;
-        // SAFETY: C passes `statistics` that are NULL, or of which as many bytes may be written as they say.
-        unsafe { versioned::write(statistics, of_statistics(&found)) }
+        statistics.write(of_statistics(&found))
     };
     locally(f, err, body)
 }

@@ -4,11 +4,12 @@ use super::arguments::Arguments;
 use super::context::{Context, locally, scda_fcontext_t, with};
 use super::dataset::{scda_dataset_t, without_pointers};
 use super::guard;
-use super::memory::{c_string, put};
-use super::mpi_types::{comm_of_fortran, hints_of_fortran};
+use super::memory::put;
+use super::mpi_types::{comm_of_fortran, communicator, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{read_params, scda_params_t};
-use super::versioned;
+use super::pointers::Text;
+use super::versioned::{In, InOut};
 use crate::error::Error;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
@@ -37,27 +38,27 @@ use std::ptr::null_mut;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_f(
     comm: c_int,
-    info: *const c_int,
-    filename: *const c_char,
-    mode: *const c_char,
+    info: Option<&c_int>,
+    filename: Text<'_>,
+    mode: Text<'_>,
     userstr: *mut c_char,
     len: *mut usize,
-    params: *const scda_params_t,
+    params: In<'_, scda_params_t>,
     rank: Option<&mut MaybeUninit<c_int>>,
     size: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: C passes `params` that are NULL or may be read.
-        let mut chosen = unsafe { read_params(params) };
-        // SAFETY: C passes an `info` that is NULL or may be read.
-        if let (Ok(chosen), Some(info)) = (&mut chosen, unsafe { info.as_ref() }) {
+        let mut chosen = read_params(params);
+        if let (Ok(chosen), Some(info)) = (&mut chosen, info) {
             // SAFETY: C passes valid hints of Fortran.
             unsafe { hints_of_fortran(*info, chosen) };
         }
         // SAFETY: C passes a valid communicator of Fortran.
         let comm = unsafe { comm_of_fortran(comm) };
-        // SAFETY: C passes the arguments that `scda_fopen` documents.
+        // SAFETY: which is one of C, too.
+        let comm = unsafe { communicator(comm) }?;
+        // SAFETY: C passes a user string, or room for one, as the mode says.
         let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
         let ranks = context.ranks();
         put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
@@ -85,12 +86,11 @@ pub unsafe extern "C" fn scda_fopen_f(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_refuse(
     f: *mut scda_fcontext_t,
-    why: *const c_char,
+    why: Text<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
-        // SAFETY: C passes a `why` that is NULL or a C string.
-        let why = unsafe { c_string(why, "why") };
+        let why = why.get("why");
         context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
         Ok(())
     };
@@ -113,18 +113,16 @@ pub unsafe extern "C" fn scda_refuse(
 pub unsafe extern "C" fn scda_current_dataset(
     f: *mut scda_fcontext_t,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: *mut scda_dataset_t,
+    d: InOut<'_, scda_dataset_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let (reader, _) = context.reader_locally()?;
-        // SAFETY: C passes a `d` that is NULL or was initialised.
-        unsafe { versioned::size(d) }?;
+        d.given().size()?;
         let dataset = reader.current_dataset();
         put(found, c_int::from(dataset.is_some()));
         if let Some(dataset) = dataset {
-            // SAFETY: not NULL, so C passes a `d` of which as much may be written as it says.
-            unsafe { versioned::write(d, without_pointers(dataset)) }?;
+            d.write(without_pointers(dataset))?;
         }
         Ok(())
     };

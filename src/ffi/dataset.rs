@@ -2,9 +2,10 @@
 
 use super::encode::{SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO, SCDA_ENCODE_NONE, SCDA_ENCODE_TEXT};
 use super::guard;
-use super::memory::{c_string, slice, utf8};
+use super::memory::{slice, utf8};
+use super::pointers::Text;
 use super::types::{Described, scda_member_t};
-use super::versioned::{self, versioned};
+use super::versioned::{self, In, versioned};
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
@@ -160,14 +161,9 @@ pub(super) struct InMemory {
 }
 
 /// The dataset at a pointer. Whether there can be such a dataset is not looked at.
-///
-/// # Safety
-/// `d` is NULL or may be read, and so may be what it points to.
-pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<InMemory> {
-    // SAFETY: the caller's `d` is NULL or may be read.
-    let c = unsafe { versioned::read(d) }?;
-    // SAFETY: likewise what it points to.
-    unsafe { of_c(&c) }
+pub(super) fn read_dataset(d: In<'_, scda_dataset_t>) -> Result<InMemory> {
+    // SAFETY: what it points to may be read.
+    unsafe { of_c(&d.read()?) }
 }
 
 /// The dataset that C describes.
@@ -209,7 +205,7 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
         let names = unsafe { slice(c.dimension_names, dimensions as u64, "dimension_names") }?;
         for &name in names {
             // SAFETY: C passes C strings or NULL.
-            let name = (!name.is_null()).then(|| unsafe { c_string(name, "dimension name") }).transpose()?;
+            let name = unsafe { Text::at(name) }.optional();
             let name = name.map(|name| utf8(name.to_bytes(), "dimension name")).transpose()?;
             dataset.dimension_names.push(name.map(str::to_owned));
         }
@@ -217,7 +213,7 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
     if !c.fill_value.is_null() {
         let bytes = if data_type.is_variable() {
             // SAFETY: not NULL, so C passes a C string.
-            unsafe { c_string(c.fill_value.cast(), "fill_value") }?.to_bytes().len() as u64
+            unsafe { Text::at(c.fill_value.cast()) }.get("fill_value")?.to_bytes().len() as u64
         } else if data_type.is_valid() {
             data_type.item_bytes()
         } else {
@@ -240,7 +236,7 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
     }
     if !c.attributes.is_null() {
         // SAFETY: not NULL, so C passes a C string.
-        dataset.attributes = unsafe { json(c.attributes) }?;
+        dataset.attributes = json(unsafe { Text::at(c.attributes) })?;
     }
     Ok(InMemory { dataset, data_type })
 }
@@ -266,13 +262,8 @@ pub(super) unsafe fn array(c: &scda_dataset_t) -> Result<InMemory> {
 }
 
 /// Attributes.
-///
-/// # Safety
-/// `attributes` is NULL or a C string.
-pub(super) unsafe fn json(attributes: *const c_char) -> Result<String> {
-    // SAFETY: the caller's `attributes` are NULL or a C string.
-    let bytes = unsafe { c_string(attributes, "attributes") }?.to_bytes();
-    let text = utf8(bytes, "attributes")?;
+pub(super) fn json(attributes: Text<'_>) -> Result<String> {
+    let text = attributes.utf8("attributes")?;
     let mut owned = String::new();
     owned.try_reserve(text.len()).map_err(|_| Error::memory(text.len()))?;
     owned.push_str(text);
@@ -354,7 +345,7 @@ mod tests {
         dataset.shuffle = false;
         let c = without_pointers(&dataset);
         // SAFETY: it points to nothing.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
+        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
         dataset.fill_value = (1..=8).collect();
         let mut expected = [1.0_f32; 2].map(f32::to_ne_bytes).concat();
         expected.copy_from_slice(&if cfg!(target_endian = "big") {

@@ -94,6 +94,7 @@ fn c_string(text: &str) -> CString {
 mod tests {
     use super::*;
     use crate::ffi::dataset::read_dataset;
+    use crate::ffi::versioned::In;
     use crate::format::dataset::DataType;
 
     #[test]
@@ -106,20 +107,20 @@ mod tests {
         let c = given.dataset(&dataset);
         assert!(c.unsupported.is_null());
         // SAFETY: what it points to is there as long as `given` is.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
+        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
 
         let mut names = Dataset::new("names", DataType::String, [2]);
         names.fill_value = b"none at all".into();
         let c = given.dataset(&names);
         assert_eq!(c.item_bytes, 0);
         // SAFETY: as above.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, names);
+        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, names);
 
         // U+0000, which JSON can have, ends a string of C.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
         let c = given.dataset(&dataset);
         dataset.dimension_names[0] = Some("y".into());
         // SAFETY: as above.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
+        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of a file.
 
 use super::context::{Context, look, scda_fcontext_t};
-use super::versioned::{self, versioned};
+use super::versioned::{InOut, versioned};
 use super::{Outcome, failed_rank, guard};
 use std::ffi::c_int;
 
@@ -57,12 +57,11 @@ versioned!(scda_info_t, "info", "the program", scda_info::default(), stream_byte
 /// @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
 /// @return              0, or a negative value for wrong arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_get_info(f: *const scda_fcontext_t, info: *mut scda_info_t) -> c_int {
+pub unsafe extern "C" fn scda_get_info(f: *const scda_fcontext_t, info: InOut<'_, scda_info_t>) -> c_int {
     let body = || {
         let mut known = look(f, known).unwrap_or(scda_info { at_end: 1, ..Default::default() });
         known.failed_rank = failed_rank();
-        // SAFETY: C passes an `info` that is NULL, or of which as many bytes may be written as it says.
-        unsafe { versioned::write(info, known) }?;
+        info.write(known)?;
         Ok((0, Outcome::Success))
     };
     guard(None, -1, body)

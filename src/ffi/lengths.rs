@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::slice;
-use super::versioned::{self, versioned};
+use super::versioned::{InOut, versioned};
 use crate::error::{Error, Result};
 use crate::file::ThisRank;
 use crate::parallel::partition::is_known;
@@ -89,16 +89,14 @@ const UNKNOWN: scda_lengths_t = scda_lengths_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_check_lengths(
     f: *mut scda_fcontext_t,
-    lengths: *mut scda_lengths_t,
+    lengths: InOut<'_, scda_lengths_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
-        // SAFETY: C passes `lengths` that are NULL, or of which as much may be read as they say.
-        let mut known = unsafe { versioned::read(lengths) }?;
+        let mut known = lengths.given().read()?;
         // SAFETY: C passes as many entries as it says.
         let checked = unsafe { known.check(context) };
-        // SAFETY: not NULL, so C passes `lengths` of which as much may be written as they say.
-        unsafe { versioned::write(lengths, known) }?;
+        lengths.write(known)?;
         checked.inspect_err(|error| context.refuse(error.again()))
     };
     locally(f, err, body)

@@ -2,10 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
-use crate::format::USER_STRING_BYTES;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 /// `count` values at `pointer`. NULL is an error unless `count` is 0.
 ///
@@ -61,52 +59,6 @@ fn too_many<T>(count: u64, name: &str) -> Error {
     Error::range(format!("{name}: found {count} {}, more than memory can hold", plural::<T>()))
 }
 
-/// A user string to write: of `*len` bytes, or a C string if `len` is NULL.
-///
-/// # Safety
-/// `userstr` and `len` are NULL or may be read as said.
-pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
-    if len.is_null() {
-        if userstr.is_null() {
-            return Err(Error::argument("user string: found NULL"));
-        }
-        // SAFETY: the caller has a C string there; no more of it is read than the longest user string has.
-        let n = unsafe { libc::strnlen(userstr, USER_STRING_BYTES + 1) };
-        if n > USER_STRING_BYTES {
-            return Err(too_long("more"));
-        }
-        // SAFETY: the `n` bytes were just read.
-        return unsafe { slice(userstr.cast(), n as u64, "user string") };
-    }
-    // SAFETY: not NULL, so the caller lets it be read.
-    let n = unsafe { len.read_unaligned() };
-    if n > USER_STRING_BYTES {
-        return Err(too_long(&n.to_string()));
-    }
-    // SAFETY: the caller has `*len` bytes there.
-    unsafe { slice(userstr.cast(), n as u64, "user string") }
-}
-
-#[cold]
-fn too_long(found: &str) -> Error {
-    Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
-}
-
-/// Hands out a user string that was read, with a NUL behind it, and its length.
-///
-/// # Safety
-/// `userstr` is NULL or has room for 59 bytes; `len` is NULL or may be written.
-pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize) {
-    if !userstr.is_null() {
-        // SAFETY: not NULL, so the caller has room for the longest user string and a NUL there.
-        unsafe { userstr.cast::<u8>().copy_from(user.as_ptr(), user.len()) };
-        // SAFETY: not NULL, so the caller has room for the longest user string and a NUL there.
-        unsafe { userstr.wrapping_add(user.len()).write(0) };
-    }
-    // SAFETY: the caller's `len` is NULL or may be written.
-    put(unsafe { len.cast::<MaybeUninit<usize>>().as_mut() }, user.len());
-}
-
 /// Hands out a value, unless it is not wanted: C passes NULL then.
 pub fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {
@@ -114,35 +66,9 @@ pub fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     }
 }
 
-/// A C string.
-///
-/// # Safety
-/// `string` is NULL or a C string.
-pub unsafe fn c_string<'a>(string: *const c_char, name: &str) -> Result<&'a CStr> {
-    if string.is_null() {
-        return Err(Error::argument(format!("{name}: found NULL")));
-    }
-    // SAFETY: not NULL, so the caller has a C string there.
-    Ok(unsafe { CStr::from_ptr(string) })
-}
-
 /// UTF-8 of C.
 pub fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
-}
-
-/// A file name.
-///
-/// # Safety
-/// `filename` is NULL or a C string.
-pub unsafe fn path<'a>(filename: *const c_char) -> Result<&'a Path> {
-    use std::os::unix::ffi::OsStrExt;
-    // SAFETY: the caller's `filename` is NULL or a C string.
-    let name = unsafe { c_string(filename, "file name") }?.to_bytes();
-    if name.is_empty() {
-        return Err(Error::argument("file name: found an empty string"));
-    }
-    Ok(Path::new(std::ffi::OsStr::from_bytes(name)))
 }
 
 /// Elements at the user's pointers.

@@ -8,8 +8,10 @@
 //! that is stored in a pointer. A context that was freed already is thus an error: no such pointer is ever
 //! dereferenced.
 //!
-//! The C caller guarantees what `include/scda.h` says of each argument. Comments on `unsafe` code name that
-//! guarantee as what "C passes". A single value that goes out needs none: `Option<&mut MaybeUninit<T>>`, `None` for NULL.
+//! The C caller guarantees what `include/scda.h` says of each argument. Where that is all in the type of the argument, it is
+//! used without `unsafe` code: a single value is `Option<&T>`, or `Option<&mut MaybeUninit<T>>` if it goes out, `None` for NULL; the
+//! others are in `pointers` and `versioned`. Comments on the rest, mostly on how many values there are, name the guarantee
+//! as what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links
@@ -34,6 +36,7 @@ mod notes;
 mod open;
 mod params;
 mod partition;
+mod pointers;
 mod ranges;
 mod read;
 mod read_datasets;

@@ -1,12 +1,13 @@
 //! Memory that is kept with an open file.
 
 use super::context::{Notes, scda_fcontext_t, with_notes};
-use super::memory::c_string;
+use super::pointers::Text;
 use super::{Outcome, guard};
 use crate::error::Error;
 use crate::memory::{copy, resize};
-use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::ffi::c_void;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null_mut;
 
 /// The note of a file that was opened to append: its path, a C string.
@@ -26,17 +27,12 @@ const MOST_BYTES: usize = 1 << 20;
 /// @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
 ///                    note is not there and `bytes` is 0, or there is no memory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_note(
-    f: *const scda_fcontext_t,
-    key: *const c_char,
-    bytes: usize,
-) -> *mut c_void {
+pub unsafe extern "C" fn scda_note(f: *const scda_fcontext_t, key: Text<'_>, bytes: usize) -> *mut c_void {
     let body = || {
         if bytes > MOST_BYTES {
             return Err(Error::argument(format!("bytes: found {bytes}, expected at most {MOST_BYTES}")));
         }
-        // SAFETY: C passes a `key` that is NULL or a C string.
-        let key = unsafe { c_string(key, "key") }?.to_bytes();
+        let key = key.get("key")?.to_bytes();
         let found = with_notes(f, |notes| note(notes, key, bytes));
         Ok((found.flatten().map_or(null_mut(), <*mut u64>::cast), Outcome::Success))
     };
@@ -60,13 +56,8 @@ fn new(words: usize) -> Option<Box<[u64]>> {
 }
 
 /// Notes the path of a file that was opened to append.
-///
-/// # Safety
-/// `filename` is a C string.
-pub(super) unsafe fn note_path(f: *const scda_fcontext_t, filename: *const c_char) {
-    // SAFETY: the caller has a C string.
-    let filename = unsafe { CStr::from_ptr(filename) };
-    let path = std::path::absolute(OsStr::from_bytes(filename.to_bytes())).unwrap_or_default();
+pub(super) fn note_path(f: *const scda_fcontext_t, filename: Text<'_>) {
+    let path = std::path::absolute(filename.path().unwrap_or(Path::new(""))).unwrap_or_default();
     let bytes = path.as_os_str().as_bytes();
     with_notes(f, |notes| {
         // A byte more, which stays 0.

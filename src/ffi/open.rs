@@ -2,14 +2,17 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
-use super::memory::{path, put_user_string, slice, slice_mut, user_string};
+use super::memory::{slice, slice_mut};
 use super::mpi_types::{MPI_Comm, communicator};
 use super::notes::note_path;
 use super::params::{read_params, scda_params_t};
+use super::pointers::{PerRank, Text, UserText, UserTextOut};
+use super::versioned::In;
 use super::{Outcome, guard, keep_message};
 use crate::error::{Error, Result};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
+use crate::parallel::Communicator;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -19,37 +22,28 @@ pub const SCDA_USER_STRING_BYTES: usize = 58;
 /// The bytes of data of an inline section.
 pub const SCDA_INLINE_BYTES: usize = 32;
 
-/// # Safety
-/// The arguments are as `scda_fopen_write` says.
-unsafe fn create(
-    comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *const c_char,
-    len: *const usize,
+/// The ranks of a file to be opened.
+type Ranks = Box<dyn Communicator>;
+
+fn create(
+    comm: Ranks,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: C passes a valid communicator.
-    let comm = unsafe { communicator(comm) }?;
-    // SAFETY: C passes a `filename` that is NULL or a C string.
-    let path = unsafe { path(filename) };
-    // SAFETY: C passes a user string.
-    let user = unsafe { user_string(userstr, len) };
-    Writer::create_if_valid(comm, path, user.and_then(UserString::new), params).map(Context::Writing)
+    let user = userstr.bytes(len).and_then(UserString::new);
+    Writer::create_if_valid(comm, filename.path(), user, params).map(Context::Writing)
 }
 
-/// # Safety
-/// The arguments are as `scda_fopen_read` says.
-unsafe fn open(
-    comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
+fn open(
+    comm: Ranks,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: C passes a valid communicator.
-    let comm = unsafe { communicator(comm) }?;
-    // SAFETY: C passes a `filename` that is NULL or a C string.
-    let path = unsafe { path(filename) };
+    let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let reader = Reader::open_if_valid(comm, path, params)?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
@@ -58,58 +52,56 @@ unsafe fn open(
             None,
         );
     }
-    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
-    // written.
-    unsafe { put_user_string(reader.user(), userstr, len) };
+    userstr.put(reader.user(), len);
     Ok(Context::reading(reader))
 }
 
 /// # Safety
-/// The arguments are as `scda_fopen` says.
+/// `userstr` and `len` are as `scda_fopen` says.
 pub(super) unsafe fn open_in_mode(
-    comm: MPI_Comm,
-    filename: *const c_char,
-    mode: *const c_char,
+    comm: Ranks,
+    filename: Text<'_>,
+    mode: Text<'_>,
     userstr: *mut c_char,
     len: *mut usize,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: not NULL, so C passes a C string.
-    let mode = (!mode.is_null()).then(|| unsafe { CStr::from_ptr(mode) }.to_bytes());
+    let mode = mode.optional().map(CStr::to_bytes);
+    if mode == Some(b"w") {
+        // SAFETY: in this mode, C passes a user string.
+        let userstr = unsafe { UserText::at(userstr) };
+        // SAFETY: C passes its length, or NULL.
+        return create(comm, filename, userstr, unsafe { len.as_ref() }, params);
+    }
+    // SAFETY: in other modes, C passes room for a user string, or NULL.
+    let userstr = unsafe { UserTextOut::at(userstr) };
+    // SAFETY: C passes room for a length, or NULL.
+    let len = unsafe { len.cast::<MaybeUninit<usize>>().as_mut() };
     match mode {
-        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_write`.
-        Some(b"w") => unsafe { create(comm, filename, userstr, len, params) },
-        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_read`.
-        Some(b"r") => unsafe { open(comm, filename, userstr, len, params) },
-        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_append`.
-        Some(b"a") => unsafe { append(comm, filename, userstr, len, params) },
-        _ => {
-            // Fails on all ranks, should this one alone have a wrong mode.
-            let error = Error::argument("mode: found none of \"w\", \"r\" and \"a\"");
-            // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_read`; nothing is written through NULL.
-            unsafe { open(comm, filename, null_mut(), null_mut(), Err(error)) }
-        }
+        Some(b"r") => open(comm, filename, userstr, len, params),
+        Some(b"a") => append(comm, filename, userstr, len, params),
+        // Fails on all ranks, should this one alone have a wrong mode.
+        _ => open(
+            comm,
+            filename,
+            userstr,
+            len,
+            Err(Error::argument("mode: found none of \"w\", \"r\" and \"a\"")),
+        ),
     }
 }
 
-/// # Safety
-/// The arguments are as `scda_fopen_append` says.
-pub(super) unsafe fn append(
-    comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
+pub(super) fn append(
+    comm: Ranks,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: C passes a valid communicator.
-    let comm = unsafe { communicator(comm) }?;
-    // SAFETY: C passes a `filename` that is NULL or a C string.
-    let path = unsafe { path(filename) };
+    let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let writer = Writer::append_if_valid(comm, path, params)?;
-    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
-    // written.
-    unsafe { put_user_string(writer.user(), userstr, len) };
+    userstr.put(writer.user(), len);
     let bytes = writer.bytes_cut_off();
     if bytes > 0 {
         keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"), None);
@@ -140,21 +132,24 @@ pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcom
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen(
     comm: MPI_Comm,
-    filename: *const c_char,
-    mode: *const c_char,
+    filename: Text<'_>,
+    mode: Text<'_>,
     userstr: *mut c_char,
     len: *mut usize,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: C passes the arguments that `scda_fopen` documents.
-    let open = || unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) };
-    let opened = guard(err, null_mut(), || open().and_then(hand_out));
-    // SAFETY: the file was opened, so C has passed C strings.
-    if !opened.is_null() && unsafe { CStr::from_ptr(mode) } == c"a" {
-        // SAFETY: likewise.
-        unsafe { note_path(opened, filename) };
-    }
-    opened
+    let body = || {
+        // SAFETY: C passes a valid communicator.
+        let comm = unsafe { communicator(comm) }?;
+        // SAFETY: C passes a user string, or room for one, as the mode says.
+        let context = unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) }?;
+        let opened = hand_out(context)?;
+        if mode.optional() == Some(c"a") {
+            note_path(opened.0, filename);
+        }
+        Ok(opened)
+    };
+    guard(err, null_mut(), body)
 }
 
 /// Creates a file for writing, or truncates an existing one, and writes its header.
@@ -178,17 +173,17 @@ pub unsafe extern "C" fn scda_fopen(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_write(
     comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *const c_char,
-    len: *const usize,
-    params: *const scda_params_t,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    params: In<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: C passes `params` that are NULL or may be read.
-        let params = unsafe { read_params(params) };
-        // SAFETY: C passes the arguments that `scda_fopen_write` documents.
-        unsafe { create(comm, filename, userstr, len, params) }.and_then(hand_out)
+        let params = read_params(params);
+        // SAFETY: C passes a valid communicator.
+        let comm = unsafe { communicator(comm) }?;
+        create(comm, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }
@@ -210,17 +205,17 @@ pub unsafe extern "C" fn scda_fopen_write(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_read(
     comm: MPI_Comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
-    params: *const scda_params_t,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
+    params: In<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: C passes `params` that are NULL or may be read.
-        let params = unsafe { read_params(params) };
-        // SAFETY: C passes the arguments that `scda_fopen_read` documents.
-        unsafe { open(comm, filename, userstr, len, params) }.and_then(hand_out)
+        let params = read_params(params);
+        // SAFETY: C passes a valid communicator.
+        let comm = unsafe { communicator(comm) }?;
+        open(comm, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }
@@ -273,13 +268,12 @@ pub unsafe extern "C" fn scda_fflush(
 pub unsafe extern "C" fn scda_proc_sizes(
     f: *mut scda_fcontext_t,
     Ei: *const u64,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     Sq: *mut u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (_, count) = unsafe { context.counts(Nq) }?;
+        let (_, count) = context.counts(Nq)?;
         let size = context.ranks().size as u64;
         // SAFETY: C passes an `Sq` with room for one entry per rank.
         let sums = context.require(unsafe { slice_mut(Sq, size, "Sq") })?;

@@ -2,7 +2,7 @@
 
 use super::guard;
 use super::mpi_types::MPI_Info;
-use super::versioned::{self, versioned};
+use super::versioned::{self, In, versioned};
 use crate::codec::Encoder;
 use crate::error::{Error, Result};
 use crate::file::Params;
@@ -203,15 +203,11 @@ fn flag(name: &str, value: c_int) -> Result<bool> {
 }
 
 /// The parameters at a pointer; the defaults if it is NULL.
-///
-/// # Safety
-/// `params` is NULL or may be read.
-pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params> {
+pub(super) fn read_params(params: In<'_, scda_params_t>) -> Result<Params> {
     if params.is_null() {
         return Ok(Params { seal: true, ..Params::default() });
     }
-    // SAFETY: not NULL, so the caller lets it be read.
-    let c = unsafe { versioned::read(params) }?;
+    let c = params.read()?;
     Ok(Params {
         line_break: match c.linebreak {
             SCDA_LINEBREAK_UNIX => LineBreak::Unix,

@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, scda_fcontext_t, with_value};
+use super::pointers::PerRank;
 use crate::file::ThisRank;
 use crate::parallel::KnownPartition;
 use crate::parallel::partition::is_known;
@@ -75,12 +76,11 @@ pub unsafe extern "C" fn scda_partition_local(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_partition_counts(
     f: *mut scda_fcontext_t,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> scda_partition_t {
     let body = |context: &mut Context| {
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, _) = unsafe { context.counts(Nq) }?;
+        let (counts, _) = context.counts(Nq)?;
         if let (true, Ok(words)) = (is_known(counts), counts.try_into()) {
             return Ok(KnownPartition::from_words(words).into());
         }

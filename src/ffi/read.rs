@@ -3,7 +3,8 @@
 use super::Outcome;
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{put, put_user_string, slice, slice_mut, with_sink};
+use super::memory::{put, slice, slice_mut, with_sink};
+use super::pointers::{PerRank, UserTextOut};
 use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
@@ -40,8 +41,8 @@ pub unsafe extern "C" fn scda_fread_section_header(
     r#type: Option<&mut MaybeUninit<c_char>>,
     N: Option<&mut MaybeUninit<u64>>,
     E: Option<&mut MaybeUninit<u64>>,
-    userstr: *mut c_char,
-    len: *mut usize,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     decode: Option<&mut c_int>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -54,8 +55,7 @@ pub unsafe extern "C" fn scda_fread_section_header(
         put(r#type, letter);
         put(N, section.count);
         put(E, section.size);
-        // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be written.
-        unsafe { put_user_string(&section.user, userstr, len) };
+        userstr.put(&section.user, len);
         if let Some(decode) = decode {
             *decode = c_int::from(section.decoded);
         }
@@ -83,11 +83,11 @@ pub unsafe extern "C" fn scda_fread_inline_data(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (root, is_root) = reader.root(root)?;
-        let bytes = if is_root && !dbytes.is_null() { INLINE_BYTES as u64 } else { 0 };
+        let root = reader.root(root)?;
+        let bytes = if dbytes.is_null() { 0 } else { root.own_bytes(INLINE_BYTES as u64) };
         // SAFETY: C passes room for 32 bytes on the root, or NULL.
         let data = reader.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
-        reader.read_inline(root, data.first_chunk_mut())
+        reader.read_inline(root.rank, data.first_chunk_mut())
     };
     on_reader(f, err, body)
 }
@@ -115,11 +115,11 @@ pub unsafe extern "C" fn scda_fread_block_data(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (root, is_root) = reader.root(root)?;
-        let wanted = is_root && !dbytes.is_null();
+        let root = reader.root(root)?;
+        let wanted = root.is_here && !dbytes.is_null();
         // SAFETY: not NULL, so C passes room for `E` bytes on the root.
         let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
-        reader.read(|state| state.sections().read_block(E, root, data))
+        reader.read(|state| state.sections().read_block(E, root.rank, data))
     };
     on_reader(f, err, body)
 }
@@ -143,14 +143,13 @@ pub unsafe extern "C" fn scda_fread_block_data(
 pub unsafe extern "C" fn scda_fread_array_data(
     f: *mut scda_fcontext_t,
     dbytes: *mut c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     E: u64,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        let (counts, count) = reader.counts(Nq)?;
         let sizes = Sizes::Fixed { count, size: E };
         // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
         unsafe {
@@ -179,12 +178,11 @@ pub unsafe extern "C" fn scda_fread_array_data(
 pub unsafe extern "C" fn scda_fread_varray_sizes(
     f: *mut scda_fcontext_t,
     Ei: *mut u64,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        let (counts, count) = reader.counts(Nq)?;
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each element of this rank.
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
         reader.read(|state| state.sections().read_varray_sizes(counts, sizes))
@@ -214,17 +212,15 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
 pub unsafe extern "C" fn scda_fread_varray_data(
     f: *mut scda_fcontext_t,
     dbytes: *mut c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     Ei: *const u64,
-    Sq: *const u64,
+    Sq: PerRank<'_>,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { reader.counts(Nq) }?;
-        // SAFETY: C passes an `Sq` of one entry per rank, or NULL.
-        let sums = unsafe { reader.sums(Sq) }?;
+        let (counts, count) = reader.counts(Nq)?;
+        let sums = reader.sums(Sq)?;
         let count = if dbytes.is_null() { 0 } else { count };
         // SAFETY: C passes an `Ei` of one entry for each element of this rank, if they are not skipped.
         let sizes = unsafe { slice(Ei, count, "Ei") };

@@ -5,9 +5,9 @@ use super::boxes::{CBoxes, Flat, Lists, each, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
 use super::dataset::{InMemory, array, scda_dataset_t};
 use super::given::LastGiven;
-use super::memory::{put, put_user_string};
-use super::versioned;
-use super::write_datasets::name;
+use super::memory::put;
+use super::pointers::{Text, UserTextOut};
+use super::versioned::{self, InOut};
 use crate::error::Result;
 use crate::file::{OwnRequest, Reader};
 use crate::format::dataset::Dataset;
@@ -15,41 +15,29 @@ use crate::items::DataMut;
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 
-/// Where a dataset can be given to: NULL if nobody wants it. Memory of the wrong size is an error of this rank.
-///
-/// # Safety
-/// `d` is NULL, or its size may be read.
-unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dataset_t {
-    // SAFETY: not NULL, so the caller lets the size be read.
-    match (!d.is_null()).then(|| unsafe { versioned::size(d) }) {
-        Some(Ok(_)) => d,
-        Some(Err(error)) => {
-            reader.refuse(error);
-            null_mut()
-        }
-        None => d,
+/// Where C takes a dataset.
+type Receiver<'a> = Option<InOut<'a, scda_dataset_t>>;
+
+/// Where a dataset can be given to: nowhere if nobody wants it. Memory of the wrong size is an error of this rank.
+fn receiver<'a>(reader: &mut Reader, d: InOut<'a, scda_dataset_t>) -> Receiver<'a> {
+    if d.given().is_null() {
+        return None;
     }
+    d.given().size().map_err(|error| reader.refuse(error)).ok().map(|_| d)
 }
 
 /// Gives a dataset to C, if one was found.
-///
-/// # Safety
-/// `d` is NULL or may be written.
-unsafe fn give(
+fn give(
     given: &mut LastGiven,
     dataset: Option<&Dataset>,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: *mut scda_dataset_t,
+    d: Receiver<'_>,
 ) -> Result<()> {
     put(found, c_int::from(dataset.is_some()));
     if let Some(dataset) = dataset {
         let c = given.dataset(dataset);
-        if !d.is_null() {
-            // SAFETY: not NULL, so the caller lets as much be written as it says.
-            unsafe { versioned::write(d, c) }?;
-        }
+        d.map_or(Ok(()), |d| d.write(c))?;
     }
     Ok(())
 }
@@ -83,17 +71,15 @@ fn give_attributes(given: &mut LastGiven, text: &str, attributes: Option<&mut Ma
 pub unsafe extern "C" fn scda_fread_dataset_header(
     f: *mut scda_fcontext_t,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: *mut scda_dataset_t,
+    d: InOut<'_, scda_dataset_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        // SAFETY: C passes a `d` that is NULL or was initialised.
-        let d = unsafe { receiver(reader, d) };
+        let d = receiver(reader, d);
         reader.read(|state| Ok(state.sections().require_header()?))?;
         let dataset = reader.dataset()?;
-        // SAFETY: C passes a `d` that is NULL or may be written.
-        unsafe { give(given, dataset.as_ref(), found, d) }
+        give(given, dataset.as_ref(), found, d)
     };
     with(f, err, body)
 }
@@ -119,21 +105,18 @@ pub unsafe extern "C" fn scda_fread_dataset_header(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_dataset(
     f: *mut scda_fcontext_t,
-    name: *const c_char,
+    name: Text<'_>,
     record: i64,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: *mut scda_dataset_t,
+    d: InOut<'_, scda_dataset_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        // SAFETY: C passes a `name` that is NULL or a C string.
-        let name = reader.require(unsafe { self::name(name, "name of a dataset") })?;
-        // SAFETY: C passes a `d` that is NULL or was initialised.
-        let d = unsafe { receiver(reader, d) };
+        let name = reader.require(name.utf8("name of a dataset"))?;
+        let d = receiver(reader, d);
         let dataset = reader.find_dataset(name, record)?;
-        // SAFETY: C passes a `d` that is NULL or may be written.
-        unsafe { give(given, dataset.as_ref(), found, d) }
+        give(given, dataset.as_ref(), found, d)
     };
     with(f, err, body)
 }
@@ -292,7 +275,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
 pub unsafe extern "C" fn scda_fread_group(
     f: *mut scda_fcontext_t,
     found: Option<&mut MaybeUninit<c_int>>,
-    path: *mut c_char,
+    path: UserTextOut<'_>,
     attributes: Option<&mut MaybeUninit<*const c_char>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -303,8 +286,8 @@ pub unsafe extern "C" fn scda_fread_group(
         put(found, c_int::from(group.is_some()));
         if let Some(group) = group {
             give_attributes(given, &group.attributes, attributes);
-            // SAFETY: C passes a `path` that is NULL or has room for 64 bytes; a path is shorter than a user string.
-            unsafe { put_user_string(group.path.as_bytes(), path, null_mut()) };
+            // It has room for 64 bytes; a path is shorter than a user string.
+            path.put(group.path.as_bytes(), None);
         }
         Ok(())
     };
@@ -327,15 +310,14 @@ pub unsafe extern "C" fn scda_fread_group(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_group(
     f: *mut scda_fcontext_t,
-    path: *const c_char,
+    path: Text<'_>,
     found: Option<&mut MaybeUninit<c_int>>,
     attributes: Option<&mut MaybeUninit<*const c_char>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        // SAFETY: C passes a `path` that is NULL or a C string.
-        let path = reader.require(unsafe { name(path, "path of a group") })?;
+        let path = reader.require(path.utf8("path of a group"))?;
         let text = reader.find_group(path)?;
         put(found, c_int::from(text.is_some()));
         if let Some(text) = text {

@@ -3,8 +3,9 @@
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
 use super::memory::put;
+use super::pointers::UserText;
 use crate::file::Reader;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 /// The number of sections in the file. A compressed section counts once, and seals do not count.
@@ -78,16 +79,15 @@ pub unsafe extern "C" fn scda_fseek(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind(
     f: *mut scda_fcontext_t,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     record: i64,
     found: Option<&mut MaybeUninit<c_int>>,
     section: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: C passes a user string.
-        let user = unsafe { reader.user_string(userstr, len) }?;
+        let user = reader.user_string(userstr, len)?;
         let number = reader.find(user, record)?;
         put(found, c_int::from(number.is_some()));
         if let Some(number) = number {

@@ -3,9 +3,10 @@
 use super::arguments::Arguments;
 use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
 use super::memory::{put, slice, slice_mut, with_sink};
+use super::pointers::{PerRank, UserText};
 use crate::error::{Error, Result};
 use crate::file::{Sizes, Writer};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
@@ -30,14 +31,13 @@ use std::mem::MaybeUninit;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_streams_begin(
     f: *mut scda_fcontext_t,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     chunk_bytes: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a user string.
-        let user = unsafe { writer.user_string(userstr, len) }?;
+        let user = writer.user_string(userstr, len)?;
         writer.begin_streams(user, chunk_bytes)
     };
     on_writer(f, err, body)
@@ -121,8 +121,8 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_streams(
     f: *mut scda_fcontext_t,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     record: i64,
     found: Option<&mut MaybeUninit<c_int>>,
     tasks: Option<&mut MaybeUninit<u64>>,
@@ -131,8 +131,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        // SAFETY: C passes a user string.
-        let user = unsafe { reader.user_string(userstr, len) }?;
+        let user = reader.user_string(userstr, len)?;
         let streams = reader.find_streams(user, record)?;
         put(found, c_int::from(streams.is_some()));
         if let Some(streams) = &streams {
@@ -160,14 +159,13 @@ pub unsafe extern "C" fn scda_ffind_streams(
 pub unsafe extern "C" fn scda_stream_size(
     f: *mut scda_fcontext_t,
     task: u64,
-    bytes: *mut u64,
+    bytes: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
-        // SAFETY: C passes `bytes` that may be written, or NULL.
-        let bytes = unsafe { slice_mut(bytes, 1, "bytes") }?;
+        let bytes = bytes.ok_or_else(|| Error::argument("bytes: found NULL"))?;
         let (_, stream) = read_locally(context, task)?;
-        bytes[0] = stream.bytes();
+        bytes.write(stream.bytes());
         Ok(())
     };
     locally(f, err, body)
@@ -224,14 +222,13 @@ pub unsafe extern "C" fn scda_stream_read(
 pub unsafe extern "C" fn scda_fread_streams_sizes(
     f: *mut scda_fcontext_t,
     Ei: *mut u64,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let streams = reader.require(given.streams())?;
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        let (counts, count) = reader.counts(Nq)?;
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each stream of this rank.
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
         reader.read(|open| open.streams().read_streams_sizes(streams, counts, sizes))
@@ -258,7 +255,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
 pub unsafe extern "C" fn scda_fread_streams_data(
     f: *mut scda_fcontext_t,
     dbytes: *mut c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     Ei: *const u64,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -266,8 +263,7 @@ pub unsafe extern "C" fn scda_fread_streams_data(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let streams = reader.require(given.streams())?;
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        let (counts, count) = reader.counts(Nq)?;
         let count = if dbytes.is_null() { 0 } else { count };
         // SAFETY: C passes an `Ei` of one entry for each stream of this rank, if they are not skipped.
         let sizes = unsafe { slice(Ei, count, "Ei") };

@@ -4,7 +4,9 @@ use super::arguments::Arguments;
 use super::boxes::Flat;
 use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
-use super::memory::{c_string, slice, slice_mut};
+use super::memory::{slice, slice_mut};
+use super::pointers::Text;
+use super::versioned::In;
 use crate::error::{Error, Result};
 use crate::file::Writer;
 use crate::format::dataset::{Dataset, items};
@@ -36,15 +38,14 @@ use std::ptr::null_mut;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_texts(
     f: *mut scda_fcontext_t,
-    d: *const scda_dataset_t,
+    d: In<'_, scda_dataset_t>,
     count: u64,
     items: *const *const c_char,
     lengths: *const u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `d` that is NULL or a dataset.
-        let InMemory { dataset, .. } = writer.require(unsafe { read_dataset(d) })?;
+        let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
         // SAFETY: C passes a pointer for each item, and lengths or C strings.
         let mine = unsafe { own_texts(&dataset, count, items, lengths) };
         writer.write_dataset(None, |datasets| {
@@ -78,7 +79,7 @@ unsafe fn own_texts(
             // SAFETY: the caller has bytes of this length there.
             Some(lengths) => unsafe { slice(pointer.cast::<u8>(), lengths[place], "item") }?,
             // SAFETY: the caller passes a C string.
-            None => unsafe { c_string(pointer, "item") }?.to_bytes(),
+            None => unsafe { Text::at(pointer) }.get("item")?.to_bytes(),
         })?;
     }
     Ok(texts)

@@ -1,6 +1,7 @@
 //! The types of items, as C names and describes them.
 
-use super::memory::{c_string, put, utf8};
+use super::memory::put;
+use super::pointers::Text;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
@@ -162,7 +163,7 @@ impl Described {
     /// As of [`Self::data_type`].
     unsafe fn time_unit(self) -> Result<TimeUnit> {
         // SAFETY: the caller's `unit` is NULL or a C string.
-        let unit = utf8(unsafe { c_string(self.unit, "unit") }?.to_bytes(), "unit")?;
+        let unit = unsafe { Text::at(self.unit) }.utf8("unit")?;
         TimeUnit::from_text(unit)
             .ok_or_else(|| Error::argument(format!("unit: found \"{unit}\", expected \"s\", \"10us\", ...")))
     }
@@ -187,8 +188,7 @@ impl Described {
                 return Err(Error::argument("members: there are too many, or SCDA_MEMBERS_END is missing"));
             }
             // SAFETY: not NULL, so C passes a C string.
-            let name =
-                utf8(unsafe { c_string(member.name, "name of a member") }?.to_bytes(), "name of a member")?;
+            let name = unsafe { Text::at(member.name) }.utf8("name of a member")?;
             let scda_member { r#type, item_bytes, unit, members: inner, count, offset, .. } = member;
             let one = Self { code: r#type, item_bytes, unit, members: inner };
             // SAFETY: as the caller promises.

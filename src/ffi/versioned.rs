@@ -9,6 +9,7 @@ use crate::memory::reserve;
 use crate::numbers::to_usize;
 use std::borrow::Cow;
 use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 
 /// The most bytes of a struct of a newer version. A larger size was never set.
@@ -50,16 +51,67 @@ macro_rules! versioned {
 }
 pub(super) use versioned;
 
-/// The size that a struct says, if it can be one.
-///
-/// # Safety
-/// `pointer` is NULL, or the size may be read.
-pub unsafe fn size<T: Versioned>(pointer: *const T) -> Result<usize> {
-    if pointer.is_null() {
-        return Err(null::<T>());
+/// A struct that says its size, of which as many bytes may be read, and what it points to; or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct In<'a, T>(*const T, PhantomData<&'a T>);
+
+/// As [`In`], and as many bytes may be written.
+#[repr(transparent)]
+pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<'a, T: Versioned> In<'a, T> {
+    /// # Safety
+    /// As much may be read there for the lifetime as the struct says, unless it is NULL.
+    pub unsafe fn at(pointer: *const T) -> Self {
+        Self(pointer, PhantomData)
     }
-    // SAFETY: not NULL, so the caller lets at least the size be read.
-    possible::<T>(unsafe { pointer.cast::<usize>().read_unaligned() })
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The size that it says, if that can be one.
+    pub fn size(self) -> Result<usize> {
+        if self.is_null() {
+            return Err(null::<T>());
+        }
+        // SAFETY: not NULL, so at least the size may be read.
+        possible::<T>(unsafe { self.0.cast::<usize>().read_unaligned() })
+    }
+
+    /// The struct. What an older program does not know has its default; what a newer one knows and this library does not must
+    /// be zero.
+    pub fn read(self) -> Result<T> {
+        let (size, bytes, own) = (self.size()?, self.0.cast::<u8>(), size_of::<T>());
+        let mut value = T::defaults();
+        // SAFETY: both structs have these bytes, and any bytes are a value.
+        unsafe { copy_nonoverlapping(bytes, (&raw mut value).cast(), size.min(own)) };
+        // SAFETY: it has as many bytes as it says; those of a newer version have no padding in front.
+        let newer = unsafe { slice(bytes.wrapping_add(own), size.saturating_sub(own) as u64, T::NAME) }?;
+        if newer.iter().any(|&byte| byte != 0) {
+            let name = T::NAME;
+            return Err(Error::argument(format!(
+                "{name}: members behind its {own} bytes are not zero: the program was compiled for a newer libscda"
+            )));
+        }
+        Ok(value)
+    }
+}
+
+impl<'a, T: Versioned> InOut<'a, T> {
+    /// The struct, to be read.
+    pub fn given(&self) -> In<'_, T> {
+        In(self.0, PhantomData)
+    }
+
+    /// Hands a struct out, as much of it as the receiver has room for. What a newer program knows becomes zero.
+    pub fn write(self, value: T) -> Result<()> {
+        let size = self.given().size()?;
+        // SAFETY: it has as many bytes as it says.
+        unsafe { fill(self.0, size, value) };
+        Ok(())
+    }
 }
 
 fn null<T: Versioned>() -> Error {
@@ -77,37 +129,14 @@ fn possible<T: Versioned>(size: usize) -> Result<usize> {
     )))
 }
 
-/// The struct at a pointer. What an older program does not know has its default; what a newer one knows and this library does
-/// not must be zero.
-///
-/// # Safety
-/// `pointer` is NULL, or as many bytes may be read as the struct says.
-pub unsafe fn read<T: Versioned>(pointer: *const T) -> Result<T> {
-    // SAFETY: the caller lets the size be read, unless it is NULL.
-    let size = unsafe { size(pointer) }?;
-    let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
-    let mut value = T::defaults();
-    // SAFETY: both structs have these bytes, and any bytes are a value.
-    unsafe { copy_nonoverlapping(bytes, (&raw mut value).cast(), size.min(own)) };
-    // SAFETY: the caller lets as many bytes be read as the struct says; those of a newer version have no padding in front.
-    let newer = unsafe { slice(bytes.wrapping_add(own), size.saturating_sub(own) as u64, T::NAME) }?;
-    if newer.iter().any(|&byte| byte != 0) {
-        let name = T::NAME;
-        return Err(Error::argument(format!(
-            "{name}: members behind its {own} bytes are not zero: the program was compiled for a newer libscda"
-        )));
-    }
-    Ok(value)
-}
-
 /// `n` structs, one after the other, all of the size of the first one.
 ///
 /// # Safety
-/// As of [`read`], for all of them.
+/// `pointer` is NULL, or each has as many bytes as it says.
 pub unsafe fn read_all<'a, T: Versioned>(pointer: *const T, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
     let own = size_of::<T>();
-    // SAFETY: there is a first one, so the caller lets its size be read.
-    let size = if n == 0 || pointer.is_null() { own } else { unsafe { size(pointer) }? };
+    // SAFETY: there is a first one, so the caller lets it be read.
+    let size = if n == 0 || pointer.is_null() { own } else { unsafe { In::at(pointer) }.size()? };
     if size == own {
         // SAFETY: the caller has `n` structs of this size there.
         let all = unsafe { slice(pointer, n, name) }?;
@@ -119,7 +148,7 @@ pub unsafe fn read_all<'a, T: Versioned>(pointer: *const T, n: u64, name: &str) 
     reserve(&mut values, bytes / size)?;
     for at in (0..bytes).step_by(size) {
         // SAFETY: the caller has `n` structs of this size there.
-        let value = unsafe { read(pointer.cast::<u8>().wrapping_add(at).cast::<T>()) }?;
+        let value = unsafe { In::at(pointer.cast::<u8>().wrapping_add(at).cast::<T>()) }.read()?;
         same(value.size(), size)?;
         values.push(value);
     }
@@ -133,18 +162,6 @@ fn same(found: usize, expected: usize) -> Result<()> {
     Err(Error::argument(format!(
         "sizes of several structs: found {found} behind {expected}, expected one size"
     )))
-}
-
-/// Hands a struct out, as much of it as the receiver has room for. What a newer program knows becomes zero.
-///
-/// # Safety
-/// `pointer` is NULL, or as many bytes may be written as the struct there says.
-pub unsafe fn write<T: Versioned>(pointer: *mut T, value: T) -> Result<()> {
-    // SAFETY: the caller lets the size be read, unless it is NULL.
-    let size = unsafe { size(pointer) }?;
-    // SAFETY: the struct has as many bytes as it says.
-    unsafe { fill(pointer, size, value) };
-    Ok(())
 }
 
 /// Fills a struct of a program, of `size` bytes, with the defaults.
@@ -190,12 +207,12 @@ mod tests {
             assert!(words[size / 8..].iter().all(|&word| word == u64::MAX), "{size}");
             let place = words.as_mut_ptr().cast::<scda_box_t>();
             // SAFETY: as above.
-            let value = unsafe { read(place) }.unwrap();
+            let value = unsafe { In::at(place) }.read().unwrap();
             assert!(value.size() == size && value.data.is_null() && value.stride.is_null());
             if size > own {
                 words[own / 8] = 1 << 40;
                 // SAFETY: as above.
-                assert!(unsafe { read(words.as_ptr().cast::<scda_box_t>()) }.is_err());
+                assert!(unsafe { In::at(words.as_ptr().cast::<scda_box_t>()) }.read().is_err());
             }
         }
     }
@@ -210,7 +227,7 @@ mod tests {
             assert!(unsafe { init(place, size) }.is_err() && words == [u64::MAX; 32], "{size}");
             words[0] = size as u64;
             // SAFETY: no more than the size is read.
-            assert!(unsafe { read(words.as_ptr().cast::<scda_box_t>()) }.is_err(), "{size}");
+            assert!(unsafe { In::at(words.as_ptr().cast::<scda_box_t>()) }.read().is_err(), "{size}");
         }
     }
 

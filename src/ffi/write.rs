@@ -4,11 +4,12 @@ use super::arguments::Arguments;
 use super::context::{on_writer, scda_fcontext_t};
 use super::encode::encoding;
 use super::memory::{slice, with_source};
+use super::pointers::{PerRank, UserText};
 use crate::error::Result;
 use crate::file::{Sizes, Source, Writer};
 use crate::format::INLINE_BYTES;
 use crate::storage::lent::Lent;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// The data of a call as memory that stays, which counts only with `params.lend`.
@@ -34,20 +35,18 @@ pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<Lent> {
 pub unsafe extern "C" fn scda_fwrite_inline(
     f: *mut scda_fcontext_t,
     dbytes: *const c_void,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     root: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        let (root, is_root) = writer.root(root)?;
-        // SAFETY: C passes a user string.
-        let user = unsafe { writer.user_string(userstr, len) }?;
-        let bytes = if is_root { INLINE_BYTES as u64 } else { 0 };
+        let root = writer.root(root)?;
+        let user = writer.user_string(userstr, len)?;
         // SAFETY: C passes 32 bytes on the root.
-        let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
+        let data = unsafe { slice(dbytes.cast::<u8>(), root.own_bytes(INLINE_BYTES as u64), "data") };
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        writer.write(|sections| sections.inline(user, root, data))
+        writer.write(|sections| sections.inline(user, root.rank, data))
     };
     on_writer(f, err, body)
 }
@@ -74,20 +73,19 @@ pub unsafe extern "C" fn scda_fwrite_block(
     f: *mut scda_fcontext_t,
     dbytes: *const c_void,
     E: u64,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     root: c_int,
     encode: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        let (root, is_root) = writer.root(root)?;
+        let root = writer.root(root)?;
         let encode = writer.require(encoding(encode))?;
-        // SAFETY: C passes a user string.
-        let user = unsafe { writer.user_string(userstr, len) }?;
+        let user = writer.user_string(userstr, len)?;
         // SAFETY: C passes `E` bytes on the root.
-        let data = unsafe { slice(dbytes.cast::<u8>(), if is_root { E } else { 0 }, "data") };
-        writer.write_lent(lent(&data), |sections| sections.block(user, root, E, data, encode))
+        let data = unsafe { slice(dbytes.cast::<u8>(), root.own_bytes(E), "data") };
+        writer.write_lent(lent(&data), |sections| sections.block(user, root.rank, E, data, encode))
     };
     on_writer(f, err, body)
 }
@@ -114,20 +112,18 @@ pub unsafe extern "C" fn scda_fwrite_block(
 pub unsafe extern "C" fn scda_fwrite_array(
     f: *mut scda_fcontext_t,
     dbytes: *const c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     E: u64,
     indirect: c_int,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     encode: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;
-        // SAFETY: C passes a user string.
-        let user = unsafe { writer.user_string(userstr, len) }?;
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { writer.counts(Nq) }?;
+        let user = writer.user_string(userstr, len)?;
+        let (counts, count) = writer.counts(Nq)?;
         let sizes = Ok(Sizes::Fixed { count, size: E });
         // SAFETY: C passes this rank's elements, or pointers to them.
         unsafe {
@@ -164,23 +160,20 @@ pub unsafe extern "C" fn scda_fwrite_array(
 pub unsafe extern "C" fn scda_fwrite_varray(
     f: *mut scda_fcontext_t,
     dbytes: *const c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     Ei: *const u64,
-    Sq: *const u64,
+    Sq: PerRank<'_>,
     indirect: c_int,
-    userstr: *const c_char,
-    len: *const usize,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     encode: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;
-        // SAFETY: C passes a user string.
-        let user = unsafe { writer.user_string(userstr, len) }?;
-        // SAFETY: C passes an `Nq` of one entry per rank.
-        let (counts, count) = unsafe { writer.counts(Nq) }?;
-        // SAFETY: C passes an `Sq` of one entry per rank, or NULL.
-        let sums = unsafe { writer.sums(Sq) }?;
+        let user = writer.user_string(userstr, len)?;
+        let (counts, count) = writer.counts(Nq)?;
+        let sums = writer.sums(Sq)?;
         // SAFETY: C passes an `Ei` of one entry for each element of this rank.
         let sizes = unsafe { slice(Ei, count, "Ei") };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());

@@ -4,8 +4,9 @@ use super::arguments::Arguments;
 use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
-use super::memory::{c_string, slice, utf8};
-use super::versioned;
+use super::memory::slice;
+use super::pointers::{PerRank, Text};
+use super::versioned::{self, In};
 use super::write::lent;
 use crate::error::{Error, Result};
 use crate::file::{Given, ThisRank, Writer};
@@ -14,17 +15,8 @@ use crate::format::layout::product;
 use crate::items::Data;
 use crate::memory::reserve;
 use crate::parallel::Partition;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-
-/// A name or a path, which the library then checks.
-///
-/// # Safety
-/// `name` is NULL or a C string.
-pub(super) unsafe fn name<'a>(name: *const c_char, what: &str) -> Result<&'a str> {
-    // SAFETY: the caller's `name` is NULL or a C string.
-    utf8(unsafe { c_string(name, what) }?.to_bytes(), what)
-}
 
 /// Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
 /// fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
@@ -56,7 +48,7 @@ pub(super) unsafe fn name<'a>(name: *const c_char, what: &str) -> Result<&'a str
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,
-    d: *const scda_dataset_t,
+    d: In<'_, scda_dataset_t>,
     data: *const c_void,
     nboxes: usize,
     start: *const u64,
@@ -64,8 +56,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `d` that is NULL or a dataset.
-        let InMemory { dataset, data_type } = writer.require(unsafe { read_dataset(d) })?;
+        let InMemory { dataset, data_type } = writer.require(read_dataset(d))?;
         // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
         let mine = unsafe { Flat::new(&dataset, data.cast_mut(), nboxes, start, count) };
         // SAFETY: as above.
@@ -157,7 +148,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_field(
     f: *mut scda_fcontext_t,
-    name: *const c_char,
+    name: Text<'_>,
     r#type: c_int,
     data: *const c_void,
     count: u64,
@@ -166,8 +157,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `name` that is NULL or a C string.
-        let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
+        let name = writer.require(name.utf8("name of a dataset"))?;
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
         // SAFETY: C passes the items of this rank.
         let data = unsafe { own_items(&dataset, data, count) };
@@ -197,19 +187,17 @@ pub unsafe extern "C" fn scda_fwrite_field(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fwrite_field_parts(
     f: *mut scda_fcontext_t,
-    name: *const c_char,
+    name: Text<'_>,
     r#type: c_int,
     data: *const c_void,
-    Nq: *const u64,
+    Nq: PerRank<'_>,
     components: u64,
     encode: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `name` that is NULL or a C string.
-        let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
-        // SAFETY: C passes an `Nq` of one entry per rank, or that of a partition.
-        let (counts, rows) = unsafe { writer.counts(Nq) }?;
+        let name = writer.require(name.utf8("name of a dataset"))?;
+        let (counts, rows) = writer.counts(Nq)?;
         let ThisRank { rank, size } = writer.ranks();
         let total = Partition::new(counts, rank, size).map(|part| part.total);
         let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
@@ -269,15 +257,13 @@ fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_group(
     f: *mut scda_fcontext_t,
-    path: *const c_char,
-    attributes: *const c_char,
+    path: Text<'_>,
+    attributes: Text<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `path` that is NULL or a C string.
-        let path = writer.require(unsafe { name(path, "path of a group") })?;
-        // SAFETY: not NULL, so C passes a C string.
-        let text = (!attributes.is_null()).then(|| unsafe { json(attributes) }).transpose();
+        let path = writer.require(path.utf8("path of a group"))?;
+        let text = attributes.optional().map(|_| json(attributes)).transpose();
         let text = writer.require(text)?;
         writer.write_dataset(None, |datasets| datasets.group(path, text.as_deref().unwrap_or("{}")))
     };
@@ -304,16 +290,14 @@ pub unsafe extern "C" fn scda_fwrite_group(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fset_attributes(
     f: *mut scda_fcontext_t,
-    name: *const c_char,
+    name: Text<'_>,
     record: i64,
-    changes: *const c_char,
+    changes: Text<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `name` that is NULL or a C string.
-        let name = writer.require(unsafe { self::name(name, "name of a dataset or path of a group") })?;
-        // SAFETY: C passes `changes` that are NULL or a C string.
-        let changes = writer.require(unsafe { json(changes) })?;
+        let name = writer.require(name.utf8("name of a dataset or path of a group"))?;
+        let changes = writer.require(json(changes))?;
         writer.set_attributes(name, record, &changes)
     };
     on_writer(f, err, body)

@@ -93,10 +93,38 @@ static BINDINGS: LazyLock<String> = LazyLock::new(|| {
 /// Both.
 static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
 
-fn generate(config: cbindgen::Config, sources: &[impl AsRef<Path>]) -> String {
+/// The types in `src/ffi` that are pointers for C, which may be followed by the type of what they point to.
+const POINTERS: [(&str, &str); 6] = [
+    ("Text", "*const c_char"),
+    ("UserText", "*const c_char"),
+    ("UserTextOut", "*mut c_char"),
+    ("PerRank", "*const u64"),
+    ("In", "*const "),
+    ("InOut", "*mut "),
+];
+
+/// A source with pointers in place of [`POINTERS`], as cbindgen understands it.
+fn with_pointers(mut source: String) -> String {
+    for (name, pointer) in POINTERS {
+        let begin = format!(": {name}<'_");
+        let mut parts = source.split(&begin);
+        let mut replaced = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (target, rest) = part.split_once('>').unwrap();
+            replaced += &[": ", pointer, target.trim_start_matches(", "), rest].concat();
+        }
+        source = replaced;
+    }
+    source
+}
+
+fn generate(config: cbindgen::Config, sources: &[impl AsRef<str>]) -> String {
+    let folder = tempfile::tempdir().unwrap();
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in sources {
-        builder = builder.with_src(Path::new(ROOT).join(source));
+    for (place, source) in sources.iter().enumerate() {
+        let path = folder.path().join(format!("{place}.rs"));
+        std::fs::write(&path, with_pointers(read(source.as_ref()))).unwrap();
+        builder = builder.with_src(path);
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::ffi::memory::{slice, slice_mut};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
 use std::ffi::c_char;
-use std::ptr::null_mut;
+use std::marker::PhantomData;
+use std::ptr::{null, null_mut};
 
 /// `sc_array_t`.
 #[repr(C)]
@@ -41,74 +42,14 @@ impl sc_array {
     }
 }
 
-/// The array at a pointer.
-///
-/// # Safety
-/// `array` is NULL or may be read for the lifetime.
-pub unsafe fn array<'a>(array: *const sc_array, name: &str) -> Result<&'a sc_array> {
-    if array.is_null() {
-        return Err(Error::argument(format!("{name}: found NULL")));
-    }
-    if !array.is_aligned() {
-        return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));
-    }
-    // SAFETY: not NULL and aligned; the caller lets it be read.
-    Ok(unsafe { &*array })
-}
+/// An array whose elements may be read, as many as it says, and so may be those of arrays that are its elements; or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct ArrayIn<'a>(*const sc_array, PhantomData<&'a sc_array>);
 
-/// The numbers of an array that has `count`; NULL is allowed if that is 0.
-///
-/// # Safety
-/// `numbers` is NULL, or it and its elements may be read for the lifetime.
-pub unsafe fn numbers<'a>(numbers: *const sc_array, count: u64, name: &str) -> Result<&'a [u64]> {
-    if numbers.is_null() && count == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: the caller's array is NULL or may be read.
-    let numbers = unsafe { array(numbers, name) }?;
-    numbers.check(name, count, size_of::<u64>() as u64)?;
-    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-    unsafe { slice(numbers.array.cast(), count, name) }
-}
-
-/// As [`numbers`], to be written.
-///
-/// # Safety
-/// As [`numbers`], and nobody else uses the elements during the lifetime.
-pub unsafe fn numbers_mut<'a>(numbers: *const sc_array, count: u64, name: &str) -> Result<&'a mut [u64]> {
-    // SAFETY: the caller's array is NULL or may be read.
-    let numbers = unsafe { array(numbers, name) }?;
-    numbers.check(name, count, size_of::<u64>() as u64)?;
-    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-    unsafe { slice_mut(numbers.array.cast(), count, name) }
-}
-
-/// The memory of an array of one element of `size` bytes.
-///
-/// # Safety
-/// As [`numbers_mut`].
-pub unsafe fn one_mut<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'a mut [u8]> {
-    // SAFETY: the caller's array is NULL or may be read.
-    let data = unsafe { array(data, name) }?;
-    data.check(name, 1, size)?;
-    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-    unsafe { slice_mut(data.array.cast(), size, name) }
-}
-
-/// The bytes of an array of one element of `size` bytes; any array, and none, if `size` is 0.
-///
-/// # Safety
-/// As [`numbers`].
-pub unsafe fn one<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'a [u8]> {
-    if size == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: the caller's array is NULL or may be read.
-    let data = unsafe { array(data, name) }?;
-    data.check(name, 1, size)?;
-    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-    unsafe { slice(data.array.cast(), size, name) }
-}
+/// An array whose elements may be written, likewise, and are used by nobody else; or NULL.
+#[repr(transparent)]
+pub struct ArrayOut<'a>(*const sc_array, PhantomData<&'a mut sc_array>);
 
 /// Where data are.
 enum ArrayData<'a> {
@@ -118,72 +59,141 @@ enum ArrayData<'a> {
     Arrays(&'a [sc_array]),
 }
 
-/// Where the data of these sizes are: with `indirect` in an array of arrays, else in an array of the
-/// elements, or for a varray of their bytes. That the bytes of these arrays are those of the elements is
-/// left to be compared.
-///
-/// # Safety
-/// `data` is NULL, or it and what it refers to may be read for the lifetime.
-unsafe fn memory_of<'a>(data: *const sc_array, sizes: Sizes<'_>, indirect: bool) -> Result<ArrayData<'a>> {
-    let (total, count) = (sizes.total()?, sizes.count() as u64);
-    if data.is_null() {
-        return Ok(ArrayData::Piece(null_mut(), total));
+impl<'a> ArrayIn<'a> {
+    pub const NULL: Self = Self(null(), PhantomData);
+
+    /// # Safety
+    /// There is such an array for the lifetime, unless it is NULL.
+    pub unsafe fn at(pointer: *const sc_array) -> Self {
+        Self(pointer, PhantomData)
     }
-    // SAFETY: the caller's array is NULL or may be read.
-    let data = unsafe { array(data, "array_data") }?;
-    if indirect {
-        data.check("array_data", count, size_of::<sc_array>() as u64)?;
-        // SAFETY: the caller passes an array of libsc, which has the elements that it says.
-        return unsafe { slice(data.array.cast(), count, "array_data") }.map(ArrayData::Arrays);
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
     }
-    if let Sizes::Fixed { size, .. } = sizes {
-        data.check("array_data", count, size)?;
+
+    /// The array, which must not be NULL.
+    pub fn get(self, name: &str) -> Result<&'a sc_array> {
+        if self.is_null() {
+            return Err(Error::argument(format!("{name}: found NULL")));
+        }
+        if !self.0.is_aligned() {
+            return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));
+        }
+        // SAFETY: not NULL and aligned.
+        Ok(unsafe { &*self.0 })
     }
-    // Elements of no bytes lie in no memory, whatever the array says.
-    let bytes = if total == 0 { 0 } else { data.bytes()? };
-    Ok(ArrayData::Piece(data.array.cast(), bytes))
+
+    /// The numbers of an array that has `count`; NULL is allowed if that is 0.
+    pub fn numbers(self, count: u64, name: &str) -> Result<&'a [u64]> {
+        if self.is_null() && count == 0 {
+            return Ok(&[]);
+        }
+        let array = self.get(name)?;
+        array.check(name, count, size_of::<u64>() as u64)?;
+        // SAFETY: the array has these elements.
+        unsafe { slice(array.array.cast(), count, name) }
+    }
+
+    /// The bytes of an array of one element of `size` bytes; any array, and none, if `size` is 0.
+    pub fn one(self, size: u64, name: &str) -> Result<&'a [u8]> {
+        if size == 0 {
+            return Ok(&[]);
+        }
+        let array = self.get(name)?;
+        array.check(name, 1, size)?;
+        // SAFETY: the array has this element.
+        unsafe { slice(array.array.cast(), size, name) }
+    }
+
+    /// Where the data of these sizes are: with `indirect` in an array of arrays, else in an array of the
+    /// elements, or for a varray of their bytes. That the bytes of these arrays are those of the elements is
+    /// left to be compared.
+    fn data(self, sizes: Sizes<'_>, indirect: bool) -> Result<ArrayData<'a>> {
+        let (total, count) = (sizes.total()?, sizes.count() as u64);
+        if self.is_null() {
+            return Ok(ArrayData::Piece(null_mut(), total));
+        }
+        let array = self.get("array_data")?;
+        if indirect {
+            array.check("array_data", count, size_of::<sc_array>() as u64)?;
+            // SAFETY: the array has these elements.
+            return unsafe { slice(array.array.cast(), count, "array_data") }.map(ArrayData::Arrays);
+        }
+        if let Sizes::Fixed { size, .. } = sizes {
+            array.check("array_data", count, size)?;
+        }
+        // Elements of no bytes lie in no memory, whatever the array says.
+        let bytes = if total == 0 { 0 } else { array.bytes()? };
+        Ok(ArrayData::Piece(array.array.cast(), bytes))
+    }
+
+    /// Calls `with` with the data to write. NULL is an error unless they have no bytes.
+    pub fn with_source<T>(
+        self,
+        sizes: Result<Sizes<'_>>,
+        indirect: bool,
+        with: impl FnOnce(Result<Source<'_>>) -> T,
+    ) -> T {
+        match sizes.and_then(|sizes| self.data(sizes, indirect)) {
+            Ok(ArrayData::Piece(start, bytes)) => {
+                // SAFETY: the array has `bytes` bytes; `slice` refuses NULL.
+                with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
+            }
+            Ok(ArrayData::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
+            Err(error) => with(Err(error)),
+        }
+    }
 }
 
-/// Calls `with` with the data to write. NULL is an error unless they have no bytes.
-///
-/// # Safety
-/// `data` is NULL, or it and what it refers to may be read during the call.
-pub unsafe fn with_source<T>(
-    data: *const sc_array,
-    sizes: Result<Sizes<'_>>,
-    indirect: bool,
-    with: impl FnOnce(Result<Source<'_>>) -> T,
-) -> T {
-    // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
-    match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
-        Ok(ArrayData::Piece(start, bytes)) => {
-            // SAFETY: the caller passes an array of libsc of `bytes` bytes; `slice` refuses NULL.
-            with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
-        }
-        Ok(ArrayData::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
-        Err(error) => with(Err(error)),
+impl<'a> ArrayOut<'a> {
+    /// # Safety
+    /// There is such an array for the lifetime, unless it is NULL.
+    pub unsafe fn at(pointer: *const sc_array) -> Self {
+        Self(pointer, PhantomData)
     }
-}
 
-/// Calls `with` with the memory for data to read. NULL skips all of this rank's elements.
-///
-/// # Safety
-/// `data` is NULL, or it and what it refers to may be written during the call, and no elements overlap.
-pub unsafe fn with_sink<T>(
-    data: *const sc_array,
-    sizes: Result<Sizes<'_>>,
-    indirect: bool,
-    with: impl FnOnce(Result<Sink<'_>>) -> T,
-) -> T {
-    // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
-    match sizes.and_then(|sizes| unsafe { memory_of(data, sizes, indirect) }) {
-        Ok(_) if data.is_null() => with(Ok(Sink::Skip)),
-        Ok(ArrayData::Piece(start, bytes)) => {
-            // SAFETY: the caller passes an array of libsc of `bytes` bytes; `slice_mut` refuses NULL.
-            with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The array, to be read.
+    fn given(&self) -> ArrayIn<'a> {
+        ArrayIn(self.0, PhantomData)
+    }
+
+    /// As [`ArrayIn::numbers`], to be written. NULL is an error.
+    pub fn numbers(self, count: u64, name: &str) -> Result<&'a mut [u64]> {
+        let array = self.given().get(name)?;
+        array.check(name, count, size_of::<u64>() as u64)?;
+        // SAFETY: the array has these elements.
+        unsafe { slice_mut(array.array.cast(), count, name) }
+    }
+
+    /// The memory of an array of one element of `size` bytes.
+    pub fn one(self, size: u64, name: &str) -> Result<&'a mut [u8]> {
+        let array = self.given().get(name)?;
+        array.check(name, 1, size)?;
+        // SAFETY: the array has this element.
+        unsafe { slice_mut(array.array.cast(), size, name) }
+    }
+
+    /// Calls `with` with the memory for data to read. NULL skips all of this rank's elements.
+    pub fn with_sink<T>(
+        self,
+        sizes: Result<Sizes<'_>>,
+        indirect: bool,
+        with: impl FnOnce(Result<Sink<'_>>) -> T,
+    ) -> T {
+        match sizes.and_then(|sizes| self.given().data(sizes, indirect)) {
+            Ok(_) if self.is_null() => with(Ok(Sink::Skip)),
+            Ok(ArrayData::Piece(start, bytes)) => {
+                // SAFETY: the array has `bytes` bytes; `slice_mut` refuses NULL.
+                with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
+            }
+            Ok(ArrayData::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),
+            Err(error) => with(Err(error)),
         }
-        Ok(ArrayData::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),
-        Err(error) => with(Err(error)),
     }
 }
 
@@ -210,8 +220,7 @@ impl Elements for Arrays<'_> {
     fn element(&self, index: usize) -> &[u8] {
         match self.memory(index) {
             (_, 0) => &[],
-            // SAFETY: not NULL; the caller of `with_source` passes arrays of libsc, which have the bytes
-            // that they say.
+            // SAFETY: not NULL; these are arrays of libsc, which have the bytes that they say.
             (start, bytes) => unsafe { std::slice::from_raw_parts(start, bytes) },
         }
     }
@@ -224,8 +233,7 @@ impl ElementsMut for Arrays<'_> {
     fn element_mut(&mut self, index: usize) -> Option<&mut [u8]> {
         Some(match self.memory(index) {
             (_, 0) => &mut [],
-            // SAFETY: not NULL; the caller of `with_sink` passes arrays of libsc, which have the bytes that
-            // they say, and none overlap.
+            // SAFETY: not NULL; these are arrays of libsc, which have the bytes that they say, and none overlap.
             (start, bytes) => unsafe { std::slice::from_raw_parts_mut(start, bytes) },
         })
     }

@@ -5,7 +5,8 @@ use super::libsc::{LEVEL_DEFAULT, is_logged};
 use super::open_files::{OpenFile, closed, opened};
 use crate::error::{Error, Result};
 use crate::ffi::context::{Context, register, run_close, scda_fcontext_t};
-use crate::ffi::memory::{path, put, put_user_string, user_string};
+use crate::ffi::memory::put;
+use crate::ffi::pointers::{Text, UserText, UserTextOut};
 use crate::ffi::{Outcome, caught, guard};
 #[cfg(feature = "mpi")]
 use crate::ffi::{mpi_types::communicator, params::no_info};
@@ -15,7 +16,7 @@ use crate::parallel::Communicator;
 #[cfg(feature = "mpi")]
 use crate::parallel::mpi::{is_running, succeeded, sys};
 use crate::storage::faults::Faults;
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{c_int, c_uint};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -187,18 +188,15 @@ fn no_info() -> sc_info {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_write(
     comm: sc_comm,
-    filename: *const c_char,
-    userstr: *const c_char,
-    len: *const usize,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
     params: *const sc_scda_params,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
-        // SAFETY: C passes a `filename` that is NULL or a C string.
-        let path = unsafe { path(filename) };
-        // SAFETY: C passes a user string.
-        let user = unsafe { written_user_string(userstr, len) };
-        Writer::create_if_valid(comm, path, user.and_then(UserString::new), Ok(params)).map(Context::Writing)
+        let user = written_user_string(userstr, len).and_then(UserString::new);
+        Writer::create_if_valid(comm, filename.path(), user, Ok(params)).map(Context::Writing)
     };
     // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
     unsafe { open(comm, params, errcode, body) }
@@ -208,20 +206,16 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_read(
     comm: sc_comm,
-    filename: *const c_char,
-    userstr: *mut c_char,
-    len: *mut usize,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     params: *const sc_scda_params,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
-        // SAFETY: C passes a `filename` that is NULL or a C string.
-        let path = unsafe { path(filename) };
-        let params = not_null("user_string or len", &[userstr.is_null(), len.is_null()]).map(|()| params);
-        let reader = Reader::open_if_valid(comm, path, params)?;
-        // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or
-        // may be written.
-        unsafe { put_user_string(reader.user(), userstr, len) };
+        let params = not_null("user_string or len", &[userstr.is_null(), len.is_none()]).map(|()| params);
+        let reader = Reader::open_if_valid(comm, filename.path(), params)?;
+        userstr.put(reader.user(), len);
         Ok(Context::reading(reader))
     };
     // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
@@ -229,13 +223,9 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
 }
 
 /// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
-///
-/// # Safety
-/// As [`user_string`].
-pub unsafe fn written_user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
+pub fn written_user_string<'a>(userstr: UserText<'a>, len: Option<&usize>) -> Result<&'a [u8]> {
     not_null("user_string", &[userstr.is_null()])?;
-    // SAFETY: the caller has a user string there.
-    unsafe { user_string(userstr, len) }
+    userstr.bytes(len)
 }
 
 /// An error if a pointer that libsc needs is NULL.

@@ -1,7 +1,7 @@
 //! The sums of the sizes of all ranks' elements. libsc's function for them takes no file, hence no
 //! communicator: the one is found by the number of ranks that the counts are for.
 
-use super::arrays::{array, numbers, numbers_mut, sc_array};
+use super::arrays::{ArrayIn, ArrayOut, sc_array};
 use super::errors::{sc_scda_ferror, tell};
 use super::files::world;
 use super::libsc::resize;
@@ -25,15 +25,14 @@ const IS_ERROR: u64 = 1 << 63;
 /// `elem_counts`. Returns 0, or -1 on error, which leaves files open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_proc_sizes(
-    elem_sizes: *const sc_array,
-    elem_counts: *const sc_array,
+    elem_sizes: ArrayIn<'_>,
+    elem_counts: ArrayIn<'_>,
     proc_sizes: *mut sc_array,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> c_int {
     let mut is_first = true;
     let run = || {
-        // SAFETY: C passes an array of libsc, or NULL.
-        let ranks = unsafe { array(elem_counts, "elem_counts") }.map(|counts| counts.elem_count as u64);
+        let ranks = elem_counts.get("elem_counts").map(|counts| counts.elem_count as u64);
         let mut own = None;
         let words = gather(ranks.ok(), |size, rank| {
             is_first = rank == 0;
@@ -48,7 +47,8 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
             return Err(own.unwrap_or(error));
         }
         // SAFETY: C passes an array of libsc, which has room for a number for each rank by now.
-        unsafe { numbers_mut(proc_sizes, words.len() as u64, "proc_sizes") }?.copy_from_slice(&words);
+        let sums = unsafe { ArrayOut::at(proc_sizes) };
+        sums.numbers(words.len() as u64, "proc_sizes")?.copy_from_slice(&words);
         Ok((0, Outcome::Success))
     };
     let (status, code) = caught(-1, run);
@@ -81,20 +81,18 @@ fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Ve
 /// The sum of this rank's sizes. Makes room for those of all.
 ///
 /// # Safety
-/// The arrays are as [`sc_scda_proc_sizes`] says.
+/// `proc_sizes` is as [`sc_scda_proc_sizes`] says.
 unsafe fn sum(
-    elem_sizes: *const sc_array,
-    elem_counts: *const sc_array,
+    elem_sizes: ArrayIn<'_>,
+    elem_counts: ArrayIn<'_>,
     proc_sizes: *mut sc_array,
     ranks: u64,
     rank: usize,
 ) -> Result<u64> {
-    // SAFETY: the caller's array is NULL, or has the elements that it says.
-    let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") }?;
-    // SAFETY: the caller's array is NULL, or has the elements that it says.
-    let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") }?;
+    let counts = elem_counts.numbers(ranks, "elem_counts")?;
+    let sizes = elem_sizes.numbers(counts[rank], "elem_sizes")?;
     // SAFETY: the caller's array is NULL or may be read.
-    unsafe { array(proc_sizes, "proc_sizes") }?;
+    unsafe { ArrayIn::at(proc_sizes) }.get("proc_sizes")?;
     // SAFETY: aligned, and the caller lets nobody else use it.
     if let Some(proc_sizes) = unsafe { proc_sizes.as_mut() } {
         // SAFETY: the caller has an array of libsc there.

@@ -1,17 +1,17 @@
 //! Reading sections. A call that is out of order is an error before its arguments are looked at.
 
-use super::arrays::{numbers, numbers_mut, one_mut, sc_array, with_sink};
+use super::arrays::{ArrayIn, ArrayOut};
 use super::errors::{on_reader, sc_scda_ferror};
 use super::files::not_null;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::arguments::Arguments;
 use crate::ffi::context::scda_fcontext_t;
-use crate::ffi::memory::{put, put_user_string};
+use crate::ffi::memory::put;
+use crate::ffi::pointers::UserTextOut;
 use crate::file::{Reader, Sizes, ThisRank};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
-use std::ptr::null;
 
 /// Counts of the file that exceed 63 bits: to libsc, a file that is not in order.
 fn range_is_format(error: Error) -> Error {
@@ -35,8 +35,8 @@ fn counts_or<'a, T>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_section_header(
     fc: *mut scda_fcontext_t,
-    userstr: *mut c_char,
-    len: *mut usize,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     r#type: Option<&mut MaybeUninit<c_char>>,
     elem_count: Option<&mut MaybeUninit<usize>>,
     elem_size: Option<&mut MaybeUninit<usize>>,
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
     let body = |reader: &mut Reader| {
         let are_null = [
             userstr.is_null(),
-            len.is_null(),
+            len.is_none(),
             r#type.is_none(),
             elem_count.is_none(),
             elem_size.is_none(),
@@ -70,8 +70,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
         put(r#type, letter);
         put(elem_count, count);
         put(elem_size, size);
-        // SAFETY: not NULL, so C passes a `userstr` with room for 59 bytes, and a `len` that may be written.
-        unsafe { put_user_string(&section.user, userstr, len) };
+        userstr.put(&section.user, len);
         if let Some(decode) = decode {
             *decode = c_int::from(section.decoded);
         }
@@ -84,17 +83,16 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_inline_data(
     fc: *mut scda_fcontext_t,
-    data: *const sc_array,
+    data: ArrayOut<'_>,
     root: c_int,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (root, is_root) = reader.root(root)?;
-        let wanted = is_root && !data.is_null();
-        // SAFETY: not NULL, so C passes an array with room for 32 bytes on the root.
-        let data = wanted.then(|| unsafe { one_mut(data, INLINE_BYTES as u64, "data") }).transpose();
+        let root = reader.root(root)?;
+        let wanted = root.is_here && !data.is_null();
+        let data = wanted.then(|| data.one(INLINE_BYTES as u64, "data")).transpose();
         let data = reader.require(data)?;
-        reader.read_inline(root, data.and_then(<[u8]>::first_chunk_mut))
+        reader.read_inline(root.rank, data.and_then(<[u8]>::first_chunk_mut))
     };
     on_reader(fc, errcode, body)
 }
@@ -103,18 +101,17 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_block_data(
     fc: *mut scda_fcontext_t,
-    block_data: *const sc_array,
+    block_data: ArrayOut<'_>,
     block_size: usize,
     root: c_int,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let (root, is_root) = reader.root(root)?;
+        let root = reader.root(root)?;
         let size = block_size as u64;
-        let wanted = is_root && !block_data.is_null();
-        // SAFETY: not NULL, so C passes an array with room for the block on the root.
-        let data = wanted.then(|| unsafe { one_mut(block_data, size, "block_data") }).transpose();
-        reader.read(|state| state.sections().read_block(size, root, data))
+        let wanted = root.is_here && !block_data.is_null();
+        let data = wanted.then(|| block_data.one(size, "block_data")).transpose();
+        reader.read(|state| state.sections().read_block(size, root.rank, data))
     };
     on_reader(fc, errcode, body)
 }
@@ -124,8 +121,8 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_array_data(
     fc: *mut scda_fcontext_t,
-    array_data: *const sc_array,
-    elem_counts: *const sc_array,
+    array_data: ArrayOut<'_>,
+    elem_counts: ArrayIn<'_>,
     elem_size: usize,
     indirect: c_int,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
@@ -133,15 +130,11 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();
         let size = elem_size as u64;
-        // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
+        let counts = elem_counts.numbers(ranks as u64, "elem_counts");
         let (counts, count) = counts_or(counts, |counts| Ok(counts[rank]));
-        // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
-        unsafe {
-            with_sink(array_data, count.map(|count| Sizes::Fixed { count, size }), indirect != 0, |data| {
-                reader.read(|state| state.sections().read_array(counts, size, data))
-            })
-        }
+        array_data.with_sink(count.map(|count| Sizes::Fixed { count, size }), indirect != 0, |data| {
+            reader.read(|state| state.sections().read_array(counts, size, data))
+        })
     };
     on_reader(fc, errcode, body)
 }
@@ -151,18 +144,16 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     fc: *mut scda_fcontext_t,
-    elem_sizes: *const sc_array,
-    elem_counts: *const sc_array,
+    elem_sizes: ArrayOut<'_>,
+    elem_counts: ArrayIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();
-        // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
+        let counts = elem_counts.numbers(ranks as u64, "elem_counts");
         let (counts, sizes) = counts_or(counts, |counts| {
             let wanted = !elem_sizes.is_null();
-            // SAFETY: not NULL, so C passes an array with room for one size for each element of this rank.
-            wanted.then(|| unsafe { numbers_mut(elem_sizes, counts[rank], "elem_sizes") }).transpose()
+            wanted.then(|| elem_sizes.numbers(counts[rank], "elem_sizes")).transpose()
         });
         reader.read(|state| state.sections().read_varray_sizes(counts, sizes)).map_err(range_is_format)
     };
@@ -174,38 +165,31 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fread_varray_data(
     fc: *mut scda_fcontext_t,
-    array_data: *const sc_array,
-    elem_counts: *const sc_array,
-    elem_sizes: *const sc_array,
-    proc_sizes: *const sc_array,
+    array_data: ArrayOut<'_>,
+    elem_counts: ArrayIn<'_>,
+    elem_sizes: ArrayIn<'_>,
+    proc_sizes: ArrayIn<'_>,
     indirect: c_int,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let ThisRank { rank, size: ranks } = reader.ranks();
-        // SAFETY: C passes an array of one size for each rank.
-        let sums = unsafe { numbers(proc_sizes, ranks as u64, "proc_sizes") };
-        // SAFETY: C passes an array of one count for each rank.
-        let counts = unsafe { numbers(elem_counts, ranks as u64, "elem_counts") };
+        let sums = proc_sizes.numbers(ranks as u64, "proc_sizes");
+        let counts = elem_counts.numbers(ranks as u64, "elem_counts");
         let (counts, sizes) = counts_or(counts, |counts| {
             let count = if array_data.is_null() { 0 } else { counts[rank] };
-            let elem_sizes = if count == 0 { null() } else { elem_sizes };
-            // SAFETY: C passes an array of one size for each element of this rank.
-            unsafe { numbers(elem_sizes, count, "elem_sizes") }
+            let elem_sizes = if count == 0 { ArrayIn::NULL } else { elem_sizes };
+            elem_sizes.numbers(count, "elem_sizes")
         });
         let (sums, sizes) = match sums {
             Ok(sums) => (Some(sums), sizes),
             Err(error) => (None, Err(error)),
         };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
-        unsafe {
-            with_sink(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read(|state| {
-                    state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data)))
-                })
-            })
-        }
+        array_data.with_sink(sizes.map(Sizes::Each), indirect != 0, |data| {
+            reader
+                .read(|state| state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data))))
+        })
     };
     on_reader(fc, errcode, body)
 }
