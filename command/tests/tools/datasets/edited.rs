@@ -132,7 +132,7 @@ fn attributes_are_shown_and_set() {
             ("mask =1", "found \"=1\", expected KEY=VALUE"),
             ("mask --remove a", "--remove: there is no attribute a"),
             ("flow/ --record 0", "--record is for datasets"),
-            ("a//b/ a=1", "name of a dataset"),
+            ("a//b/ a=1", "path of a group"),
         ] {
             place.scda(&format!("attr b.scda {arguments}")).bad(2, words);
         }
