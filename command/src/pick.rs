@@ -97,11 +97,8 @@ impl<'a> Pick<'a> {
     /// Trouble if something is not there that was to be deleted or replaced.
     pub fn check(&self, name: &str) -> Result<()> {
         if let Some(place) = self.deleted.iter().position(|&count| count == 0) {
-            let count = place + 1;
-            return Err(Fail::file(
-                name,
-                format_args!("--delete: the pattern {count} names no section of it"),
-            ));
+            let selection = &self.delete[place];
+            return Err(Fail::file(name, format_args!("--delete: {selection} names no section of it")));
         }
         self.replace.iter().try_for_each(|replacement| {
             let Replacement { name: what, places, used, .. } = replacement;

@@ -5,6 +5,7 @@ use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Section, UserString, internals};
 use std::convert::Infallible;
+use std::fmt;
 use std::str::FromStr;
 
 /// Numbers of sections, or a pattern for user strings.
@@ -30,6 +31,21 @@ impl FromStr for Selection {
         let is_pattern = text.contains(['*', '?']);
         let user = if is_pattern { text.into() } else { internals::stored_name(text) };
         Ok(ranges.map_or_else(|| Self::Pattern(user.chars().collect()), Self::Numbers))
+    }
+}
+
+/// As in messages.
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |&(from, to): &(u64, u64)| match to {
+            _ if from == to => from.to_string(),
+            u64::MAX => format!("{from}-"),
+            _ => format!("{from}-{to}"),
+        };
+        match self {
+            Self::Numbers(ranges) => f.write_str(&ranges.iter().map(word).collect::<Vec<_>>().join(",")),
+            Self::Pattern(pattern) => write!(f, "\"{}\"", pattern.iter().collect::<String>()),
+        }
     }
 }
 

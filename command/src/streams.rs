@@ -162,7 +162,7 @@ pub fn find(
     let trouble = |words: String| Err(Fail::file(input.name(), words));
     let place = match (record, count) {
         (_, 0) => {
-            let none = || format!("no such section among its {} sections", walk.number);
+            let none = || format!("{selection}: no such section among its {} sections", walk.number);
             return trouble(other.unwrap_or_else(none));
         }
         (None, 1) => Some(0),

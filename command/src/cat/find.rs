@@ -102,7 +102,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
     match (&found[..], args.record) {
         ([], _) => {
             let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
-            Err(Fail::file(input.name(), format_args!("no such section among its {last}")))
+            Err(Fail::file(input.name(), format_args!("{}: no such section among its {last}", args.section)))
         }
         (all, Some(records)) => {
             let count = all.len();

@@ -47,7 +47,8 @@ fn datasets_are_deleted_and_replaced_as_one() {
         place.scda("check --strict b.scda").good();
         let before = place.read("b.scda");
         for (arguments, words) in [
-            ("--delete nothing", "--delete: the pattern 1 names no section"),
+            ("--delete nothing", "--delete: \"nothing\" names no section"),
+            ("--delete 2 --delete 98-99", "--delete: 98-99 names no section"),
             ("--replace mask=new.scda", "new.scda: --replace: there is no section or dataset named mask"),
             ("--replace mask", "expected NAME=FILE"),
             ("--delete 15 --replace rho=new.scda", "--replace: of rho it has 1, but new.scda has 2"),
