@@ -5,6 +5,7 @@ use crate::copy::sections;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Identity, Input, OutputFile, Resources, State, status};
 use crate::pick::{Copied, Pick};
+use crate::seal::check_valid;
 use crate::select::Selection;
 use crate::storing::How;
 use std::path::PathBuf;
@@ -106,6 +107,9 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     };
     let own = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
     let own: Vec<_> = own.collect::<Result<_>>()?;
+    if args.seal && !is_in_place {
+        check_valid(&input)?;
+    }
     let mut output = OutputFile::append(&args.file, params, &inputs)?;
     let mut copied = Copied::default();
     for (input, from) in inputs.iter().zip(own) {

@@ -71,7 +71,7 @@ pub struct Args {
     resources: Resources,
 }
 
-/// Writes sections of a file. What is sealed is compared with its checksums before it is written.
+/// Writes sections of a file. Before that, what is sealed is compared with its checksums; what is not is decoded if the output is sealed.
 pub fn sections(
     input: &Input,
     from: &mut Verified,
@@ -105,7 +105,7 @@ pub fn sections(
         let way = Way { how, style };
         if is_packed {
             // This part was packed with the first one.
-            from.compare(&item)?;
+            from.check(input, &item, output.is_sealed(), &mut progress)?;
             from.skip(&item)?;
             progress.set(from.reader.position().unwrap_or(0));
             continue;
@@ -115,7 +115,7 @@ pub fn sections(
             other.write(output, way, &mut progress)?;
             from.skip(&item)?;
         } else {
-            from.compare(&item)?;
+            from.check(input, &item, output.is_sealed(), &mut progress)?;
             way.item(&mut from.reader, &mut walk, &item, output, metadata, &mut progress)?;
         }
         let end = from.reader.position().unwrap_or(0);

@@ -175,7 +175,7 @@ fn write_at(
     let mut walk = Walk::with_streams(input);
     walk.number = before;
     let item = from.next(&mut walk)?.ok_or_else(|| Fail::file(input.name(), "the file has changed"))?;
-    from.compare(&item)?;
+    from.check(input, &item, output.is_sealed(), progress)?;
     way.item(&mut from.reader, &mut walk, &item, output, None, progress)?;
     let end = from.reader.position().unwrap_or(offset);
     Ok(Copied { sections: item.last() + 1 - item.number, bytes: end - offset })

@@ -70,26 +70,43 @@ fn check_mark(input: &Input) -> Result<()> {
     ))
 }
 
+/// Reads all of a file, as `scda check` does.
+fn read(input: &Input) -> Result<Scan> {
+    let mut scan = scan(input, "check", Rigour::Strict)?;
+    if scan.findings.is_empty() && !scan.is_sealed() {
+        check_datasets(input, &mut scan, Rigour::Strict)?;
+    }
+    Ok(scan)
+}
+
+/// Says what is wrong with a file that was to be sealed.
+fn not_valid(input: &Input, scan: &Scan) -> Fail {
+    scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
+    let advice = match scan.sealed {
+        Some(_) => "scda rewind cuts it back to its last seal, and scda salvage saves what is whole",
+        None => "scda salvage saves what is whole",
+    };
+    complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));
+    Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max))
+}
+
+/// Trouble if something is wrong with a file without a seal: one would make it look valid.
+pub fn check_valid(input: &Input) -> Result<()> {
+    let scan = read(input)?;
+    if scan.findings.is_empty() { Ok(()) } else { Err(not_valid(input, &scan)) }
+}
+
 fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Result<()> {
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
     let input = Input::new(path, resources)?.with_unsealed(true);
     check_mark(&input)?;
-    let mut scan = scan(&input, "check", Rigour::Strict)?;
-    if scan.findings.is_empty() && !scan.is_sealed() {
-        check_datasets(&input, &mut scan, Rigour::Strict)?;
-    }
+    let scan = read(&input)?;
     let name = visible(input.name());
     let begun = unfinished(&scan);
     if begun.is_none() && !scan.findings.is_empty() {
-        scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
-        let advice = match scan.sealed {
-            Some(_) => "scda rewind cuts it back to its last seal, and scda salvage saves what is whole",
-            None => "scda salvage saves what is whole",
-        };
-        complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));
-        return Err(Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max)));
+        return Err(not_valid(&input, &scan));
     }
     if scan.is_sealed() {
         return out.text(format_args!("{name}: is sealed already\n"));

@@ -144,21 +144,31 @@ fn one(
             format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
         scan.notes.push(Note { number: item.last(), words });
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
-        let beside = walk.dataset_reader()?;
-        let own = Stretch::of(found);
-        let decoded = own.iter().try_for_each(|rows| decode(beside, reader, &found.dataset, rows));
+        let finding = undecodable(walk.dataset_reader()?, reader, item.last(), found)?;
+        scan.findings.extend(finding);
         // For what goes on behind it.
         reader.seek(item.section.offset)?;
         reader.next_section(true)?;
-        let error = match decoded {
-            Ok(()) => return Ok(()),
-            Err(fail) => Fault::of(fail)?,
-        };
-        let finding = Finding::of_section(item.last(), error);
-        let user = Some(found.data.user);
-        scan.findings.push(Finding { section: Some(found.data), user, of_dataset: true, ..finding });
     }
     Ok(())
+}
+
+/// What is wrong with the items of a dataset, the last section of which has this number. `of_dataset` has found it, `reader` is another
+/// reader of the file.
+pub(super) fn undecodable(
+    of_dataset: &mut Reader,
+    reader: &mut Reader,
+    number: u64,
+    found: &Found,
+) -> Result<Option<Finding>> {
+    let own = Stretch::of(found);
+    let error = match own.iter().try_for_each(|rows| decode(of_dataset, reader, &found.dataset, rows)) {
+        Ok(()) => return Ok(None),
+        Err(fail) => Fault::of(fail)?,
+    };
+    let user = Some(found.data.user);
+    let finding = Finding::of_section(number, error);
+    Ok(Some(Finding { section: Some(found.data), user, of_dataset: true, ..finding }))
 }
 
 /// The rows of a dataset that one section has.

@@ -7,6 +7,7 @@ mod meshes;
 mod report;
 mod sealed;
 mod sums;
+mod unsealed;
 mod verified;
 mod walk;
 

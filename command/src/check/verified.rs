@@ -1,12 +1,14 @@
-//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first: the seal of
-//! the other file would make damage look valid.
+//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, and others are
+//! decoded: the seal of the other file would make damage look valid.
 
 use super::finding::{Fault, Finding, words};
 use super::sealed::{finding, invalid, is_of_row, section_number};
 use super::sums::sums;
+use super::unsealed::Unsealed;
 use crate::datasets::{Item, Pair, Walk};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
+use crate::progress::Progress;
 use scda::internals::index::Row;
 use scda::internals::{Sealed, Seals};
 use scda::{Error, Reader, Section};
@@ -26,6 +28,8 @@ pub struct Verified {
     place: Option<usize>,
     first: u64,
     rows: Vec<Row>,
+    /// Decodes what is not sealed.
+    unsealed: Option<Unsealed>,
 }
 
 impl Verified {
@@ -38,8 +42,8 @@ impl Verified {
         let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
-        let mut verified =
-            Self { reader, name, threads, file, beside, seals, place: None, first: 0, rows: Vec::new() };
+        let (place, first, rows, unsealed) = (None, 0, Vec::new(), None);
+        let mut verified = Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed };
         match fault {
             Some(fault) => Err(verified.differs(&Finding::of_seal(1, Fault::Invalid(fault)))),
             None => verified.at(0).map(|()| verified),
@@ -99,6 +103,59 @@ impl Verified {
             Some(Some((_, _, row))) => self.at(row.end()),
             _ => Ok(()),
         }
+    }
+
+    /// As [`Self::compare`], before an item is copied. For a copy that `gets_seal`, decodes what is not sealed.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and the errors of the file system.
+    pub fn check(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        gets_seal: bool,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        self.compare(item)?;
+        if gets_seal && let Some(finding) = self.undecodable(input, item, progress)? {
+            return Err(self.differs(&finding));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with an item, of what is not sealed.
+    fn undecodable(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        progress: &mut Progress,
+    ) -> Result<Option<Finding>> {
+        for (number, section) in (item.number..).zip(of_item(item)) {
+            if self.row_at(section.offset)?.is_none()
+                && let Some(finding) = self.unsealed(input)?.section(number, section, progress)?
+            {
+                return Ok(Some(finding));
+            }
+        }
+        let Some(Pair::Dataset(found)) = &item.pair else { return Ok(None) };
+        let mut is_sealed = self.row_at(found.data.offset)?.is_some();
+        for rows in &found.added {
+            if self.row_at(rows.data)?.is_none() {
+                is_sealed = false;
+                let finding = self.unsealed(input)?.section_at(rows.data, progress)?;
+                if finding.is_some() {
+                    return Ok(finding);
+                }
+            }
+        }
+        if is_sealed { Ok(None) } else { self.unsealed(input)?.dataset(item.last(), found) }
+    }
+
+    fn unsealed(&mut self, input: &Input) -> Result<&mut Unsealed> {
+        Ok(match &mut self.unsealed {
+            Some(unsealed) => unsealed,
+            none => none.insert(Unsealed::new(input)?),
+        })
     }
 
     /// Compares all that is sealed.
@@ -167,7 +224,11 @@ impl Verified {
     }
 
     fn differs(&self, finding: &Finding) -> Fail {
-        Fail::Invalid(format!("{}: {}; scda salvage saves what is whole", self.name, words(finding)))
+        let words = words(finding);
+        match finding.error {
+            Fault::NoMemory(_) => Fail::file(&self.name, words),
+            _ => Fail::Invalid(format!("{}: {words}; scda salvage saves what is whole", self.name)),
+        }
     }
 
     /// The row whose section contains this offset; `None` if it is not sealed.

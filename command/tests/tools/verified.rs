@@ -1,4 +1,4 @@
-//! What is damaged in a sealed file gets into no other one, where a seal would make it look valid.
+//! What is damaged gets into no sealed file, where a seal would make it look valid.
 
 use crate::run::{Place, Run};
 use serde_json::Value;
@@ -211,4 +211,123 @@ fn what_salvage_saves_is_whole() {
             std::fs::remove_file(place.path("out.scda")).unwrap();
         }
     }
+}
+
+/// What `scda check` finds only if it decodes: compressed sections, chunks of numbers and texts, and bools.
+const DECODED: &str = r#"{"user": "a run", "sealed": false, "sections": [
+  {"type": "B", "user": "block", "encoded": true, "data_text": "a block that is compressed, compressed, compressed"},
+  {"type": "A", "user": "array", "N": 20, "E": 8, "encoded": true, "generate": "counter"},
+  {"type": "V", "user": "varray", "encoded": true, "elements_text": ["abc", "", "defgh"]},
+  {"type": "D", "user": "flow/cells", "data_type": "uint64", "shape": [400], "chunk": [100], "codec": "zstd",
+   "generate": "counter"},
+  {"type": "D", "user": "flow/zlib", "data_type": "uint64", "shape": [40], "chunk": [10], "codec": "zlib",
+   "generate": "counter"},
+  {"type": "D", "user": "flow/array", "data_type": "uint32", "shape": [4, 20], "encoded": true, "generate": "counter"},
+  {"type": "D", "user": "names", "data_type": "string", "shape": [4], "chunk": [2], "codec": "zstd",
+   "values": ["one", "two", "three", "four, four, four, four"]},
+  {"type": "D", "user": "mask", "data_type": "bool", "shape": [100], "generate": "zeros"}
+]}"#;
+
+/// Commands whose output is sealed, and which file that is.
+const SEALING: [(&str, &str); 9] = [
+    ("copy --seal bad.scda out.scda", "out.scda"),
+    ("copy --seal --decode bad.scda out.scda", "out.scda"),
+    ("copy --seal --encode 6 bad.scda out.scda", "out.scda"),
+    ("copy --seal --style mime bad.scda out.scda", "out.scda"),
+    ("join --seal good.scda bad.scda -o out.scda", "out.scda"),
+    ("append sealed.scda bad.scda", "sealed.scda"),
+    ("append --seal plain.scda good.scda bad.scda", "plain.scda"),
+    ("append --seal bad.scda good.scda", "bad.scda"),
+    ("seal bad.scda", "bad.scda"),
+];
+
+#[test]
+fn what_cannot_be_decoded_is_not_sealed() {
+    let place = Place::new();
+    place.with_input("make - good.scda", DECODED.as_bytes()).good();
+    place.scda("copy --seal good.scda sealed.scda").good();
+    let (good, sealed) = (place.read("good.scda"), place.read("sealed.scda"));
+    let sections = sections(&place, "good.scda");
+    assert_eq!(sections.len(), 13);
+    let mut refused = vec![0; sections.len()];
+    for (index, &(start, end)) in sections.iter().enumerate() {
+        for (turn, at) in (start..end).step_by(((end - start) / 9).max(1)).enumerate() {
+            let mut bad = good.clone();
+            bad[at] ^= 2;
+            place.write("bad.scda", &bad);
+            let before = place.scda("check bad.scda");
+            // Also paddings and line breaks.
+            let strict = place.scda("check --strict bad.scda");
+            for (command, to) in SEALING.iter().skip((turn + index) % 3).step_by(3) {
+                let plain = [("bad.scda", &bad), ("plain.scda", &good), ("sealed.scda", &sealed)];
+                plain.iter().for_each(|(name, data)| drop(place.write(name, data)));
+                let run = place.scda(command);
+                if run.code == 0 {
+                    // What nobody notices, or what is noticed without decoding.
+                    let after = place.scda(&format!("check --strict {to}"));
+                    let codes = before.code..=strict.code;
+                    assert!(codes.contains(&after.code), "{command}, byte {at}: {codes:?}, {after:?}");
+                } else {
+                    assert_eq!((run.code, before.code), (1, 1), "{command}, byte {at}: {run:?}");
+                    plain.iter().for_each(|(name, data)| assert!(place.read(name) == **data, "{command}"));
+                    refused[index] += 1;
+                }
+                let _ = std::fs::remove_file(place.path("out.scda"));
+            }
+        }
+    }
+    // The blocks of metadata say what is wrong with them also when they are sealed.
+    for data in [0, 1, 2, 4, 6, 8, 10, 12] {
+        assert!(refused[data] > 0, "{refused:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_decoded_is_said_as_check_says_it() {
+    let place = Place::new();
+    place.with_input("make - good.scda", DECODED.as_bytes()).good();
+    place.scda("copy --seal good.scda sealed.scda").good();
+    let good = place.read("good.scda");
+    for (start, end) in sections(&place, "good.scda").into_iter().skip(4).step_by(2) {
+        let mut bad = good.clone();
+        // The last section has bools.
+        bad[end - 50] ^= 2;
+        place.write("bad.scda", &bad);
+        let found = place.scda("check bad.scda").bad(1, "");
+        let words = found.text().lines().next().unwrap().replace("INVALID: ", "");
+        assert!(words.contains(": byte ") && words.contains("section "), "{start}: {words}");
+        for command in [
+            "copy --seal bad.scda out.scda",
+            "join --seal good.scda bad.scda -o out.scda",
+            "append sealed.scda bad.scda",
+        ] {
+            place.scda(command).bad(1, &format!("scda: {words}; scda salvage saves what is whole"));
+        }
+        // Without a seal it is copied as it is, and a part of the file that is whole gets a seal.
+        place.scda("copy bad.scda out.scda").good();
+        place.scda("copy --force --seal --select 1-3 bad.scda out.scda").good();
+        place.scda("check --strict out.scda").good();
+        std::fs::remove_file(place.path("out.scda")).unwrap();
+    }
+}
+
+#[test]
+fn what_comes_from_behind_a_seal_or_from_another_file_is_decoded() {
+    let place = Place::new();
+    place.with_input("make - good.scda", DECODED.as_bytes()).good();
+    place.scda("copy --seal good.scda sealed.scda").good();
+    let (good, sealed) = (place.read("good.scda"), place.read("sealed.scda"));
+    let (_, end) = sections(&place, "good.scda")[6];
+    let mut bad = good.clone();
+    bad[end - 50] ^= 2;
+    place.write("bad.scda", &bad);
+    place.scda("copy --seal --replace flow/zlib=bad.scda good.scda out.scda").bad(1, "bad.scda: section ");
+    // Sections that no seal has, behind others.
+    place.write("tail.scda", [&sealed[..], &good[128..]].concat());
+    place.scda("copy --seal --unsealed tail.scda out.scda").good();
+    place.scda("check --strict out.scda").good();
+    place.write("tail.scda", [&sealed[..], &bad[128..]].concat());
+    let run =
+        place.scda("copy --seal --unsealed --force tail.scda out.scda").bad(1, "tail.scda: section 20 (");
+    assert!(run.err.contains("dataset \"flow/zlib\": chunk "), "{}", run.err);
 }

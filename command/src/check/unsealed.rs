@@ -1,0 +1,75 @@
+//! What no seal covers, and gets into a sealed file: the seal of that would make damage look valid. So it is decoded first, as
+//! `scda check` does.
+
+use super::datasets::undecodable;
+use super::finding::{Finding, Scan};
+use super::walk::{header_at, walk};
+use crate::datasets::Found;
+use crate::fail::Result;
+use crate::files::Input;
+use crate::progress::Progress;
+use scda::{Reader, Section};
+
+/// Two readers of the file.
+pub struct Unsealed {
+    reader: Reader,
+    /// Reads the data of a dataset.
+    of_datasets: Reader,
+}
+
+impl Unsealed {
+    /// # Errors
+    /// Those of opening the file.
+    pub fn new(input: &Input) -> Result<Self> {
+        Ok(Self { reader: input.open_damaged(true)?, of_datasets: input.open_damaged(true)? })
+    }
+
+    /// What is wrong with a section, if it is compressed; one that is not has nothing to decode.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn section(
+        &mut self,
+        number: u64,
+        section: &Section,
+        progress: &mut Progress,
+    ) -> Result<Option<Finding>> {
+        if !section.decoded {
+            return Ok(None);
+        }
+        let mut scan = Scan { sections: number - 1, ..Scan::new(0) };
+        let begin = section.offset;
+        walk(&mut self.reader, &mut scan, progress, begin, begin + 1)?;
+        Ok(scan.findings.pop())
+    }
+
+    /// As [`Self::section`], of the section that begins at this offset.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn section_at(&mut self, offset: u64, progress: &mut Progress) -> Result<Option<Finding>> {
+        let mut number = 1;
+        self.reader.seek(super::sealed::FILE_HEADER_BYTES)?;
+        while let Some(section) = self.reader.next_section(true)? {
+            if section.offset == offset {
+                return self.section(number, &section, progress);
+            }
+            self.reader.skip()?;
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with the items of a dataset, the last section of which has this number.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn dataset(&mut self, number: u64, found: &Found) -> Result<Option<Finding>> {
+        let beside = &mut self.of_datasets;
+        if found.dataset.unsupported.is_some() || header_at(beside, found.block.offset, true).is_none() {
+            return Ok(None);
+        }
+        beside.dataset()?;
+        undecodable(beside, &mut self.reader, number, found)
+    }
+}
