@@ -21,7 +21,8 @@ use std::ptr::null_mut;
 /// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
 ///
 /// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
-/// returns.
+/// returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
+/// `scda seal` decodes them first.
 ///
 /// With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
 /// of the new sections are those of `params`.

@@ -154,7 +154,8 @@ impl Writer {
     /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`Params::seal`] or without.
     ///
     /// A file that was created with [`Params::seal`] and has no seal yet is cut back to its header. Another file without a
-    /// seal must be whole; with [`Params::seal`], its old sections are sealed before this returns.
+    /// seal must be whole; with [`Params::seal`], its old sections are sealed before this returns, as they are: compressed data are
+    /// not decoded, so damage in them is sealed, too. The command `scda seal` decodes them first.
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
