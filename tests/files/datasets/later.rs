@@ -190,7 +190,7 @@ fn what_cannot_be_set_is_refused() {
     });
     assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
     let errors = run_on_threads(2, |comm| {
-        let record = comm.rank() as i64;
+        let record = i64::try_from(comm.rank()).unwrap();
         let mut file = Writer::append(comm, &path, &sealed()).unwrap();
         file.set_attributes("rho", record, "{}").and_then(|()| file.close()).unwrap_err().to_string()
     });

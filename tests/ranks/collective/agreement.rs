@@ -61,7 +61,7 @@ fn ranks_that_disagree_all_get_an_argument_error_that_names_the_argument() {
     let cases: [(&str, Program); 7] = [
         ("user string", |f, odd| f.inline(if odd { b"a" } else { b"b" }, 0, Some(&[0; 32]))),
         ("root", |f, odd| f.inline(b"", usize::from(odd), Some(&[0; 32]))),
-        ("size E", |f, odd| {
+        ("a size", |f, odd| {
             let size = if odd { 2 } else { 3 };
             f.block(b"", 0, size, Some(&vec![0; size as usize]), Encode::None)
         }),
