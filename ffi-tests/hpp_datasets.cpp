@@ -687,6 +687,10 @@ static void refused (const std::string &name) {
     CHECK (r.find_dataset (found, "d"));
     CHECK (thrown ([&] { r.read (doubles, { { 1, 0 }, { 2, 2 } }); }, "") == SCDA_ERR_ARG);
     r = scda::reader (g.comm, name);
+    std::vector<std::array<double, 3>> triples;
+    CHECK (r.find_dataset (found, "d"));
+    CHECK (thrown ([&] { r.read (triples); }, "data: found 24 bytes, expected 32, those of all boxes") == SCDA_ERR_ARG);
+    r = scda::reader (g.comm, name);
     CHECK (thrown ([&] { r.read (scda::skip); }, "") == SCDA_ERR_USAGE);
   }
   // A function of C finds a dataset that does not fit where the one fits that the reader has found, or one that does.

@@ -1596,8 +1596,8 @@ public:
     const items room (data);
     const std::uint64_t item_bytes = found_.is_converted (room) ? room.item_bytes () : found_.item_bytes ();
     const std::uint64_t bytes = detail::product ({ detail::product (one.count), item_bytes });
-    /* a box that C will refuse needs no memory */
-    if (one.count.size () == found_.shape ().size () && detail::product (one.count) <= found_.size () && bytes % sizeof (T) == 0) {
+    /* a box that C will refuse needs no memory; elements that it does not fill are refused by their bytes */
+    if (one.count.size () == found_.shape ().size () && detail::product (one.count) <= found_.size ()) {
       data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
     }
     get_boxes (items (data), std::vector<box> (1, one));
