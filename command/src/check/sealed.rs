@@ -12,7 +12,7 @@ use scda::{Error, Reader, Section, SectionType};
 use std::fs::File;
 
 /// Before the first section.
-pub(super) const FILE_HEADER_BYTES: u64 = 128;
+const FILE_HEADER_BYTES: u64 = 128;
 
 /// Compares all that is sealed with the checksums. Where a seal is damaged itself, its sections are read one after the
 /// other.

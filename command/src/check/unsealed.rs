@@ -43,23 +43,6 @@ impl Unsealed {
         Ok(scan.findings.pop())
     }
 
-    /// As [`Self::section`], of the section that begins at this offset.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn section_at(&mut self, offset: u64, progress: &mut Progress) -> Result<Option<Finding>> {
-        let mut number = 1;
-        self.reader.seek(super::sealed::FILE_HEADER_BYTES)?;
-        while let Some(section) = self.reader.next_section(true)? {
-            if section.offset == offset {
-                return self.section(number, &section, progress);
-            }
-            self.reader.skip()?;
-            number += 1;
-        }
-        Ok(None)
-    }
-
     /// What is wrong with the items of a dataset, the last section of which has this number.
     ///
     /// # Errors

@@ -137,18 +137,13 @@ impl Verified {
                 return Ok(Some(finding));
             }
         }
-        let Some(Pair::Dataset(found)) = &item.pair else { return Ok(None) };
-        let mut is_sealed = self.row_at(found.data.offset)?.is_some();
-        for rows in &found.added {
-            if self.row_at(rows.data)?.is_none() {
-                is_sealed = false;
-                let finding = self.unsealed(input)?.section_at(rows.data, progress)?;
-                if finding.is_some() {
-                    return Ok(finding);
-                }
+        match &item.pair {
+            // Rows that were added later are sealed, as everything of their file is: else they are none.
+            Some(Pair::Dataset(found)) if self.row_at(found.data.offset)?.is_none() => {
+                self.unsealed(input)?.dataset(item.last(), found)
             }
+            _ => Ok(None),
         }
-        if is_sealed { Ok(None) } else { self.unsealed(input)?.dataset(item.last(), found) }
     }
 
     fn unsealed(&mut self, input: &Input) -> Result<&mut Unsealed> {
