@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The unit in which times are counted: a multiple of one of [`NAMES`], such as 10 µs.
+/// The unit in which times are counted: a multiple of a named unit, such as 10 µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
     /// The place of its name among [`NAMES`].
