@@ -1,5 +1,4 @@
-# The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants. What `scda doctor`
-# becomes in an MPI job is a program for each MPI, which differs in what it is linked with.
+# The command scda, its manual pages and completions. It is linked with no MPI, and is the same for all variants.
 
 option(SCDA_TOOLS "Build and install the command scda; OFF by default in a project that adds this one" ${PROJECT_IS_TOP_LEVEL})
 if(NOT SCDA_TOOLS)
@@ -32,29 +31,4 @@ if(SCDA_INSTALL)
   install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME scda)
   install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
   install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
-endif()
-
-if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda knows to be started by
-  string(TOLOWER "${scda_MPI_FAMILY}" doctor)
-  string(REPLACE " " "" doctor "scda-doctor-${doctor}")
-  scda_run_path(mpi_path ${MPI_C_LIBRARIES})
-  list(TRANSFORM mpi_path PREPEND "-Clink-arg=-Wl,-rpath," OUTPUT_VARIABLE rpath)
-  # In the folder of the library, whose parts it shares; so after it.
-  add_custom_target(scda_cargo_doctor
-    COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"
-            rustc -p scda-doctor --features "${zlib_feature}" ${SCDA_CARGO_FLAGS} --
-            "-Clinker=${scda_MPICC}" -Clink-arg=-Wl,--no-as-needed ${rpath}
-    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    BYPRODUCTS "${cargo_dir}/release/scda-doctor-mpi"
-    COMMENT "cargo: ${doctor}"
-    USES_TERMINAL VERBATIM)
-  add_dependencies(scda_cargo_doctor scda_cargo)
-  add_custom_command(OUTPUT "${tools}/${doctor}"
-    COMMAND "${CMAKE_STRIP}" -o "${tools}/${doctor}" "${cargo_dir}/release/scda-doctor-mpi"
-    DEPENDS scda_cargo_doctor "${cargo_dir}/release/scda-doctor-mpi" "${tools}/scda"
-    VERBATIM)
-  add_custom_target(scda_doctor ALL DEPENDS "${tools}/${doctor}")
-  if(SCDA_INSTALL)
-    install(PROGRAMS "${tools}/${doctor}" DESTINATION libexec/scda) # where scda looks for it
-  endif()
 endif()

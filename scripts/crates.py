@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MEMBERS = "scda", "scda-command", "scda-doctor", "scda-python"
+MEMBERS = "scda", "scda-command", "scda-python"
 FEATURES = "scda/sc,scda/mpi,scda/bundled-zlib"
 PLATFORMS = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 # Libraries in C that crates carry and compile: where their version stands, and their licence.

@@ -56,7 +56,7 @@ pub mod internals {
     pub use crate::format::{crc, index, names, seal};
     pub use crate::numbers::to_usize;
     #[cfg(feature = "mpi")]
-    pub use crate::parallel::mpi::{finalize, initialize};
+    pub use crate::parallel::mpi::{finalize, initialize, load_library};
     pub use crate::storage::names::kept_path;
 }
 

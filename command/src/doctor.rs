@@ -1,37 +1,50 @@
 //! `scda doctor`: whether a folder can be trusted with files.
 
-use crate::examine::{Args, Report, Scratch, Trial, describe, describe_stripes};
+mod job;
+mod trials;
+
 use crate::fail::{Fail, Result};
 use scda::{Driver, Solo};
-use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use trials::{Report, Scratch, Trial, describe, describe_stripes};
 
-/// The variables that launchers set, and the MPI that they launch.
-const LAUNCHED: [(&str, &str); 3] =
-    [("OMPI_COMM_WORLD_SIZE", "openmpi"), ("PMI_SIZE", "mpich"), ("MPI_LOCALNRANKS", "mpich")];
+/// Examine whether files can be trusted to a folder
+///
+/// In a new folder there, which it removes, it writes small files by every driver, atomically, reads them with another
+/// partition and compares; makes the system refuse a write, and checks that this is reported. Says which file system, MPI library and settings
+/// are in effect, and what is known to go wrong with them.
+///
+/// Alone it examines one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
+/// mpirun -n 4 scda doctor DIR
+/// It then loads the library of the MPI that has started it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda doctor /scratch/me
+  mpirun -n 4 scda doctor /scratch/me
 
-/// The program that examines with MPI, where it is installed: beside this one, or in a folder for such programs.
-fn with_mpi(family: &str) -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let folder = program.parent()?;
-    let name = format!("scda-doctor-{family}");
-    [folder.join(&name), folder.join("../libexec/scda").join(&name)].into_iter().find(|path| path.is_file())
+Exit codes: 0 all is well; 1 a trial failed; 2 something else went wrong, such as a folder that is not there.")]
+pub struct Args {
+    /// The folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// JSON, one object
+    #[arg(long)]
+    pub json: bool,
+    /// The library of the MPI, if it is not found
+    #[arg(long, value_name = "FILE")]
+    pub mpi: Option<PathBuf>,
 }
 
-/// `arguments` are those of the whole command.
-pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
-    let launched = LAUNCHED.iter().find(|(variable, _)| std::env::var_os(variable).is_some());
-    if let Some((_, family)) = launched {
-        let Some(program) = with_mpi(family) else {
-            return Err(Fail::Trouble(format!(
-                "doctor: this is a job of {family}, but no libscda for {family} is installed with this command"
-            )));
-        };
-        let error = Command::new(&program).args(arguments.iter().skip(2)).exec();
-        return Err(Fail::file(&program.display().to_string(), error));
+pub fn run(args: &Args) -> Result<()> {
+    match job::run(args)?.map_or_else(|| alone(args), Ok)? {
+        0 => Ok(()),
+        code => Err(Fail::Said(code)),
     }
+}
+
+/// Examines the folder with one process, without MPI; the exit code.
+fn alone(args: &Args) -> Result<u8> {
     std::fs::read_dir(&args.folder).map_err(|e| Fail::file(&args.folder.display().to_string(), e))?;
     let mut report = Report::default();
     describe(&mut report, &args.folder);
@@ -43,16 +56,6 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
         }
         None => report.fail("POSIX", "cannot create a folder there"),
     }
-    let known = ["openmpi", "mpich"].into_iter().find(|family| with_mpi(family).is_some());
-    report.say(
-        "MPI-IO",
-        match known {
-            Some(_) => "not examined; run mpirun -n 2 scda doctor DIR",
-            None => "not available: this command was built without MPI",
-        },
-    );
-    match report.print(args.json) {
-        0 => Ok(()),
-        code => Err(Fail::Said(code)),
-    }
+    report.say("MPI-IO", "not examined; run mpirun -n 2 scda doctor DIR");
+    Ok(report.print(args.json))
 }

@@ -11,7 +11,6 @@ mod datasets;
 mod described;
 mod diff;
 mod doctor;
-mod examine;
 mod facts;
 mod fail;
 mod files;
@@ -100,7 +99,7 @@ enum Command {
     Plot(plot::Args),
     View(view::Args),
     Sum(sum::Args),
-    Doctor(examine::Args),
+    Doctor(doctor::Args),
 }
 
 /// `scda generate` is no command for users: nothing offers it.
@@ -144,7 +143,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),
         Command::Sum(args) => sum::run(&args),
-        Command::Doctor(args) => doctor::run(&args, arguments),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import scda
+from conftest import has_mpi, run_ranks
 
 SCRIPT = [os.path.join(sysconfig.get_path("scripts"), "scda")]
 MODULE = [sys.executable, "-m", "scda_command"]
@@ -51,3 +52,10 @@ def test_what_is_written_in_python_runs_in_this_interpreter(file):
 def test_it_does_without_numpy(file):
     program = "import sys, scda_command; sys.argv[1:] = ['ls', sys.argv[1]]; c = scda_command.main(); sys.exit(c or 'numpy' in sys.modules)"
     assert run([sys.executable, "-c", program], file).returncode == 0
+
+
+@pytest.mark.skipif(not has_mpi(), reason="mpi4py is not installed")
+def test_its_doctor_finds_the_mpi_of_the_job(tmp_path):
+    said = run_ranks(2, "-m", "scda_command", "doctor", str(tmp_path))
+    assert "\nMPI          2 ranks of " in said and "\nMPI-IO       ok: " in said
+    assert list(tmp_path.iterdir()) == []

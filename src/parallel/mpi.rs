@@ -7,6 +7,7 @@ mod sharing;
 pub(crate) mod sys;
 
 pub(crate) use finalizing::at_finalize;
+pub use process::load_library;
 pub use sys::Handle as MpiHandle;
 
 use super::shared::SharedMemory;
@@ -252,11 +253,15 @@ impl Mpi {
     }
 }
 
-/// For a program of this library's own: initialises MPI. False if there is none.
-pub fn initialize() -> bool {
+/// For a program of this library's own: initialises MPI.
+///
+/// # Errors
+/// The program has no MPI that is known, or it does not start.
+pub fn initialize() -> Result<()> {
+    sys::check()?;
     let (mut argc, mut argv) = (0, null_mut());
     // SAFETY: no arguments are given.
-    sys::check().is_ok() && succeeded(unsafe { sys::MPI_Init(&raw mut argc, &raw mut argv) })
+    check("starting MPI", unsafe { sys::MPI_Init(&raw mut argc, &raw mut argv) })
 }
 
 /// Finalises what [`initialize`] has initialised, if nothing of it is in use.

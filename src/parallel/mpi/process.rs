@@ -1,6 +1,8 @@
 //! Where in the running process MPI's functions are, and what the MPI says of itself.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr::NonNull;
 
 /// `MPI_SUCCESS`.
@@ -31,6 +33,14 @@ pub fn library_version() -> Option<String> {
     version(&Process::of(c"MPI_Initialized")?)
 }
 
+/// For a program of this library's own: loads an MPI as if the program were linked with it, since MPIs load parts of theirs that
+/// look for it there. False if there is none of this name; without a folder, it is looked for where the system has libraries.
+pub fn load_library(library: &Path) -> bool {
+    let Ok(name) = CString::new(library.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a C string. What a library runs when it is loaded is its own affair, as for a program that is linked with it.
+    !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) }.is_null()
+}
+
 /// Where in the process MPI's functions are: a handle of the dynamic linker.
 pub(super) struct Process(*mut c_void);
 
@@ -42,7 +52,7 @@ impl Process {
         if default.find(name).is_some() {
             return Some(default);
         }
-        let mut loaded: Vec<std::ffi::CString> = Vec::new();
+        let mut loaded: Vec<CString> = Vec::new();
         // SAFETY: the function has the type that is called, and gets the list, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast::<c_void>()) };
         loaded.iter().find_map(|path| {
@@ -64,7 +74,7 @@ unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut 
     // SAFETY: `dl_iterate_phdr` passes what it is called for.
     let name = unsafe { (*info).dlpi_name };
     // SAFETY: and the list that it was given, which nothing else uses meanwhile.
-    let loaded = unsafe { &mut *loaded.cast::<Vec<std::ffi::CString>>() };
+    let loaded = unsafe { &mut *loaded.cast::<Vec<CString>>() };
     if !name.is_null() {
         // SAFETY: not NULL, so the name of a library is a C string.
         let name = unsafe { CStr::from_ptr(name) };

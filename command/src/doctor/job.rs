@@ -1,20 +1,54 @@
-//! What `scda doctor` becomes when it is started as an MPI job: see docs/tools.md.
+//! What `scda doctor` examines in an MPI job: also MPI, MPI-IO and the nodes.
 
-#[path = "../../command/src/examine.rs"]
-mod examine;
-
-use clap::Parser;
-use examine::{Args, Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
-use scda::internals::{finalize, initialize, to_usize, writers_of_pieces};
+use super::Args;
+use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
+use crate::fail::{self, Fail};
+use scda::internals::{finalize, initialize, load_library, to_usize, writers_of_pieces};
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
-#[derive(Parser)]
-#[command(name = "scda doctor", version)]
-struct Cli {
-    #[command(flatten)]
-    args: Args,
+/// A variable that launchers set, the MPI that they launch, and the names of its libraries.
+const LAUNCHED: [(&str, &str, &[&str]); 3] = [
+    ("OMPI_COMM_WORLD_SIZE", "Open MPI", &["libmpi.so.40", "libmpi.so"]),
+    ("PMI_SIZE", "MPICH", OF_MPICH),
+    ("MPI_LOCALNRANKS", "MPICH", OF_MPICH),
+];
+/// Debian's; that of MPICH and its relatives, by their common ABI; Cray's.
+const OF_MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12", "libmpi.so"];
+
+/// Loads the MPI of this job; false if this is none. What lies beside the launcher is likely to be its own.
+fn load_mpi(chosen: Option<&Path>) -> fail::Result<bool> {
+    if let Some(library) = chosen {
+        return if load_library(library) {
+            Ok(true)
+        } else {
+            Err(Fail::file(&library.display().to_string(), "no library that can be loaded"))
+        };
+    }
+    let launched = LAUNCHED.iter().find(|(variable, ..)| std::env::var_os(variable).is_some());
+    let Some((_, mpi, names)) = launched else { return Ok(false) };
+    let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
+    let launcher = std::fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
+    let within = |lib| launcher.parent().map(|bin| bin.join("..").join(lib));
+    let mut folders = [within("lib"), within("lib64"), Some(PathBuf::new())].into_iter().flatten();
+    if folders.any(|folder| names.iter().any(|name| load_library(&folder.join(name)))) {
+        return Ok(true);
+    }
+    let names = names.join(", ");
+    Err(Fail::Trouble(format!(
+        "doctor: this is a job of {mpi}, but none of its libraries ({names}) can be loaded: give it by --mpi"
+    )))
+}
+
+/// Examines the folder, if this is a job; the exit code. Collective over its ranks.
+pub fn run(args: &Args) -> fail::Result<Option<u8>> {
+    if !load_mpi(args.mpi.as_deref())? {
+        return Ok(None);
+    }
+    initialize()?;
+    let code = examine(args);
+    finalize();
+    Ok(Some(code?))
 }
 
 /// What MPI says of itself and of a file in the folder.
@@ -113,13 +147,14 @@ fn missing(args: &Args) -> Result<u64> {
     Ok(found[0])
 }
 
-fn examine(args: &Args) -> Result<ExitCode> {
+/// The exit code. Collective.
+fn examine(args: &Args) -> Result<u8> {
     let (rank, without) = (Mpi::world()?.rank(), missing(args)?);
     if without > 0 {
         if rank == 0 {
             eprintln!("scda: {}: found no folder on {without} of the ranks", args.folder.display());
         }
-        return Ok(ExitCode::from(2));
+        return Ok(2);
     }
     let mut report = Report::default();
     describe(&mut report, &args.folder);
@@ -133,22 +168,5 @@ fn examine(args: &Args) -> Result<ExitCode> {
         }
         None => report.fail("POSIX", "cannot create a folder there"),
     }
-    if rank == 0 {
-        return Ok(ExitCode::from(report.print(args.json)));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn main() -> ExitCode {
-    let args = Cli::parse().args;
-    if !initialize() {
-        eprintln!("scda: doctor: MPI does not start");
-        return ExitCode::from(2);
-    }
-    let code = examine(&args).unwrap_or_else(|error| {
-        eprintln!("scda: doctor: {error}");
-        ExitCode::from(2)
-    });
-    finalize();
-    code
+    Ok(if rank == 0 { report.print(args.json) } else { 0 })
 }

@@ -1,6 +1,4 @@
 //! What `scda doctor` examines, with any communicator: a folder, by each driver.
-//!
-//! Also a part of the program `scda-doctor-mpi`, in doctor/.
 
 use scda::internals::stripe_of_block;
 use scda::internals::to_usize;
@@ -14,30 +12,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
-
-/// Examine whether files can be trusted to a folder
-///
-/// In a new folder there, which it removes, it writes small files by every driver, atomically, reads them with another
-/// partition and compares; makes the system refuse a write, and checks that this is reported. Says which file system, MPI library and settings
-/// are in effect, and what is known to go wrong with them.
-///
-/// Alone it knows one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
-/// mpirun -n 4 scda doctor DIR
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  scda doctor /scratch/me
-  mpirun -n 4 scda doctor /scratch/me
-
-Exit codes: 0 all is well; 1 a trial failed; 2 something else went wrong, such as a folder that is not there.")]
-pub struct Args {
-    /// The folder
-    #[arg(value_name = "DIR", default_value = ".")]
-    pub folder: PathBuf,
-    /// JSON, one object
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// What was found, line by line.
 #[derive(Default)]
