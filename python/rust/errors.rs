@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The exception that a method of the communicator raised, until the core has made an error of it.
+/// The exception that a source of bytes raised, until the core has made an error of it.
 #[derive(Clone, Default)]
 pub struct Cause(Arc<Mutex<Option<PyErr>>>);
 

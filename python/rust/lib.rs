@@ -18,13 +18,6 @@ type Bytes<'py> = PyReadonlyArray1<'py, u8>;
 /// Memory of Python that is read into.
 type BytesMut<'py> = PyReadwriteArray1<'py, u8>;
 
-/// Whether ranks on several nodes may each read and write a file at this path with POSIX calls: what the
-/// core asks before it chooses the POSIX driver.
-#[pyfunction]
-fn is_coherent(py: Python<'_>, path: std::path::PathBuf) -> bool {
-    py.detach(|| scda::FileSystem::of(&path).is_ok_and(|kind| kind.is_coherent))
-}
-
 /// The counts of `n` elements spread evenly over `size` ranks.
 #[pyfunction]
 fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
@@ -59,7 +52,7 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 mod _core {
     #[pymodule_export]
     use super::{
-        command, is_coherent,
+        command,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

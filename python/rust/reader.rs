@@ -3,7 +3,7 @@
 use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
 use crate::errors::{Cause, closed};
-use crate::ranks::Ranks;
+use crate::ranks::{driver, duplicate};
 use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -62,6 +62,7 @@ pub struct Reader {
 /// How a file is read: members of `scda._given.ReadSettings`.
 #[derive(FromPyObject)]
 struct ReadSettings {
+    driver: String,
     threads: usize,
     decode: bool,
     verify: bool,
@@ -76,6 +77,7 @@ impl ReadSettings {
         let mut params = Params::default();
         (params.threads, params.verify, params.to_seal) = (self.threads, self.verify, self.to_seal);
         (params.cache_bytes, params.max_memory, params.keep) = (self.cache_bytes, self.max_memory, self.keep);
+        params.driver = driver(&self.driver);
         params
     }
 }
@@ -246,18 +248,17 @@ impl Reader {
         py: Python<'_>,
         path: PathBuf,
         source: Option<&Bound<'_, PyAny>>,
-        ranks: Option<&Bound<'_, PyAny>>,
+        comm: Option<i32>,
         settings: ReadSettings,
     ) -> PyResult<Self> {
         let params = settings.params();
         let cause = Cause::default();
-        let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
-        let is_alone = ranks.is_none();
+        let is_alone = comm.is_none();
         let source = source.map(|source| Source::new(source, cause.clone()));
         let opened = py.detach(|| {
-            let mut reader = match (source, ranks) {
+            let mut reader = match (source, comm) {
                 (Some(source), _) => scda::Reader::open_at(source, &path, &params)?,
-                (None, Some(ranks)) => return scda::Reader::open(ranks, &path, &params),
+                (None, Some(comm)) => return scda::Reader::open(duplicate(comm)?, &path, &params),
                 (None, None) => scda::Reader::open(Solo, &path, &params)?,
             };
             reader.tolerate_damage()?;

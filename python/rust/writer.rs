@@ -3,7 +3,7 @@
 use crate::Bytes;
 use crate::dataset::{Box, Description, Items, memories_of, regions_of};
 use crate::errors::{Cause, invalid};
-use crate::ranks::Ranks;
+use crate::ranks::{driver, duplicate};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -36,6 +36,7 @@ pub struct CommitRequest(scda::CommitRequest);
 /// How a file is written: members of `scda._given.WriteSettings`.
 #[derive(FromPyObject)]
 struct WriteSettings {
+    driver: String,
     style: String,
     encoder: String,
     level: u32,
@@ -65,6 +66,7 @@ impl WriteSettings {
         (params.level, params.threads, params.keep) = (self.level, self.threads, self.keep);
         (params.atomic, params.sync, params.seal) = (self.atomic, self.sync, self.seal);
         (params.background_bytes, params.behind) = (self.background_bytes, self.behind.unwrap_or(0));
+        params.driver = driver(&self.driver);
         params.mark_incomplete = true;
         Ok(params)
     }
@@ -190,18 +192,17 @@ impl Writer {
         py: Python<'_>,
         path: PathBuf,
         user: Vec<u8>,
-        ranks: Option<&Bound<'_, PyAny>>,
+        comm: Option<i32>,
         settings: WriteSettings,
     ) -> PyResult<Self> {
         let params = settings.params()?;
-        let interrupt = ranks.is_none().then(|| params.interrupt.clone());
+        let is_alone = comm.is_none();
+        let interrupt = is_alone.then(|| params.interrupt.clone());
         let cause = Cause::default();
-        let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
-        let is_alone = ranks.is_none();
-        let opened = py.detach(|| match (ranks, settings.behind) {
-            (Some(ranks), None) => scda::Writer::create(ranks, &path, &user, &params),
+        let opened = py.detach(|| match (comm, settings.behind) {
+            (Some(comm), None) => scda::Writer::create(duplicate(comm)?, &path, &user, &params),
             (None, None) => scda::Writer::create(Solo, &path, &user, &params),
-            (Some(ranks), Some(_)) => scda::Writer::append(ranks, &path, &params),
+            (Some(comm), Some(_)) => scda::Writer::append(duplicate(comm)?, &path, &params),
             (None, Some(_)) => scda::Writer::append(Solo, &path, &params),
         });
         let tolerated = opened.and_then(|mut open| {

@@ -12,8 +12,7 @@ import numpy as np
 import scda
 from arrays import TYPES, in_memory, names, part, random_boxes, random_items, random_key, random_layout, random_shape
 from mpi4py import MPI
-from scda import _core, _mesh, _ranks, _selection
-from scda._ranks import Ranks
+from scda import _mesh, _selection
 
 comm = MPI.COMM_WORLD
 rank, size = comm.rank, comm.size
@@ -384,7 +383,6 @@ def datasets(folder: Path) -> None:
     """Any boxes from any ranks make one file, and each rank reads what it wants of it."""
     alike = np.random.default_rng(size)  # the same on all ranks
     own = np.random.default_rng([size, rank])
-    _ranks._MESSAGE_BYTES = 1000
     arrays = {}
     for number, dtype in enumerate(TYPES[size % 3 :: 3]):
         shape = random_shape(alike)
@@ -525,41 +523,6 @@ def datasets(folder: Path) -> None:
     )
 
 
-def communicator_errors(folder: Path) -> None:
-    """An exception of the communicator is an error of all ranks, with the exception as its cause."""
-    # What is needed for any number of ranks; reading sends to all what only more than four ranks do not read each for itself.
-    needed = {"allreduce_min", "gather", "allgather", "alltoall", "alltoallv"} | ({"broadcast"} if size > 4 else set())
-    for method in ("allreduce_min", "broadcast", "gather", "allgather", "allreduce_sum", "exscan_sum", "alltoall", "alltoallv"):
-        original, raised = getattr(Ranks, method), []
-
-        def failing(self: Ranks, *arguments: Any) -> Any:
-            result = original(self, *arguments)
-            if rank == 1 and not raised:
-                raised.append(method)
-                raise OSError(f"{method} does not like it")
-            return result
-
-        setattr(Ranks, method, failing)
-        try:
-            if method == "broadcast":
-                scda.open(folder / "serial.scda", comm=comm).close()
-            elif method in ("alltoall", "alltoallv"):
-                with scda.create(folder / "f", comm=comm) as w:
-                    w.dataset("a", np.ones((1, 4)), start=(rank, 0), shape=(size, 4), chunks=(size, 2))
-            else:
-                write_file(folder / "f", comm)
-        except scda.Error as error:
-            assert isinstance(error, scda.MpiError) and f"{method} does not like it" in str(error), error
-            assert (rank == 1) == isinstance(error.__cause__, OSError)
-            failed = True
-        else:
-            failed = False
-        setattr(Ranks, method, original)
-        # Whether it is needed at all depends on the number of ranks; all or none.
-        assert comm.allgather(failed) == [bool(comm.bcast(raised, 1))] * size, (method, failed)
-        assert failed or method not in needed
-
-
 def damaged(folder: Path) -> None:
     path = folder / "serial.scda"
     if rank == 0:
@@ -651,19 +614,18 @@ def forest(folder: Path) -> None:
         fails(expected, f"expected a part of 0 to {count}", lambda: found.parts(0, count + (rank == size - 1)).__next__())
 
 
-def incoherent(folder: Path) -> None:
-    """What is done on NFS between nodes, which this machine has not."""
-    on_one_node, is_coherent = Ranks._on_one_node, _core.is_coherent
-    _core.is_coherent = lambda path: rank != 0  # type: ignore[attr-defined]
-    write_file(folder / "one-node.scda", comm)
-    Ranks._on_one_node = lambda self: False  # type: ignore[method-assign]
-    error = fails(scda.UnsupportedError, 'driver="posix" insists', lambda: write_file(folder / "f", comm))
-    assert isinstance(error, OSError) and not (folder / "f").exists()
-    fails(scda.UnsupportedError, "NFS", lambda: scda.open(folder / "serial.scda", comm=comm))
-    write_file(folder / "insisted.scda", comm, driver="posix")
-    with scda.open(folder / "insisted.scda", comm=comm, driver="posix") as f:
-        assert len(f.sections) == 66
-    Ranks._on_one_node, _core.is_coherent = on_one_node, is_coherent  # type: ignore[method-assign]
+def drivers(folder: Path) -> None:
+    """Each driver writes the same file, and reads that of the other."""
+    write_file(folder / "posix.scda", comm, driver="posix")
+    write_file(folder / "mpi-io.scda", comm, driver="mpi-io")
+    assert (folder / "posix.scda").read_bytes() == (folder / "mpi-io.scda").read_bytes()
+    for driver in ("posix", "mpi-io"):
+        with scda.append(folder / f"{driver}.scda", comm=comm, driver=driver) as w:
+            w.array("appended", np.array([rank]))
+        with scda.open(folder / "mpi-io.scda", comm=comm, driver=driver) as f:
+            assert comm.allreduce(f["large"].read_partition(dtype=GRID.dtype).size) == 50 * GRID.size
+    assert (folder / "posix.scda").read_bytes() == (folder / "mpi-io.scda").read_bytes()
+    fails(ValueError if rank == 0 else scda.ArgumentError, "driver: found", lambda: scda.open(folder / "posix.scda", comm=comm, driver="mpi" if rank == 0 else "auto"))
 
 
 def other_communicators(folder: Path) -> None:

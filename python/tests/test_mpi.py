@@ -85,17 +85,13 @@ def test_writers_of_several_ranks_that_are_replaced(folder: Path) -> None:
     run(2, "replaced", folder)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
-def test_an_exception_of_the_communicator_is_an_error_of_all(ranks: int, folder: Path) -> None:
-    run(ranks, "communicator_errors", folder)
-
-
 def test_damage_is_the_same_error_on_all_ranks(folder: Path) -> None:
     run(3, "damaged", folder)
 
 
-def test_file_systems_that_nodes_see_differently_are_refused(folder: Path) -> None:
-    run(2, "incoherent", folder)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_each_driver_writes_the_same_file(ranks: int, folder: Path) -> None:
+    run(ranks, "drivers", folder)
 
 
 def test_other_communicators(folder: Path) -> None:

@@ -152,6 +152,21 @@ impl Mpi {
         Ok(this)
     }
 
+    /// As [`Self::duplicate`], of the communicator that has this number in Fortran: what `MPI_Comm_c2f` gives.
+    ///
+    /// # Errors
+    /// As [`Self::duplicate`].
+    ///
+    /// # Safety
+    /// The program's MPI has a communicator of this number.
+    pub unsafe fn duplicate_of_fortran(number: c_int) -> Result<Self> {
+        check_running()?;
+        // SAFETY: MPI runs; and the caller's promise.
+        let comm = unsafe { sys::comm_of_fortran(number) };
+        // SAFETY: so it is valid.
+        unsafe { Self::duplicate(comm) }
+    }
+
     /// The handle, for MPI-IO.
     pub(crate) fn handle(&self) -> sys::Handle {
         self.comm

@@ -58,7 +58,7 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
     };
     let arguments: Vec<&str> = parts(arguments).into_iter().filter(|one| !one.starts_with('\'')).collect();
     match (name, &arguments[..]) {
-        ("u8" | "u32" | "i64" | "u64" | "usize", _) => "int".to_owned(),
+        ("u8" | "i32" | "u32" | "i64" | "u64" | "usize", _) => "int".to_owned(),
         ("f64", _) => "float".to_owned(),
         ("bool", _) => "bool".to_owned(),
         ("str" | "String" | "char" | "PathBuf" | "std::path::PathBuf" | "std::ffi::OsString", _) => {

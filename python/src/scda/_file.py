@@ -25,6 +25,7 @@ from ._errors import (
 )
 from ._finding import Finder, Stored
 from ._given import ReadSettings
+from ._ranks import number_of
 from ._group import Group, Records, Tree
 from ._section import Section
 from ._sections import Sections
@@ -65,8 +66,8 @@ def open(
         comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
             collective; blocks are then given to all ranks, and each rank reads any elements, or those that
             :meth:`Section.read_partition` shares out. None: this process reads alone.
-        driver: ``"posix"`` insists on reading a file by several nodes whose file system is not known to show
-            all of them the same; ``"auto"`` refuses.
+        driver: how several ranks reach the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` takes POSIX on file systems
+            that are known to show all nodes the same.
         threads: how many threads decompress. None: as many as this process may use of the cores, with a
             communicator one.
         decode: compressed sections appear as what was compressed; if false, as the two sections that the
@@ -163,13 +164,13 @@ class File(Handle, Tree):
             self._path = source.name
         self._source = source
         if taken.keep:
-            last = _core.Reader(self._path, source, self._ranks, taken)
+            last = _core.Reader(self._path, source, number_of(self._ranks), taken)
             self._path, taken = last.path, taken._replace(keep=0)
             last.close()
         self._mapped = _open_to_map(self._path) if self._is_local else None
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, source, self._ranks, taken)
+            self._core = _core.Reader(self._path, source, number_of(self._ranks), taken)
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)

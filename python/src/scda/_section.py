@@ -409,7 +409,7 @@ class Section:
             if ranks is not None:
                 # What the root alone may have noticed, all learn now.
                 core.agree()
-                ranks.broadcast(memory, 0)
+                ranks.broadcast(memory)
         array.flags.writeable = False
         return array
 

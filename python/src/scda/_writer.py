@@ -18,6 +18,7 @@ from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, ragged, user_string
 from ._later import Written
 from ._parts import Parts
+from ._ranks import number_of
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def create(
             and a thread writes it. See :meth:`Writer.commit`. 0: none.
         comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
             part, and the file is the same as if one process had written it.
-        driver: ``"posix"`` insists on writing by several nodes to a file system that is not known to show all
-            of them the same; ``"auto"`` refuses.
+        driver: how several ranks reach the file: ``"posix"`` or ``"mpi-io"``; ``"auto"`` takes POSIX on file systems
+            that are known to show all nodes the same.
 
     Raises:
         Error: ArgumentError, and those of the file system.
@@ -208,7 +209,7 @@ class Writer(Handle):
             elif failure is not None:
                 raise failure
             self._replace_older()
-            self._core = _core.Writer(self._path, text, self._ranks, taken)
+            self._core = _core.Writer(self._path, text, number_of(self._ranks), taken)
         except BaseException:
             self._release()
             raise
