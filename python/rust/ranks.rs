@@ -9,11 +9,11 @@ pub fn duplicate(number: i32) -> Result<Mpi> {
     unsafe { Mpi::duplicate_of_fortran(number) }
 }
 
-/// By what ranks reach a file, by its name in Python.
-pub fn driver(name: &str) -> Driver {
+/// By what several ranks reach a file, by its name in Python.
+pub fn driver(comm: Option<i32>, name: &str) -> Driver {
     match name {
         "posix" => Driver::Posix,
-        "mpi-io" => Driver::MpiIo,
+        "mpi-io" if comm.is_some() => Driver::MpiIo,
         _ => Driver::Auto,
     }
 }

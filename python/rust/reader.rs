@@ -77,7 +77,6 @@ impl ReadSettings {
         let mut params = Params::default();
         (params.threads, params.verify, params.to_seal) = (self.threads, self.verify, self.to_seal);
         (params.cache_bytes, params.max_memory, params.keep) = (self.cache_bytes, self.max_memory, self.keep);
-        params.driver = driver(&self.driver);
         params
     }
 }
@@ -251,7 +250,8 @@ impl Reader {
         comm: Option<i32>,
         settings: ReadSettings,
     ) -> PyResult<Self> {
-        let params = settings.params();
+        let mut params = settings.params();
+        params.driver = driver(comm, &settings.driver);
         let cause = Cause::default();
         let is_alone = comm.is_none();
         let source = source.map(|source| Source::new(source, cause.clone()));

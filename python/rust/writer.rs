@@ -66,7 +66,6 @@ impl WriteSettings {
         (params.level, params.threads, params.keep) = (self.level, self.threads, self.keep);
         (params.atomic, params.sync, params.seal) = (self.atomic, self.sync, self.seal);
         (params.background_bytes, params.behind) = (self.background_bytes, self.behind.unwrap_or(0));
-        params.driver = driver(&self.driver);
         params.mark_incomplete = true;
         Ok(params)
     }
@@ -195,7 +194,8 @@ impl Writer {
         comm: Option<i32>,
         settings: WriteSettings,
     ) -> PyResult<Self> {
-        let params = settings.params()?;
+        let mut params = settings.params()?;
+        params.driver = driver(comm, &settings.driver);
         let is_alone = comm.is_none();
         let interrupt = is_alone.then(|| params.interrupt.clone());
         let cause = Cause::default();
