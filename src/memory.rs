@@ -133,7 +133,27 @@ fn enlarge<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
         true => items.try_reserve(more),
         false => items.try_reserve_exact(more),
     };
-    reserved.map_err(|_| cannot_allocate::<T>(needed))
+    reserved.map_err(|_| cannot_allocate::<T>(needed))?;
+    #[cfg(all(target_os = "linux", not(miri)))]
+    ask_for_large_pages(items);
+    Ok(())
+}
+
+/// Asks the system for large pages in long memory: to get it page by page may take longer than to compress what goes there.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[allow(unsafe_code)]
+fn ask_for_large_pages<T>(items: &Vec<T>) {
+    /// Memory of this length holds a large page, wherever it begins.
+    const LONG_BYTES: usize = 4 << 20;
+    /// A multiple of what a page has on any system.
+    const PAGES_BYTES: usize = 64 << 10;
+    let bytes = items.capacity().saturating_mul(size_of::<T>());
+    if bytes >= LONG_BYTES {
+        let before = items.as_ptr().addr() % PAGES_BYTES;
+        let start = items.as_ptr().cast_mut().cast::<libc::c_void>().wrapping_byte_sub(before);
+        // SAFETY: the advice changes the contents of no memory. Where the system does not take it, all is as before.
+        unsafe { libc::madvise(start, before + bytes, libc::MADV_HUGEPAGE) };
+    }
 }
 
 /// As [`reserve`], for a count from a file or from the user.

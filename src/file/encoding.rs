@@ -7,7 +7,8 @@ use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{self, catch, reserve};
 use crate::numbers::to_usize;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
@@ -19,13 +20,32 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub struct Encoded {
     pub sizes: Vec<u64>,
-    pub chunks: Vec<Vec<u8>>,
+    pub chunks: Vec<EncodedBytes>,
+}
+
+/// Encoded bytes, in memory that may have others, too.
+pub struct EncodedBytes {
+    pub memory: Arc<Vec<u8>>,
+    pub range: Range<usize>,
+}
+
+impl AsRef<[u8]> for EncodedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.memory[self.range.clone()]
+    }
+}
+
+impl From<Vec<u8>> for EncodedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        Self { memory: Arc::new(bytes), range }
+    }
 }
 
 impl Encoded {
     /// All encoded bytes.
     pub fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+        self.chunks.iter().map(|chunk| chunk.range.len() as u64).sum()
     }
 
     /// Adds what follows.
@@ -229,12 +249,12 @@ fn encode_range(
         };
         // Chunks, so that nothing has to be copied when there are more.
         if chunk.len() >= CHUNK_BYTES {
-            encoded.chunks.push(std::mem::take(&mut chunk));
+            encoded.chunks.push(std::mem::take(&mut chunk).into());
             reserve(&mut chunk, CHUNK_BYTES + CHUNK_BYTES / 8)?;
         }
         encoded.sizes.push(encoder.encode(element, &mut chunk)? as u64);
     }
-    encoded.chunks.push(chunk);
+    encoded.chunks.push(chunk.into());
     Ok(encoded)
 }
 

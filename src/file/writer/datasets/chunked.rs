@@ -6,23 +6,26 @@ use super::ready::is_text;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, too_large};
 use crate::format::dataset::Dataset;
 use crate::format::header::SectionType;
 use crate::format::layout::SectionLayout;
-use crate::memory::{grow, reserve};
+use crate::memory::{grow, reserve, reserve_count};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What a chunk takes beside its bytes while it waits for the thread, and its encoded bytes for their place.
 pub(super) const BYTES_PER_CHUNK: u64 = 128;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
+/// The memory for encoded chunks, unless they are fewer or longer. Fewer in tests.
+const ENCODED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 16 << 20 };
 
 /// The chunks of this rank.
 pub(super) struct EncodedChunks {
@@ -219,11 +222,12 @@ fn encode_chunks(
     let (mut pieces, mut buffer) = (ChunkPieces::default(), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();
+    let end = chunks.end;
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         interrupt.check()?;
         let number = plan.array_of(chunk);
-        pieces.begin(number)?;
         let array = &plan.arrays()[number];
+        pieces.begin(number, (end - chunk).saturating_mul(array.grid().chunk_bytes()))?;
         match plan.assemble(window, chunk, &mut buffer)? {
             Chunk::Overlap(index) => return Ok((pieces.end()?, Some((number, index)))),
             Chunk::Unknown => {}
@@ -245,19 +249,21 @@ fn encode_chunks(
 #[derive(Default)]
 pub(super) struct ChunkPieces {
     all: Vec<(usize, Encoded)>,
-    /// The bytes that belong to the last one.
+    /// The encoded bytes of the last datasets, which share the memory: each with its place among all datasets, and where its bytes begin.
     out: Vec<u8>,
+    starts: Vec<(usize, usize)>,
+    /// The bytes of the chunks that are to come, the next one among them.
+    left: u64,
 }
 
 impl ChunkPieces {
-    /// What is put next is of the dataset of this number.
-    pub fn begin(&mut self, number: usize) -> Result<()> {
-        let is_next = self.all.last().is_none_or(|(last, _)| *last != number);
-        if is_next || self.out.len() >= CHUNK_BYTES {
-            self.end_piece()?;
-        }
-        if is_next {
+    /// What is put next is of the dataset of this number, and the first of chunks with `left` bytes.
+    pub fn begin(&mut self, number: usize, left: u64) -> Result<()> {
+        self.left = left;
+        if self.all.last().is_none_or(|(last, _)| *last != number) {
             reserve(&mut self.all, 1)?;
+            reserve(&mut self.starts, 1)?;
+            self.starts.push((self.all.len(), self.out.len()));
             self.all.push((number, Encoded::default()));
         }
         Ok(())
@@ -265,7 +271,14 @@ impl ChunkPieces {
 
     /// Encodes a chunk; none: it is not stored.
     pub fn put(&mut self, encoder: &mut ChunkEncoder, chunk: Option<&[u8]>) -> Result<()> {
-        let size = chunk.map_or(Ok(0), |chunk| encoder.encode(chunk, &mut self.out))?;
+        let mut size = 0;
+        if let Some(chunk) = chunk {
+            if self.out.capacity() - self.out.len() < chunk.len() {
+                self.end_memory()?;
+                reserve_count(&mut self.out, self.left.min(ENCODED_BYTES))?;
+            }
+            size = encoder.encode(chunk, &mut self.out)?;
+        }
         if let Some((_, encoded)) = self.all.last_mut() {
             reserve(&mut encoded.sizes, 1)?;
             encoded.sizes.push(size as u64);
@@ -274,16 +287,22 @@ impl ChunkPieces {
     }
 
     pub fn end(mut self) -> Result<Vec<(usize, Encoded)>> {
-        self.end_piece()?;
+        self.end_memory()?;
         Ok(self.all)
     }
 
-    /// What was encoded goes to the last dataset.
-    fn end_piece(&mut self) -> Result<()> {
-        if let Some((_, encoded)) = self.all.last_mut() {
-            reserve(&mut encoded.chunks, 1)?;
-            encoded.chunks.push(std::mem::take(&mut self.out));
+    /// Gives the datasets their bytes; those of the last one go on in other memory.
+    fn end_memory(&mut self) -> Result<()> {
+        let memory = Arc::new(std::mem::take(&mut self.out));
+        let mut end = memory.len();
+        for &(place, start) in self.starts.iter().rev() {
+            let chunks = &mut self.all[place].1.chunks;
+            reserve(chunks, 1)?;
+            chunks.push(EncodedBytes { memory: Arc::clone(&memory), range: start..end });
+            end = start;
         }
+        self.starts.clear();
+        self.starts.extend(self.all.len().checked_sub(1).map(|last| (last, 0)));
         Ok(())
     }
 }

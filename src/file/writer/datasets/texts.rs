@@ -206,10 +206,10 @@ impl DatasetWriter<'_> {
             };
             encoded.sizes.push(size as u64);
             if out.len() >= CHUNK_BYTES {
-                encoded.chunks.push(std::mem::take(&mut out));
+                encoded.chunks.push(std::mem::take(&mut out).into());
             }
         }
-        encoded.chunks.push(out);
+        encoded.chunks.push(out.into());
         Ok(encoded)
     }
 }

@@ -352,7 +352,7 @@ impl ChunkBatch {
                 BatchPart::Lent(lent) => Some(lent.bytes()),
                 BatchPart::Fill => None,
             };
-            pieces.begin(*number)?;
+            pieces.begin(*number, self.bytes as u64)?;
             pieces.put(encoder, bytes)?;
         }
         pieces.end()

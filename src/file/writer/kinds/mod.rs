@@ -155,7 +155,7 @@ impl SectionWriter<'_> {
         })?;
         let Some((pair, encoded)) = compressed else { return Ok(false) };
         self.sections.write_size_note(BLOCK_CONVENTION, is_root, size)?;
-        let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
+        let chunks: Vec<&[u8]> = encoded.chunks.iter().map(AsRef::as_ref).collect();
         self.sections.write_block(user, is_root, pair.second, &chunks)?;
         Ok(true)
     }

@@ -50,7 +50,7 @@ impl Tail {
     /// Puts encoded elements, which are these of all.
     pub fn put_encoded(&mut self, to: &mut Sections, elements: Partition, encoded: &Encoded) -> Result<()> {
         self.put_sizes(to, elements, &encoded.sizes)?;
-        encoded.chunks.iter().try_for_each(|chunk| self.put_data(to, chunk))
+        encoded.chunks.iter().try_for_each(|chunk| self.put_data(to, chunk.as_ref()))
     }
 
     /// Puts the sizes of elements, whose data follow.
