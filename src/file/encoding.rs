@@ -271,7 +271,7 @@ mod tests {
             let all =
                 Encoders::default().encode(&params, Source::Contiguous(&data), Sizes::Each(&sizes)).unwrap();
             assert!(all.chunks.len() >= threads);
-            (all.sizes, all.chunks.concat())
+            (all.sizes, all.chunks.iter().flat_map(AsRef::as_ref).copied().collect::<Vec<u8>>())
         };
         let one = encode(1);
         assert_eq!(one.0.len(), sizes.len());
@@ -285,7 +285,7 @@ mod tests {
         let data: Vec<u8> = (0..2_000_000_u32).map(|i| (i / 100) as u8).collect();
         let sizes = Sizes::Fixed { count: 1000, size: 2000 };
         let encoded = Encoders::default().encode(&params, Source::Contiguous(&data), sizes).unwrap();
-        let mut text = encoded.chunks.concat();
+        let mut text: Vec<u8> = encoded.chunks.iter().flat_map(AsRef::as_ref).copied().collect();
         let decode = |text: &[u8], threads| {
             let mut found = vec![0; data.len()];
             let mut at = 0;

@@ -249,10 +249,11 @@ fn encode_chunks(
 #[derive(Default)]
 pub(super) struct ChunkPieces {
     all: Vec<(usize, Encoded)>,
-    /// The encoded bytes of the last datasets, which share the memory: each with its place among all datasets, and where its bytes begin.
+    /// The encoded bytes of the last ones.
     out: Vec<u8>,
+    /// The place of each of these in `all`, and where its bytes begin.
     starts: Vec<(usize, usize)>,
-    /// The bytes of the chunks that are to come, the next one among them.
+    /// The bytes of the chunks that are to come, before they are encoded.
     left: u64,
 }
 
@@ -296,13 +297,54 @@ impl ChunkPieces {
         let memory = Arc::new(std::mem::take(&mut self.out));
         let mut end = memory.len();
         for &(place, start) in self.starts.iter().rev() {
-            let chunks = &mut self.all[place].1.chunks;
+            let (chunks, range) = (&mut self.all[place].1.chunks, start..end);
             reserve(chunks, 1)?;
-            chunks.push(EncodedBytes { memory: Arc::clone(&memory), range: start..end });
+            chunks.push(EncodedBytes { memory: Arc::clone(&memory), range });
             end = start;
         }
         self.starts.clear();
         self.starts.extend(self.all.len().checked_sub(1).map(|last| (last, 0)));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Encoder;
+    use crate::format::dataset::{DataType, Layout};
+    use crate::format::padding::LineBreak;
+
+    #[test]
+    fn datasets_that_share_memory_get_their_own_bytes() {
+        let mut dataset = Dataset::new("a", DataType::Uint8, [3000]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![300]), text: false };
+        let codec = ChunkCodec::of(&dataset, Encoder::Fast, 6, LineBreak::Unix);
+        let encoder = || ChunkEncoder::new(codec).unwrap();
+        let (mut pieces, mut together) = (ChunkPieces::default(), encoder());
+        let mut expected: Vec<(usize, Vec<u64>, Vec<u8>)> = Vec::new();
+        // The dataset 4 has no bytes. In tests, the memory is longer than three of these chunks, and shorter than all of them.
+        let numbers = [0, 0, 3, 4, 4, 5, 5, 5, 5, 5, 9];
+        for (place, number) in numbers.into_iter().enumerate() {
+            let data: Vec<u8> = (0..300).map(|i| (i * (i + place) * 7919 >> 5) as u8).collect();
+            let chunk = (number != 4).then_some(&data[..]);
+            if expected.last().is_none_or(|(last, ..)| *last != number) {
+                expected.push((number, Vec::new(), Vec::new()));
+            }
+            let (_, sizes, bytes) = expected.last_mut().unwrap();
+            sizes.push(chunk.map_or(0, |chunk| encoder().encode(chunk, bytes).unwrap() as u64));
+            pieces.begin(number, (300 * (numbers.len() - place)) as u64).unwrap();
+            pieces.put(&mut together, chunk).unwrap();
+        }
+        let found: Vec<_> = pieces
+            .end()
+            .unwrap()
+            .into_iter()
+            .map(|(number, Encoded { sizes, chunks })| {
+                let bytes: Vec<&[u8]> = chunks.iter().map(AsRef::as_ref).collect();
+                (number, sizes, bytes.concat())
+            })
+            .collect();
+        assert_eq!(found, expected);
     }
 }
