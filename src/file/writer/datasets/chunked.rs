@@ -326,7 +326,7 @@ mod tests {
         // The dataset 4 has no bytes. In tests, the memory is longer than three of these chunks, and shorter than all of them.
         let numbers = [0, 0, 3, 4, 4, 5, 5, 5, 5, 5, 9];
         for (place, number) in numbers.into_iter().enumerate() {
-            let data: Vec<u8> = (0..300).map(|i| (i * (i + place) * 7919 >> 5) as u8).collect();
+            let data: Vec<u8> = (0..300).map(|i| ((i * (i + place) * 7919) >> 5) as u8).collect();
             let chunk = (number != 4).then_some(&data[..]);
             if expected.last().is_none_or(|(last, ..)| *last != number) {
                 expected.push((number, Vec::new(), Vec::new()));
