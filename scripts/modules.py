@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""modules.py: no modules of the core, the command or the Python package use each other in a circle, but those that docs/design.md names.
+"""modules.py: no modules of the core, the command, the Python package, the fuzzers or benches/peers use each other in a circle, but those that
+docs/design.md names.
 
 Modules beside each other are compared, each with those inside it; a module and those inside it may use each other. What is imported is
 followed to where it is defined. Tests do not count, nor does what Python imports for types alone or within a function.
@@ -93,6 +94,15 @@ def of_python(folder):
         yield from (((name,), (other,)) for other in imported(ast.parse(file.read_text()).body) if other in files)
 
 
+def of_c(folder):
+    """Pairs of files: one, and one that defines what it uses."""
+    codes = {file.stem: re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.DOTALL) for file in folder.glob("*.c")}
+    names = r"^(?!static\b|typedef\b)\w[\w *]*?\b(\w+)(?: \([^;{}]*\) \{|\[\] = \{)"
+    defining = {name: file for file, code in codes.items() for name in re.findall(names, code, re.MULTILINE)}
+    for file, code in codes.items():
+        yield from (((file,), (defining[word],)) for word in set(re.findall(r"\w+", code)) if defining.get(word, file) != file)
+
+
 def circles(uses):
     """Sets of modules beside each other that use each other."""
     used = defaultdict(set)
@@ -125,6 +135,8 @@ def main():
         ("command/src", Crate(ROOT / "command/src").uses()),
         ("python/rust", Crate(ROOT / "python/rust").uses()),
         ("python/src/scda", of_python(ROOT / "python/src/scda")),
+        ("tests/fuzzed/targets", Crate(ROOT / "tests/fuzzed/targets").uses()),
+        ("benches/peers", of_c(ROOT / "benches/peers")),
     ]:
         uses = set(uses)
         count += len({module for module, _ in uses})

@@ -37,7 +37,7 @@ pub mod internals {
     pub use crate::codec::texts;
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Located, Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
-    pub use crate::foreign::{Foreign, sdf, sion};
+    pub use crate::foreign::*;
     pub use crate::format::dataset::bools::Bools;
     pub use crate::format::dataset::codecs::Codecs;
     pub use crate::format::dataset::fill::text_of;

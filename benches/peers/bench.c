@@ -2,10 +2,8 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <scda.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,38 +11,6 @@
 #include <unistd.h>
 
 #define MOST_CONTENDERS 32
-
-/* ---- Help for all ---- */
-
-_Noreturn void die (const char *format, ...) {
-  va_list args;
-  va_start (args, format);
-  vfprintf (stderr, format, args);
-  va_end (args);
-  fprintf (stderr, "\n");
-  MPI_Abort (MPI_COMM_WORLD, 1);
-  abort ();
-}
-
-void check_mpi (int err, const char *what) {
-  if (err != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
-    MPI_Error_string (err, text, &len);
-    die ("%s: %s", what, text);
-  }
-}
-
-void *allocate (size_t bytes) {
-  void *memory = malloc (bytes > 0 ? bytes : 1);
-  if (!memory) { die ("no memory for %zu bytes", bytes); }
-  return memory;
-}
-
-static double opened, moved;
-
-void mark_opened (void) { opened = MPI_Wtime (); }
-void mark_moved (void) { moved = MPI_Wtime (); }
 
 /* ---- The race ---- */
 
@@ -62,23 +28,11 @@ typedef struct {
   lap_t *laps[2]; /* of writing, and of reading */
 } race_t;
 
-void sync_folder (const char *folder) {
-  const int fd = open (folder, O_RDONLY);
-  if (fd < 0 || syncfs (fd) != 0) { die ("%s: %s", folder, strerror (errno)); }
-  close (fd);
-}
-
-/* Nor shall the thousands of small pieces of memory that it has freed: glibc puts them together when somebody next wants a
+/* The thousands of small pieces of memory that others have freed shall not burden who comes next: glibc puts them together when somebody next wants a
  * large piece, which takes a fraction of a millisecond, as long as some contenders. */
 static void settle_heap (void) {
   void *volatile large = malloc (1 << 16);
   free (large);
-}
-
-int in_turn (int round, int place, int n) {
-  if (n % 2 == 1 && round % 2 == 1) { place = n - 1 - place; } /* an odd number needs the reverse orders, too */
-  const int zigzag = place % 2 == 0 ? place / 2 : n - (place + 1) / 2; /* 0, n - 1, 1, n - 2 ...: no distance occurs twice */
-  return (zigzag + round) % n;
 }
 
 static lap_t run (race_t *race, int c, int reading) {
@@ -98,7 +52,7 @@ static lap_t run (race_t *race, int c, int reading) {
   MPI_Barrier (job->comm); /* whoever is done shall not compare while others, on the same core, still close */
   if (reading) { job_check (job, contender->name); }
 
-  double mine[2] = {end - start, moved - opened}, slowest[2];
+  double mine[2] = {end - start, seconds_of_data ()}, slowest[2];
   MPI_Allreduce (mine, slowest, 2, MPI_DOUBLE, MPI_MAX, job->comm);
   return (lap_t) {slowest[0], slowest[1]};
 }

@@ -95,6 +95,7 @@ const char *pnetcdf_version (void);
 /* To be called once by `write` and `read`: when the file is open, and before it is closed. */
 void mark_opened (void);
 void mark_moved (void);
+double seconds_of_data (void); /* between the two */
 
 /* Ends the job. */
 _Noreturn void die (const char *format, ...);

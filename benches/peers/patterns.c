@@ -27,8 +27,6 @@ typedef struct {
 
 /* ---- Values, made anew on any rank for any item ---- */
 
-uint64_t item_bytes (type_t type) { return type == FLOAT64 || type == INT64 ? 8 : 4; }
-
 /* Random words in a share of each chunk, in the other columns 0. */
 static void fill_random (double share, const variable_t *v, const uint64_t *at, void *to) {
   const uint64_t columns = (uint64_t) (share * (double) v->chunk[1] + 0.5);
@@ -174,11 +172,6 @@ static void add_box (variable_t *v, const uint64_t *start, const uint64_t *count
 }
 
 /* Rank `rank` of `size` has these of `n`. */
-void share (uint64_t n, int rank, int size, uint64_t *start, uint64_t *count) {
-  *start = n * (uint64_t) rank / (uint64_t) size;
-  *count = n * (uint64_t) (rank + 1) / (uint64_t) size - *start;
-}
-
 /* Each rank has a rectangle; together they have the upper left corner, so much of each side. */
 static void checkerboard (pattern_t *p, int scale, double side) {
   const uint64_t n = ((const uint64_t[]) {128, 1536, 8192})[scale], chunk = scale > 0 ? 256 : 32;

@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::check_free;
-use crate::foreign::{FORMATS, Format, Import, ImportSource, in_words, names};
+use crate::foreign::{Format, Import, ImportSource, formats, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -205,7 +205,7 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
 
 /// The format that the file has.
 fn recognise(source: &ImportSource) -> Result<Option<&'static dyn Format>> {
-    for format in FORMATS {
+    for format in formats() {
         if format.recognise(source)? {
             return Ok(Some(format));
         }
@@ -218,14 +218,14 @@ fn not_recognised(source: &ImportSource) -> Fail {
     if let ImportSource::Folder(..) = source {
         return Fail::file(name, "a folder without Header: neither a file nor a plotfile of AMReX");
     }
-    let (mut beginnings, mut formats) = (Vec::new(), Vec::new());
-    for format in FORMATS {
+    let (mut beginnings, mut names) = (Vec::new(), Vec::new());
+    for format in formats() {
         if let Some(beginning) = format.beginning() {
             beginnings.push(format!("\"{beginning}\""));
-            formats.push(format.name());
+            names.push(format.name());
         }
     }
-    let (beginnings, formats) = (in_words(&beginnings), in_words(&formats));
-    complain(&format!("{name}: byte 0: found none of {beginnings}, which files of {formats} begin with"));
+    let (beginnings, names) = (in_words(&beginnings), in_words(&names));
+    complain(&format!("{name}: byte 0: found none of {beginnings}, which files of {names} begin with"));
     Fail::Said(crate::fail::NO)
 }

@@ -41,8 +41,8 @@ order of the file. What else scda ls --json writes is ignored; other names are e
                          list or nested ones
   layout                 of D: contiguous, the default without chunk; chunks; or text
   chunk, codec, level, shuffle
-                         of chunks: their shape; zstd (default), lz4, pcodec or zlib; the level;
-                         true (default) or false";
+                         of chunks: their shape; a codec of scda copy --codec (by default zstd); the
+                         level; true (default) or false";
 
 /// Make a file from a description in JSON
 ///

@@ -132,8 +132,9 @@ fn set_storage(dataset: &mut Dataset, object: &mut Object<'_>) -> Words<()> {
         }
     };
     if let Some(codec) = object.text("codec")? {
+        let known = || Codec::NAMES.map(|(_, name)| name).join(", ");
         dataset.codec = Codec::from_name(codec)
-            .ok_or_else(|| format!("codec: found \"{codec}\", expected zstd, lz4, pcodec or zlib"))?;
+            .ok_or_else(|| format!("codec: found \"{codec}\", expected one of {}", known()))?;
     }
     dataset.level = object.number("level")?.map(|level| u32::try_from(level).unwrap_or(u32::MAX));
     dataset.shuffle = object.typed("shuffle", "true or false", Value::as_bool)?.unwrap_or(true);

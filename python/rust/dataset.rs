@@ -69,7 +69,7 @@ pub struct Description {
     layout: String,
     /// Shape of the chunks; None: the library's choice, or none.
     chunks: Option<Vec<u64>>,
-    /// Codec of chunks: `zstd`, `lz4`, `pcodec` or `zlib`.
+    /// Codec of chunks, by its name in `Codec::NAMES`.
     codec: String,
     /// Level of compression; None: that of the file. Not known of what was read.
     level: Option<u32>,

@@ -30,6 +30,12 @@ fn type_names() -> Vec<&'static str> {
     scda::DataType::names().collect()
 }
 
+/// The names of the codecs of chunks, the default first.
+#[pyfunction]
+fn codec_names() -> [&'static str; scda::Codec::NAMES.len()] {
+    scda::Codec::NAMES.map(|(_, name)| name)
+}
+
 /// The user string of a dataset with this name.
 #[pyfunction]
 fn stored_name(name: &str) -> String {
@@ -52,7 +58,7 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 mod _core {
     #[pymodule_export]
     use super::{
-        command,
+        codec_names, command,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

@@ -15,8 +15,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The formats, in the order in which a file is tried.
-pub const FORMATS: [&dyn Format; 6] =
-    [&sdf::SdfFormat, &sion::SionLib, &packaged::HDF5, &packaged::NETCDF, &packaged::NUMPY, &packaged::AMREX];
+pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    let ours: [&dyn Format; 2] = [&sdf::SdfFormat, &sion::SionLib];
+    ours.into_iter().chain(packaged::FORMATS.iter().map(|format| format as &dyn Format))
+}
 
 /// A format of another system.
 pub trait Format: Sync {
@@ -154,7 +156,7 @@ fn attributes(file: &Foreign, format: &str, is_whole: bool, more: Value) -> Stri
 
 /// The names of some formats, in words.
 pub fn names(is_meant: impl Fn(&dyn Format) -> bool) -> String {
-    let meant = FORMATS.into_iter().filter(|format| is_meant(*format));
+    let meant = formats().filter(|format| is_meant(*format));
     in_words(&meant.map(Format::name).collect::<Vec<_>>())
 }
 
@@ -170,7 +172,7 @@ pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
 /// `scda export`, to a file of this name. `arguments` are those of the whole command.
 pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
     let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
-    let known: Vec<_> = FORMATS.iter().flat_map(|format| format.exported_endings()).collect();
+    let known: Vec<_> = formats().flat_map(|format| format.exported_endings()).collect();
     if known.contains(&&&*ending) {
         return python::run(arguments);
     }

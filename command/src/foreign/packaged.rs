@@ -20,7 +20,9 @@ pub struct Packaged {
     exported_endings: &'static [&'static str],
 }
 
-pub const HDF5: Packaged = Packaged {
+pub static FORMATS: [Packaged; 4] = [HDF5, NETCDF, NUMPY, AMREX];
+
+const HDF5: Packaged = Packaged {
     name: "HDF5",
     beginning: Some(r"\x89HDF"),
     magics: &[b"\x89HDF\r\n\x1a\n"],
@@ -28,7 +30,7 @@ pub const HDF5: Packaged = Packaged {
     member: None,
     exported_endings: &["h5", "hdf5", "hdf"],
 };
-pub const NETCDF: Packaged = Packaged {
+const NETCDF: Packaged = Packaged {
     name: "NetCDF",
     beginning: Some("CDF"),
     magics: &[b"CDF\x01", b"CDF\x02", b"CDF\x05"],
@@ -36,7 +38,7 @@ pub const NETCDF: Packaged = Packaged {
     member: None,
     exported_endings: &["nc", "nc4"],
 };
-pub const NUMPY: Packaged = Packaged {
+const NUMPY: Packaged = Packaged {
     name: "NumPy",
     beginning: Some("PK"),
     magics: &[b"PK\x03\x04"],
@@ -44,7 +46,7 @@ pub const NUMPY: Packaged = Packaged {
     member: None,
     exported_endings: &[],
 };
-pub const AMREX: Packaged = Packaged {
+const AMREX: Packaged = Packaged {
     name: "AMReX",
     beginning: None,
     magics: &[],

@@ -45,7 +45,7 @@ def without_name(attrs: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 # How chunks are compressed; the first one by default.
-CODECS = ("zstd", "lz4", "pcodec", "zlib")
+CODECS = tuple(_core.codec_names())
 
 
 class Description(NamedTuple):

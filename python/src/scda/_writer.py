@@ -346,7 +346,7 @@ class Writer(Handle):
             encode: whether the data are cut into chunks and compressed; ``"auto"``: if that makes them smaller. None:
                 if any of the arguments below is given.
             chunks: the shape of a chunk; None: chosen by shape and type.
-            codec: how chunks are compressed: ``"zstd"`` (the default), ``"lz4"``, ``"pcodec"`` or ``"zlib"``.
+            codec: how chunks are compressed: ``"zstd"`` (the default), or another one that ``scda copy --codec`` knows.
             level: of compression, 0 to 9; None: that of the codec, or of the file for zlib and text.
             shuffle: whether the bytes of the items are sorted before compression; None: yes.
             max_relative_error: floating-point and complex numbers are rounded, so that they get smaller compressed: each

@@ -24,7 +24,7 @@ impl Codec {
     pub const NAMES: [(Self, &'static str); 4] =
         [(Self::Zstd, "zstd"), (Self::Lz4, "lz4"), (Self::Pcodec, "pcodec"), (Self::Zlib, "zlib")];
 
-    /// The codec of this name: `zstd`, `lz4`, `pcodec` or `zlib`.
+    /// The codec of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         value_of(&Self::NAMES, name)
