@@ -396,7 +396,7 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
   {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d: "},
   {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
-  {"no data", SCDA_ERR_ARG, "data of box 0: found NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes: found NULL"},
+  {"no data", SCDA_ERR_ARG, "data of box 0: NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes is NULL"},
   {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"stride 0", SCDA_ERR_ARG, "strides: one is less than the 8 bytes of an item"},
   {"stride too large", SCDA_ERR_RANGE, "strides: with "},

@@ -767,7 +767,7 @@ static void refused (int bad, int check, int large) {
   RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err));
   if (wrong) { RIGHT (scda_refuse (f, NULL, &err)); }
   ALONE (scda_fflush (f, &err));
-  CHECK (strstr (scda_last_error_message (), "why: found NULL") != NULL);
+  CHECK (strstr (scda_last_error_message (), "why is NULL") != NULL);
 }
 
 /* What is wrong on one rank does not keep it from returning. Small sections, large ones (every section, if nothing may

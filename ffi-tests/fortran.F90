@@ -417,7 +417,7 @@ contains
         call refused(ierr, "E: it is 0, but there are data")
       case (10)
         call scda_fwrite_block(f, "block", root=ranks - 1, ierr=ierr)
-        call refused(ierr, "data: found none on root")
+        call refused(ierr, "data are missing on root")
       case (11)
         call scda_fwrite_array(f, "array", x, 100 * Nq, 8, ierr=ierr)
         call refused(ierr, "data: found 80 bytes, expected 1000 elements of 8 bytes")
@@ -432,7 +432,7 @@ contains
         call refused(ierr, "E: found 2, expected a multiple of 8, the bytes of an element of data", .true.)
       case (15)
         call scda_fwrite_array(f, "array", Nq=Nq, ierr=ierr)
-        call refused(ierr, "E: found none, and no data on this rank to take it from", .true.)
+        call refused(ierr, "E is missing, and this rank has no data to take it from", .true.)
       case (16)
         call scda_fwrite_array(f, "array", x, Nq(:ranks - 1), 8, ierr=ierr)
         call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries, expected " // decimal(ranks) // ", one per rank", &

@@ -567,7 +567,7 @@ contains
       else
         call scda_fseek(g, 0)
         call scda_read(f, time(1), ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected scda_ffind_dataset before")
+        call expect(f, ierr, SCDA_ERR_ARG, "there is no current dataset; call scda_ffind_dataset before")
       end if
     end do
   end subroutine copies
@@ -658,16 +658,16 @@ contains
     call expect(f, ierr, SCDA_ERR_RANGE, "dataset ""too large"" of int16: item [1]")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "filled", [1, 2], fill=3, type=SCDA_TYPE_INT16, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: found one, expected none with SCDA_TYPE_RAW, or where items are converted")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW, or where items are converted")
     call scda_fopen_write(f, comm, filename, "types")
     call scda_write(f, "raw", raw, fill=1_int8, type=SCDA_TYPE_RAW, ierr=ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: found one, expected none with SCDA_TYPE_RAW")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW")
     allocate(items(2**26, 0)) ! too many bytes to look at those of the fill value
     call scda_fopen_write(f, comm, filename, "types")
     call scda_fwrite_datasets_begin(f)
     call scda_write(f, "raw", items, fill=1_int8, type=SCDA_TYPE_RAW, chunk=[1], ierr=ierr)
     call scda_fwrite_datasets_end(f, ierr)
-    call expect(f, ierr, SCDA_ERR_ARG, "fill: found one, expected none with SCDA_TYPE_RAW")
+    call expect(f, ierr, SCDA_ERR_ARG, "fill: not with SCDA_TYPE_RAW")
 
     ! 0 is no type.
     do i = 1, 6
@@ -861,7 +861,7 @@ contains
       if (i /= 1) call scda_fwrite_datasets_begin(f, ierr)
       if (i == 1) then
         call scda_fwrite_datasets_end(f, ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "datasets: found none that are held back, expected scda_fwrite_datasets_begin before")
+        call expect(f, ierr, SCDA_ERR_ARG, "no datasets are held back; call scda_fwrite_datasets_begin before")
         cycle
       end if
       call require(ierr == 0, "begin")
@@ -914,7 +914,7 @@ contains
       case (16) ! by a copy of the variable
         call scda_fclose(g, ierr)
       end select
-      call expect(f, ierr, SCDA_ERR_ARG, "datasets: found some that are held back, expected scda_fwrite_datasets_end before")
+      call expect(f, ierr, SCDA_ERR_ARG, "datasets are held back; call scda_fwrite_datasets_end before")
     end do
   end subroutine refused_while_held
 
@@ -957,10 +957,10 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 1 and 2 numbers, expected 2 for each box")
       case (3)
         call scda_write(f, "d", six, start=[1, 1], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "shape: found none, expected that of the whole array with start")
+        call expect(f, ierr, SCDA_ERR_ARG, "shape is missing: start needs that of the whole array")
       case (4)
         call scda_write(f, "d", six, count=[1, 1], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "start: found none, expected one with count")
+        call expect(f, ierr, SCDA_ERR_ARG, "start is missing: count needs it")
       case (5)
         call scda_write(f, "d", six, shape=[3, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "data: found the shape (3, 2), expected the items of (3, 3)")
@@ -974,7 +974,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "Nq: found 0 entries")
       case (8)
         call scda_write(f, "d", 1.0, Nq=[(1, ierr = 1, ranks)], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "data: found no dimension, expected one or more with Nq")
+        call expect(f, ierr, SCDA_ERR_ARG, "data: they have no dimension, but Nq is given")
       case (9)
         call scda_write(f, "d", six, chunk=[2], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "chunk: found 1 entries, expected 2, one per dimension")
@@ -995,7 +995,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "attributes: found a NUL character")
       case (15)
         call scda_write(f, "d", [real ::], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "data: found an array of assumed size, or without items, expected a shape")
+        call expect(f, ierr, SCDA_ERR_ARG, "data: an array of assumed size, or without items, has no shape")
       case (16)
         call scda_write(f, "d", six, shape=[1_int8], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "shape: expected integer(int32) or integer(int64)")
@@ -1025,7 +1025,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": no such dataset or record")
       case (5)
         call scda_read(f, six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected scda_ffind_dataset before")
+        call expect(f, ierr, SCDA_ERR_ARG, "there is no current dataset; call scda_ffind_dataset before")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "")
@@ -1127,7 +1127,7 @@ contains
       case (4)
         call expect(f, ierr, SCDA_ERR_ARG, last)
       case (5)
-        call expect(f, ierr, SCDA_ERR_ARG, last // "start: found none, expected one with count")
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start is missing: count needs it")
       case (6)
         call expect(f, ierr, SCDA_ERR_ARG, last // "start: expected integer(int32) or integer(int64)")
       case (7)

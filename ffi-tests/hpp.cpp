@@ -542,7 +542,7 @@ static void errors () {
                                    "data: found 1 pointers, expected 2, one per element of this rank", "Sq" + too_few,
                                    "data: found 8 bytes, expected 2 elements of 8 bytes",
                                    "data: found 24 bytes, expected 2 elements of 8 bytes; or pass E",
-                                   "E: found none", "data: found 1 elements, expected 2, as Nq says for this rank",
+                                   "E is missing", "data: found 1 elements, expected 2, as Nq says for this rank",
                                    "E: found 2, expected a multiple of 8" };
   list sums (here ? ranks - 1 : ranks);
   const std::vector<double> three (3);

@@ -497,9 +497,9 @@ static void refused (const std::string &name) {
         const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } };
         if (wrong) { w.write (c, transposed, { { 0, 0 }, { 3, 2 } }); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
-    { "data: found none, and no type",
+    { "data: none are given, and no type",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d", { 1 }), scda::const_items (), boxes ()); } },
-    { "shape: found none",
+    { "shape is missing",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d"), six, { { 0 }, { 6 } }); } },
     { "data: found 48 bytes, expected 40",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write ("d", six, { 5 }); } },
@@ -507,7 +507,7 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).dimension_names ({ "x" }), scda::const_items (), boxes ()); } },
     { "chunk: found 3 numbers, expected 2",
       [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).chunks ({ 1, 1, 1 }), scda::const_items (), boxes ()); } },
-    { "shape: found none",
+    { "shape is missing",
       [] (scda::writer &w, const scda::dataset &c, bool) {
         w.write_datasets ({ { c, scda::const_items (), boxes () }, { scda::dataset ("d"), six, scda::box ({ 0 }, { 6 }) } });
       } },
@@ -662,9 +662,9 @@ static void refused (const std::string &name) {
         std::vector<unsigned char> octets (32);
         r.read_datasets ({ { scda::dataset ("d", { 2, 16 }), octets } });
       } },
-    { "data: found none, and no type",
+    { "data: none are given, and no type",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
-    { "shape: found none",
+    { "shape is missing",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
     { "dataset \"none\": there is no record 0 of it",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers }, { scda::dataset ("none"), numbers } }); } },

@@ -765,13 +765,13 @@ contains
     fits = .true.
     bytes = integer_in(f, E, "E")
     if (indirect .and. bytes == not_passed) then
-      call refuse(f, "E: found none, expected the bytes of an element with indirect", fits)
+      call refuse(f, "E is missing: indirect data need the bytes of an element", fits)
     else if (indirect .or. bytes /= not_passed) then
       call check_lengths(f, fits, data, counts, E=bytes, indirect=indirect, is_written=.true.)
     else
       bytes = data%each
       if (.not. c_associated(data%address)) then
-        call refuse(f, "E: found none, and no data on this rank to take it from", fits)
+        call refuse(f, "E is missing, and this rank has no data to take it from", fits)
       else
         call check_lengths(f, fits, counts=counts, E=bytes, elements=data%n)
       end if
@@ -1139,13 +1139,13 @@ contains
     extents = max(found, 0_int64)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
-      call refuse(f, "fill: found one, expected none with SCDA_TYPE_RAW, or where items are converted", fits)
+      call refuse(f, "fill: not with SCDA_TYPE_RAW, or where items are converted", fits)
     else
       given%d%fill_value = fill_value
     end if
     has_shape = c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(Nq%address)
     if (any(found < 0) .and. .not. has_shape) then
-      call refuse(f, "data: found an array of assumed size, or without items, expected a shape", fits)
+      call refuse(f, "data: an array of assumed size, or without items, has no shape", fits)
     end if
 
     ! The shape, and the boxes.
@@ -1157,9 +1157,9 @@ contains
       allocate(numbers, source=integers_in(f, Nq, "Nq", fits))
       if (all(numbers >= 0)) rows = max(0_int64, maxval(numbers)) ! others are those of a partition
       counts => numbers
-      if (n == 0) call refuse(f, "data: found no dimension, expected one or more with Nq", fits)
+      if (n == 0) call refuse(f, "data: they have no dimension, but Nq is given", fits)
       if (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address)) then
-        call refuse(f, "shape, start, count: found some of them, expected none with Nq", fits)
+        call refuse(f, "shape, start, count: Nq excludes them", fits)
       end if
       if (fits) then
         call check_lengths(f, fits, counts=counts, elements=extents(n), known=known)
@@ -1173,10 +1173,10 @@ contains
       given%sizes = extents(n:1:-1)
       given%nboxes = 1
     else if (c_associated(start%address)) then
-      if (.not. c_associated(shape%address)) call refuse(f, "shape: found none, expected that of the whole array with start", fits)
+      if (.not. c_associated(shape%address)) call refuse(f, "shape is missing: start needs that of the whole array", fits)
       call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, "start: found none, expected one with count", fits)
+      if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = merge(1_c_size_t, 0_c_size_t, f%rank == 0)
@@ -1361,7 +1361,7 @@ contains
     logical :: fits
     held => held_of(f)
     if (.not. associated(held)) then
-      call refuse(f, "datasets: found none that are held back, expected scda_fwrite_datasets_begin before", fits)
+      call refuse(f, "no datasets are held back; call scda_fwrite_datasets_begin before", fits)
       held => nothing
     end if
     call write_held(f, held)
@@ -1541,7 +1541,7 @@ contains
     type(scda_fcontext_t), intent(in) :: f
     logical :: fits
     if (associated(held_of(f))) then
-      call refuse(f, "datasets: found some that are held back, expected scda_fwrite_datasets_end before", fits)
+      call refuse(f, "datasets are held back; call scda_fwrite_datasets_end before", fits)
     end if
   end subroutine refuse_held
 
@@ -1562,7 +1562,7 @@ contains
     call begin_dataset(given%d)
     c_found = 0
     if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
       given%d%type = int(code, c_int)
     end if
     call take_boxes(f, given, code, items, found, start, count, fits, type)
@@ -1590,7 +1590,7 @@ contains
     if (c_associated(start%address)) then
       call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
     else
-      if (c_associated(count%address)) call refuse(f, "start: found none, expected one with count", fits)
+      if (c_associated(count%address)) call refuse(f, "start is missing: count needs it", fits)
       given%starts = 0 * dims
       given%sizes = dims(size(dims):1:-1)
       given%nboxes = 1
@@ -1810,7 +1810,7 @@ contains
     c_found = 0
     fits = .true.
     if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
     else if (given%d%ndims /= 1) then
       call refuse(f, "dataset: found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
     end if
@@ -1928,7 +1928,7 @@ contains
     c_found = 0
     fits = .true.
     if (c_current_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
     end if
     n = int(d%ndims)
     allocate(counts(n + 1), first(n + 1)) ! not empty, for c_loc
@@ -1936,7 +1936,7 @@ contains
     counts(n + 1) = 1
     first(:) = 0
     if (present(start) .neqv. present(count)) then
-      call refuse(f, "start: found one of start and count, expected both or none", fits)
+      call refuse(f, "start, count: one of them is missing", fits)
     else if (present(start)) then
       call check_dimensions(f, "start", size(start), n, fits)
       call check_dimensions(f, "count", size(count), n, fits)
@@ -2546,8 +2546,8 @@ contains
     bytes = 0
     if (f%rank == root) then
       bytes = bytes_in(data)
-      if (.not. c_associated(data%address)) call refuse(f, "data: found none on root", fits)
-      if (data%n < 0) call refuse(f, "E: found none, and data of assumed size do not tell it", fits)
+      if (.not. c_associated(data%address)) call refuse(f, "data are missing on root", fits)
+      if (data%n < 0) call refuse(f, "E is missing, and data of assumed size do not tell it", fits)
     end if
     f%handle = c_proc_counts(f%handle, bytes, counts, f%err)
     if (f%err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)

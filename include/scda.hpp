@@ -1005,13 +1005,13 @@ protected:
       c.type = data.type ();
       c.item_bytes = data.item_bytes ();
       c.members = data.members ();
-      if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
+      if (data.empty ()) { refuse_it ("data: none are given, and no type; pass an empty container, or scda::dataset::type"); }
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
     }
     if (c.type == SCDA_TYPE_STRUCT && c.members == nullptr) { c.members = data.members (), c.item_bytes = data.item_bytes (); }
     const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
-    if (!d.has_shape_) { refuse_it ("shape: found none, expected that of the whole array"); }
+    if (!d.has_shape_) { refuse_it ("shape is missing: that of the whole array"); }
     if (d.shape_.size () > SCDA_MAX_DIMS) {
       refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
     }
@@ -1241,7 +1241,7 @@ public:
   /** Writes an array whose elements are those of the container `data`, as many as `Nq` says for this rank. */
   void write_array (text user, const_bytes data, const counts &Nq, encoding encode = encode_none) {
     const std::uint64_t E = data.element ();
-    if (E == 0) { refuse ("E: found none, and data without elements of a type"); }
+    if (E == 0) { refuse ("E is missing, and data have no elements of a type"); }
     put_array (user, data.data (), checked (call_lengths (Nq).bytes (data.size (), E, true)), E, 0, encode);
   }
   /** Writes an array of elements of `E` bytes, with a pointer to each of this rank. */
@@ -1380,7 +1380,7 @@ public:
 private:
   /* The indices of the first dimension that `data` have are those of this rank. */
   const std::uint64_t *checked_field (const const_items &data, call_lengths &known) const {
-    if (data.shape ().empty ()) { return refuse ("data: found no dimension, expected one or more"); }
+    if (data.shape ().empty ()) { return refuse ("data: they have no dimension"); }
     known.elements = data.shape ()[0];
     return checked (known);
   }

@@ -55,10 +55,10 @@ pub struct Args {
     #[arg(long, value_name = "SECTIONS")]
     delete: Vec<Selection>,
     /// Only these time steps, counted from 0 (-2: are the last two), of each forest and mesh, with the meshes that they need; of
-    /// other datasets these records, where a name has several
+    /// other datasets these records, where a name has several. Groups without time stay
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     steps: Option<Records>,
-    /// In place of the section or dataset NAME the one that FILE has; several of them in order
+    /// In place of the section or dataset NAME the one that FILE has; several of them in order, as many as FILE has
     #[arg(long, value_name = "NAME=FILE")]
     replace: Vec<String>,
     /// Replace OUT if it exists

@@ -226,6 +226,6 @@ fn not_recognised(source: &ImportSource) -> Fail {
         }
     }
     let (beginnings, names) = (in_words(&beginnings), in_words(&names));
-    complain(&format!("{name}: byte 0: found none of {beginnings}, which files of {names} begin with"));
+    complain(&format!("{name}: byte 0: it begins with none of {beginnings}, as files of {names} do"));
     Fail::Said(crate::fail::NO)
 }

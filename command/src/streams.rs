@@ -376,7 +376,7 @@ pub fn print(
             Some(last) => format!("{tasks} streams, from 0 to {last}"),
             None => "no streams".to_owned(),
         };
-        return Err(Fail::Trouble(format!("--stream {task}: found {found}")));
+        return Err(Fail::Trouble(format!("--stream {task}: there are {found}")));
     }
     let stream = reader.stream(streams, task)?;
     let range = range(stream.bytes())?;

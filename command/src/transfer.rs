@@ -196,7 +196,7 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
     data.read_to_end(&mut bytes).map_err(|error| trouble(error.to_string()))?;
     let items: Texts = slabs::each_item(dataset.data_type, &bytes).collect();
     if items.bytes().len() + 4 * items.len() != bytes.len() {
-        return Err(trouble("data: found no end of an item".to_owned()));
+        return Err(trouble("data: an item does not end".to_owned()));
     }
     let rows = dataset.shape.first().copied().unwrap_or(1);
     Ok(writer.texts(dataset, rows, &items)?)

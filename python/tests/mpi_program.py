@@ -145,7 +145,7 @@ def ranges(folder: Path) -> None:
                 len(f.sections)
 
         fails(error if wrong else scda.ArgumentError, "" if wrong else f"rank {size - 1}: {error.__name__}", run)
-    fails(KeyError, "no such user string", lambda: look_for(folder, "velocity"))
+    fails(KeyError, "no section has this user string", lambda: look_for(folder, "velocity"))
     if size > 1:
         fails(scda.ArgumentError, "disagree", lambda: look_for(folder, "small 1" if wrong else "small 2"))
 
@@ -505,7 +505,7 @@ def datasets(folder: Path) -> None:
         "",
         lambda: written(data=[object() if wrong else 0], shape=9, start=rank),
     )
-    fails(ValueError, "shape: found none", lambda: written(data=grid))
+    fails(ValueError, "shape is missing", lambda: written(data=grid))
 
     def several(datasets: dict[str, Any], **options: Any) -> None:
         with scda.create(folder / "f", comm=comm) as w:

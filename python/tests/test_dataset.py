@@ -172,7 +172,7 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
         lines = str(f).splitlines()
         assert lines[1].split()[-1] == "dataset" and any(line.endswith("float32 (x: 4, 3), m s⁻¹") for line in lines)
         assert "float64 (5,)" in f._repr_html_()
-        with pytest.raises(KeyError, match="expected one of.*'plain'") as error:
+        with pytest.raises(KeyError, match="there are.*'plain'") as error:
             f["rho"]
         assert "scda dataset" not in str(error.value)
 
@@ -205,7 +205,7 @@ def test_records(seal: bool, tmp_path: Path) -> None:
         assert [d.shape for d in f["g/rho"]] == [(n,) for n in range(5)] and f["g"]["rho"].name == "g/rho"
         with pytest.raises(KeyError, match="found 5 sections.*is the last"):
             f["time"]
-        with pytest.raises(KeyError, match="no such user string"):
+        with pytest.raises(KeyError, match="no section has this user string"):
             f["velocity", 0]
         with pytest.raises(TypeError, match="number of a record"):
             f["g/rho", 0, 1]  # type: ignore[index]
@@ -346,9 +346,9 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (TypeError, "expected numbers", ("a", [None]), {}),
         (TypeError, "masked", ("a", np.ma.masked_equal([1, 2], 2)), {}),
         (TypeError, "name: found bytes", (b"a", 1), {}),
-        (ValueError, "shape: found none", ("a",), {"dtype": "f8"}),
-        (ValueError, "shape: found none", ("a", [1]), {"start": 0}),
-        (ValueError, "dtype: found none", ("a",), {"shape": 3}),
+        (ValueError, "shape is missing", ("a",), {"dtype": "f8"}),
+        (ValueError, "shape is missing", ("a", [1]), {"start": 0}),
+        (ValueError, "dtype is missing", ("a",), {"shape": 3}),
         (ValueError, "together with data", ("a", [1]), {"boxes": []}),
         (ValueError, "found the types", ("a",), {"boxes": [(0, [1]), (1, [1.0])], "shape": 3}),
         (ValueError, "expected a part of", ("a", [1, 2]), {"start": 2, "shape": 3}),
@@ -456,11 +456,11 @@ def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
         (TypeError, "names: found b'a'", [b"a"], None),
         (TypeError, r"names: found \('a', 0, 0\)", [("a", 0, 0)], None),
         (TypeError, "cannot be interpreted as an integer", ["a"], "last"),
-        (KeyError, "'none': found no such user string, expected one of", ["a", "none"], None),
-        (KeyError, "'none': found no such user string", ["a", "none"], -1),
+        (KeyError, "'none': no section has this user string; there are", ["a", "none"], None),
+        (KeyError, "'none': no section has this user string", ["a", "none"], -1),
         (KeyError, r"'b': found 3 sections.*f\['b', -1\] is the last", ["a", "b"], None),
-        (KeyError, r"'a\?': found no such", ["a?"], None),
-        (KeyError, r"'\[a\]': found no dataset of exactly this name", ["[a]"], None),
+        (KeyError, r"'a\?': no section has", ["a?"], None),
+        (KeyError, r"'\[a\]': no dataset has exactly this name", ["[a]"], None),
         (IndexError, "record 3 of 'b': found 3", [("b", 3)], None),
         (IndexError, "record -4 of 'b': found 3", ["b"], -4),
         (scda.FormatError, "section", ["section"], None),

@@ -81,7 +81,7 @@ def test_steps(tmp_path: Path) -> None:
         assert forest[0].field("none") is None
         with pytest.raises(IndexError, match="time step 4: found 4"):
             forest[4]
-        with pytest.raises(scda.FormatError, match="other/coordinates: found none before section"):
+        with pytest.raises(scda.FormatError, match="other/coordinates: the mesh has none before section"):
             scda.Forest(f, "other")[0].mesh
 
 

@@ -82,9 +82,9 @@ def test_the_share_of_the_only_rank_is_all(f: scda.File) -> None:
 
 
 def test_names_that_are_none(f: scda.File) -> None:
-    with pytest.raises(KeyError, match="found no streams"):
+    with pytest.raises(KeyError, match="no streams have this name"):
         f.streams("absent")
-    with pytest.raises(KeyError, match="found no streams"):
+    with pytest.raises(KeyError, match="no streams have this name"):
         f.streams("absent", -1)
     for record in (7, -8, 1 << 70):
         with pytest.raises(IndexError, match="record"):

@@ -451,7 +451,7 @@ def test_fields_that_a_step_lacks(
     assert set(arrays(step_of(reader, 2, messages).GetCellData())) == {"level", "tree", "p:count"}
     capsys.readouterr()
     assert again("f.scda", "--field", "v") == 2
-    assert "field 'v': found none in 'forest', expected one of ['u', 'n', 'p:count']" in capsys.readouterr().err
+    assert "field 'v' is not in 'forest', which has ['u', 'n', 'p:count']" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("layout", [{}, {"encode": True}])
@@ -601,8 +601,8 @@ def test_grids_that_are_none(
         w.dataset("other/w", np.arange(3.0))
     for arguments, said in (
         ((), "x: index 2: found 2.0, expected points at equal distances: 0.0, 1.3333333333333333, ..."),
-        (("--field", "v"), "field 'v': found no dataset of this name with 1 to 3 dimensions, expected one of ['u']"),
-        (("--group", "no"), "found no forest, and in group 'no' no dataset with 1 to 3 dimensions"),
+        (("--field", "v"), "field 'v': no dataset of 1 to 3 dimensions has this name; there are ['u']"),
+        (("--group", "no"), "there is no forest, and in group 'no' no dataset with 1 to 3 dimensions"),
     ):
         assert run("f.scda", *arguments) == 2
         assert said in capsys.readouterr().err

@@ -77,10 +77,10 @@ def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
         ("'step': found float64, expected int64", more.assign(step=more.step + 0.5), {}),
         (r"'rho': found float64 \(4, 3\) at an index of 'time'", more.isel(x=slice(3)).drop_vars(["x", "lat", "mask"]), {}),
         ("found 'x' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "x"}),
-        ("found no dimension 'z'", more, {"append_dim": "z"}),
+        ("the dataset has no dimension 'z'", more, {"append_dim": "z"}),
         ("'packed', which the file has", more, {"encoding": ENCODING}),
         ("expected it as the first dimension", more.transpose("x", ...), {}),
-        ("found no dimension 'time'", more.isel(time=0), {}),
+        ("the dataset has no dimension 'time'", more.isel(time=0), {}),
         ("found another 'flag' in the file", more, {"append_dim": None, "mode": "a"}),
         ("mode: found 'r'", more, {"mode": "r"}),
     ]
@@ -234,7 +234,7 @@ def test_rows_that_cannot_be_appended_leave_the_file(tmp_path: Path) -> None:
         ("'begun', which the file has", more, {"encoding": OF_STATIONS}),
         ("found 'day' in .* of 'rho', expected it as the first dimension", more, {"append_dim": "day"}),
         ("found 'place' in .* of 'rho', expected it as the first dimension", more.transpose("day", ...), {}),
-        ("found no dimension 'place'", more.isel(place=0), {}),
+        ("the dataset has no dimension 'place'", more.isel(place=0), {}),
     ]
     for message, ds, options in cases:
         with pytest.raises(ValueError, match=message):

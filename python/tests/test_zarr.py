@@ -338,7 +338,7 @@ def test_the_command(series: Path) -> None:
 def test_without_zarr() -> None:
     program = "import sys; sys.modules['zarr'] = None; import scda; scda.ZarrStore"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS)
-    assert "ModuleNotFoundError: scda.ZarrStore: found no zarr-python 3; pip install 'zarr>=3.1'" in done.stderr
+    assert "ModuleNotFoundError: scda.ZarrStore needs zarr-python 3: pip install 'zarr>=3.1'" in done.stderr
     with pytest.raises(AttributeError, match="no attribute 'Store'"):
         scda.Store  # noqa: B018
 

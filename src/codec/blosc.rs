@@ -310,7 +310,9 @@ impl BloscDecoder {
         number: usize,
         out: &mut [u8],
     ) -> Result<Result<(), String>> {
-        let Some(start) = word(frame, HEADER + 4 * number) else { return Ok(Err("found no offset".into())) };
+        let Some(start) = word(frame, HEADER + 4 * number) else {
+            return Ok(Err("its offset is missing".into()));
+        };
         let mut at = to_usize(u64::from(start));
         let n = out.len();
         let (item, flags) = (header.item_bytes, &header.flags);
@@ -326,7 +328,7 @@ impl BloscDecoder {
         for part in to.chunks_mut(stream_bytes.max(1)) {
             let length = word(frame, at).map_or(usize::MAX, |length| to_usize(u64::from(length)));
             let Some(stream) = frame.get(at.saturating_add(4)..).and_then(|rest| rest.get(..length)) else {
-                return Ok(Err(format!("found no stream at byte {at} of {}", frame.len())));
+                return Ok(Err(format!("no stream at byte {at} of {}", frame.len())));
             };
             at += 4 + length;
             if stream_bytes == 0 {
@@ -369,7 +371,7 @@ impl BloscDecoder {
                 zlib.reset(true);
                 match zlib.decompress(stream, out, FlushDecompress::Finish) {
                     Ok(Status::StreamEnd) => Ok(to_usize(zlib.total_out())),
-                    Ok(_) => Err("zlib: found no end of the stream".into()),
+                    Ok(_) => Err("zlib: the stream does not end".into()),
                     Err(error) => Err(format!("zlib: {error}")),
                 }
             }
@@ -570,10 +572,10 @@ mod tests {
             (frame(Flags::STORED, 1, 400, &[0; 399]), "found 399 stored bytes, expected 400"),
             (frame(0, 3, 400, &block(&[0; 9])), "block 0: found 3 streams for 400 bytes"),
             (frame(0, 1, 400, &block(&[])), "block 0: found 0 bytes in a stream, expected 400"),
-            (frame(format(Flags::ZLIB), 1, 400, &block(&zlib()[..40])), "zlib: found no end of the stream"),
+            (frame(format(Flags::ZLIB), 1, 400, &block(&zlib()[..40])), "zlib: the stream does not end"),
             (frame(format(Flags::ZLIB), 1, 400, &block(&[0; 40])), "zlib: "),
             (frame(format(Flags::ZSTD), 1, 400, &block(&zstd)), "zstd: found 399 bytes, expected 400"),
-            (frame(0, 1, 400, &[1, 2, 3]), "block 0: found no offset"),
+            (frame(0, 1, 400, &[1, 2, 3]), "block 0: its offset is missing"),
         ] {
             let found = told(frame).unwrap_err();
             assert!(found.contains(expected), "{found}");

@@ -512,7 +512,7 @@ mod tests {
                 &steps[..2],
                 &longer,
                 90,
-                ["found no end, or more behind it", "found 1 bytes behind the stream"],
+                ["it does not end with its checksum", "found 1 bytes behind the stream"],
             ),
             (&[], &data, 91, ["found 90 bytes, expected 91", ""]),
         ] {

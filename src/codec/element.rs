@@ -242,7 +242,7 @@ mod tests {
                 element(n as u64, b'z', &[&[0x78, 0x02][..], &stream[2..]].concat()),
                 n,
             ),
-            ("found no end, or more behind it", element(n as u64, b'z', &[&stream[..], b"x"].concat()), n),
+            ("it does not end with its checksum", element(n as u64, b'z', &[&stream[..], b"x"].concat()), n),
             ("found data of 31 bytes, expected 30", element(n as u64 - 1, b'z', &stream), n - 1),
             ("found data of 31 bytes, expected 32", element(n as u64 + 1, b'z', &stream), n + 1),
             (

@@ -70,9 +70,7 @@ impl Inflater {
             fill(&mut self.inflater, stream, out, n)?;
         }
         if !stream.ends_with(&checksum.to_be_bytes()) {
-            return Err(format!(
-                "found no end, or more behind it, expected its checksum {checksum:08x} there"
-            ));
+            return Err(format!("it does not end with its checksum, {checksum:08x}"));
         }
         self.zlib.as_mut().map_or(Ok(()), |zlib| check_strictly(zlib, stream, out))
     }
@@ -88,7 +86,7 @@ fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Resul
             Ok(Status::StreamEnd) => break,
             // No call takes more than 4 GiB.
             Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
-            Ok(_) => return Err("zlib found no end".to_owned()),
+            Ok(_) => return Err("zlib finds no end".to_owned()),
             Err(error) => {
                 let what = error.message().unwrap_or("an error");
                 return Err(format!("zlib found what RFC 1951 forbids: {what}"));
@@ -140,7 +138,7 @@ mod tests {
         assert_eq!(told(&stream, 90), Ok(()));
         let length = stream.len();
         for (end, n) in [(0, 90), (length - 1, 90), (length - 5, 90), (length, 89)] {
-            assert_eq!(told(&stream[..end], n), Err("zlib found no end".into()), "{end} {n}");
+            assert_eq!(told(&stream[..end], n), Err("zlib finds no end".into()), "{end} {n}");
         }
         let expected = format!("zlib found data of 90 bytes in {length}, expected 91 in {length}");
         assert_eq!(told(&stream, 91), Err(expected));

@@ -121,7 +121,7 @@ pub unsafe extern "C" fn scda_fclose_begin(
     let body = |context: &mut Context| {
         if let Context::Writing(writer) = context {
             if !is_wanted {
-                writer.refuse(Error::argument("request: found NULL"));
+                writer.refuse(Error::argument("request is NULL"));
             }
             writer.begin_close()?;
             #[cfg(feature = "mpi")]
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn scda_wait(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let Some(request) = request else {
-        return guard(err, -1, || Err(Error::argument("request: found NULL")));
+        return guard(err, -1, || Err(Error::argument("request is NULL")));
     };
     let scda_request_t { file, number } = std::mem::replace(request, NONE);
     if file.is_null() {

@@ -330,7 +330,7 @@ impl<'a> CBoxes<'a> {
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
                 (data, ..) if data.is_null() && bytes > before => {
-                    let words = format!("data of box {index}: found NULL, expected {} bytes", bytes - before);
+                    let words = format!("data of box {index}: NULL instead of {} bytes", bytes - before);
                     return Err(Error::argument(words));
                 }
                 (data, ..) => data,

@@ -142,7 +142,7 @@ impl Drop for Lease {
 #[cold]
 fn not_open(f: *const scda_fcontext_t) -> Error {
     if f.is_null() {
-        return Error::argument("file context: found NULL");
+        return Error::argument("file context is NULL");
     }
     Error::usage("file context: it was closed already, or was never open")
 }

@@ -76,7 +76,7 @@ fn text(code: c_int) -> Result<&'static str> {
 pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: Option<&mut c_int>) -> c_int {
     let body = || {
         let Some(len) = len.filter(|_| !str.is_null()) else {
-            return Err(Error::argument("str or len: found NULL"));
+            return Err(Error::argument("str or len is NULL"));
         };
         let room = usize::try_from(*len).map_err(|_| Error::argument(format!("len: found {len}")))?;
         let found = text(err);

@@ -46,7 +46,7 @@ fn plural<T>() -> &'static str {
 
 #[cold]
 fn null<T>(count: u64, name: &str) -> Error {
-    Error::argument(format!("{name}: found NULL, expected {count} {}", plural::<T>()))
+    Error::argument(format!("{name} is NULL instead of {count} {}", plural::<T>()))
 }
 
 #[cold]
@@ -140,9 +140,7 @@ pub unsafe fn with_source<T>(
     };
     let elements = Pointers { pointers, sizes };
     match pointers.iter().enumerate().position(|(i, pointer)| pointer.is_null() && sizes.size(i) > 0) {
-        Some(index) => {
-            with(Err(Error::argument(format!("data: found NULL for element {index} of this rank"))))
-        }
+        Some(index) => with(Err(Error::argument(format!("data: element {index} of this rank is NULL")))),
         None => with(Ok(Source::Indirect(&elements))),
     }
 }

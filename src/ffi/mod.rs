@@ -137,7 +137,7 @@ fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
     if has_error {
         return on_error;
     }
-    guard(err, on_error, || Err(Error::argument("file context: found NULL")))
+    guard(err, on_error, || Err(Error::argument("file context is NULL")))
 }
 
 /// Keeps the text of the last error of this thread, and its rank.

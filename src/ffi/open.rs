@@ -81,13 +81,7 @@ pub(super) unsafe fn open_in_mode(
         Some(b"r") => open(comm, filename, userstr, len, params),
         Some(b"a") => append(comm, filename, userstr, len, params),
         // Fails on all ranks, should this one alone have a wrong mode.
-        _ => open(
-            comm,
-            filename,
-            userstr,
-            len,
-            Err(Error::argument("mode: found none of \"w\", \"r\" and \"a\"")),
-        ),
+        _ => open(comm, filename, userstr, len, Err(Error::argument("mode: neither \"w\", \"r\" nor \"a\""))),
     }
 }
 

@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
 
     /// The C string, an error for NULL.
     pub fn get(self, name: &str) -> Result<&'a CStr> {
-        self.optional().ok_or_else(|| Error::argument(format!("{name}: found NULL")))
+        self.optional().ok_or_else(|| Error::argument(format!("{name} is NULL")))
     }
 
     /// As [`Self::get`], if it is UTF-8.
@@ -72,7 +72,7 @@ impl<'a> UserText<'a> {
         let n = match len {
             Some(&n) if n > USER_STRING_BYTES => return Err(too_long(&n.to_string())),
             Some(&n) => n,
-            None if self.is_null() => return Err(Error::argument("user string: found NULL")),
+            None if self.is_null() => return Err(Error::argument("user string is NULL")),
             // SAFETY: a C string; no more of it is read than the longest user string has.
             None => match unsafe { libc::strnlen(self.0, USER_STRING_BYTES + 1) } {
                 n if n > USER_STRING_BYTES => return Err(too_long("more")),

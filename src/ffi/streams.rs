@@ -163,7 +163,7 @@ pub unsafe extern "C" fn scda_stream_size(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
-        let bytes = bytes.ok_or_else(|| Error::argument("bytes: found NULL"))?;
+        let bytes = bytes.ok_or_else(|| Error::argument("bytes is NULL"))?;
         let (_, stream) = read_locally(context, task)?;
         bytes.write(stream.bytes());
         Ok(())

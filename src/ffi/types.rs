@@ -172,7 +172,7 @@ impl Described {
     /// As of [`Self::data_type`].
     unsafe fn structure(self, level: usize) -> Result<DataType> {
         if self.members.is_null() {
-            return Err(Error::argument("members: found NULL, expected those of SCDA_TYPE_STRUCT"));
+            return Err(Error::argument("members is NULL, but SCDA_TYPE_STRUCT needs them"));
         }
         if level >= Struct::MAX_LEVELS {
             return Err(Error::argument("members: structs are nested too deeply"));

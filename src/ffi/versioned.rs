@@ -115,7 +115,7 @@ impl<'a, T: Versioned> InOut<'a, T> {
 }
 
 fn null<T: Versioned>() -> Error {
-    Error::argument(format!("{}: found NULL", T::NAME))
+    Error::argument(format!("{} is NULL", T::NAME))
 }
 
 /// A size, if a version of the struct can have it: none ends within a number.

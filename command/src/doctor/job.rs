@@ -152,7 +152,7 @@ fn examine(args: &Args) -> Result<u8> {
     let (rank, without) = (Mpi::world()?.rank(), missing(args)?);
     if without > 0 {
         if rank == 0 {
-            eprintln!("scda: {}: found no folder on {without} of the ranks", args.folder.display());
+            eprintln!("scda: {}: no folder on {without} of the ranks", args.folder.display());
         }
         return Ok(2);
     }

@@ -95,7 +95,7 @@ fn complain_of_losses(import: &Import<'_>, sion: &Sion, name: &str) -> Result<bo
     sion.wrong_mapping().into_iter().for_each(|error| complain(&error.to_string()));
     if !sion.knows_order() {
         complain(&format!(
-            "{name}: found no mapping of the tasks: their order is that of the physical files"
+            "{name}: there is no mapping of the tasks: their order is that of the physical files"
         ));
     }
     let mut is_whole = missing.is_empty() && sion.lost().next().is_none() && sion.wrong_mapping().is_none();

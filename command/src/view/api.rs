@@ -115,7 +115,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     }
     let record: u64 = parameters.get("record")?;
     let Some(dataset) = open.reader.find_dataset(&name, i64::try_from(record).unwrap_or(i64::MAX))? else {
-        return Err(Fail::Trouble(format!("{}: found no record {record}", visible(&name))));
+        return Err(Fail::Trouble(format!("{}: there is no record {record}", visible(&name))));
     };
     let mut dimensions = Vec::new();
     for dimension in 0..dataset.shape.len() {

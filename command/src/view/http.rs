@@ -137,7 +137,7 @@ pub fn serve(listener: &TcpListener, answer: impl Fn(&Request) -> Answer + Sync)
             scope.spawn(move || {
                 // Whoever asked may have gone away.
                 if let Ok(request) = Request::read(&mut stream) {
-                    let bad = || Answer::text(400, "400: found no request that is understood\n");
+                    let bad = || Answer::text(400, "400: no request that is understood\n");
                     let _ = request.map_or_else(bad, |request| answer(&request)).write(&mut stream);
                 }
                 count.fetch_sub(1, SeqCst);

@@ -26,7 +26,7 @@ impl Parameters {
     }
 
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T> {
-        self.maybe(key)?.ok_or_else(|| Fail::Trouble(format!("parameter {key}: found none")))
+        self.maybe(key)?.ok_or_else(|| Fail::Trouble(format!("parameter {key} is missing")))
     }
 
     /// A finite number.

@@ -35,7 +35,7 @@ fn fixed(parameters: &Parameters, dataset: &Dataset) -> Result<Vec<u64>> {
 fn range(parameters: &Parameters, dataset: &Dataset, keys: [&str; 3]) -> Result<(usize, u64, u64)> {
     let dimension: usize = parameters.get(keys[0])?;
     let Some(&n) = dataset.shape.get(dimension) else {
-        return trouble(format!("parameter {}: found no dimension {dimension}", keys[0]));
+        return trouble(format!("parameter {}: there is no dimension {dimension}", keys[0]));
     };
     let from: u64 = parameters.maybe(keys[1])?.unwrap_or(0);
     let to: u64 = parameters.maybe(keys[2])?.unwrap_or(n);

@@ -122,7 +122,7 @@ fn what_is_missing_or_of_another_shape_is_found() {
     let mut parts = cells();
     parts.insert(0, ("time", Float64, vec![], vec![0]));
     write(&place, "bad.scda", ATTRIBUTES, &parts);
-    invalid(&place, "found no mesh up to the end of step 0");
+    invalid(&place, "there is no mesh up to the end of step 0");
 }
 
 /// Chunks of the fill value alone have no bytes in the file, so that a small file may have any number of cells.

@@ -286,5 +286,8 @@ fn many_forests_are_checked_in_time() {
     }
     file.close().unwrap();
     let run = place.shell("ulimit -t 20; exec scda check many.scda"); // of processor time
-    assert_eq!((run.code, run.text().matches("found no mesh up to the end of step 0").count()), (1, forests));
+    assert_eq!(
+        (run.code, run.text().matches("there is no mesh up to the end of step 0").count()),
+        (1, forests)
+    );
 }

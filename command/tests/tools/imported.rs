@@ -466,7 +466,7 @@ fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
         ),
         ("sion_e3_trunc_meta1.sion", "found the end of the file at byte 1100, expected at least 1136 bytes"),
         ("sion_e3_trunc_data.sion", "found the end of the file at byte 5000, expected at least 9216 bytes"),
-        ("sdf_trunc_magic.sdf", "byte 0: found none of \"SDF format\", \"sion\""),
+        ("sdf_trunc_magic.sdf", "byte 0: it begins with none of \"SDF format\", \"sion\""),
         ("sdf_trunc_fixed.sdf", "found the end of the file at byte 25, expected at least 39 bytes"),
         ("sdf_trunc_header.sdf", "byte 39: texts of the arrays: found the end of the file at byte 70"),
         ("sdf_trunc_data.sdf", "found the end of the file at byte 2116, expected at least 2136 bytes"),
@@ -528,7 +528,7 @@ fn several_physical_files_belong_together() {
     }
     // Without the mapping the tasks come in the order of the files: 0, 2 and 1, 3.
     place.write("a.sion", &first[..first.len() - 1]);
-    place.scda("import -f a.sion a.scda").bad(0, "found no mapping of the tasks");
+    place.scda("import -f a.sion a.scda").bad(0, "there is no mapping of the tasks");
     let mut reader = open(&place, "a.scda");
     let [zero, one, two, three] = mapped.try_into().unwrap();
     assert_eq!(streams(&mut reader), [zero, two, one, three]);
@@ -598,7 +598,7 @@ fn tasks_of_the_physical_files_that_are_there_are_saved() {
     place.scda("import -f a.sion.000001 a.scda").bad(1, "byte 32: number of the physical file: found 1");
     let run = place.scda("import -f --salvage a.sion.000001 a.scda").bad(0, "a.sion: open: No such file");
     assert!(run.err.contains("; which tasks are missing is not known"), "{}", run.err);
-    assert!(run.err.contains("found no mapping of the tasks"), "{}", run.err);
+    assert!(run.err.contains("there is no mapping of the tasks"), "{}", run.err);
     assert_eq!(run.err.lines().count(), 2, "{}", run.err);
     let mut reader = open(&place, "a.scda");
     assert_eq!(streams(&mut reader), [one.clone(), three.clone()]);
@@ -645,7 +645,7 @@ fn lengths_and_mappings_that_are_wrong_are_as_if_they_were_missing() {
     place.write("b.sion", &first);
     let words = "file and task of task 3: found (0, 1), expected each task once";
     let run = place.scda("import -f --salvage b.sion b.scda").bad(0, words);
-    assert!(run.err.contains("found no mapping of the tasks"), "{}", run.err);
+    assert!(run.err.contains("there is no mapping of the tasks"), "{}", run.err);
     assert_eq!(streams(&mut open(&place, "b.scda")), [zero, two, one, three]);
     assert_eq!(attributes(&mut open(&place, "b.scda"))["complete"], false);
 }

@@ -56,7 +56,7 @@ fn wrong_particles_are_found() {
         write(&place, "bad.scda", ATTRIBUTES, parts);
         invalid(&place, words);
     };
-    with(&[particles()[0].clone(), particles()[2].clone()], "found no offsets up to the end of step 0");
+    with(&[particles()[0].clone(), particles()[2].clone()], "there are no offsets up to the end of step 0");
     with(&[("offsets", Int64, vec![1], vec![0])], "found 1 numbers, expected at least 2");
     with(&[("offsets", Uint8, vec![2], vec![0, 1])], "found type uint8 and shape 2, expected int64 and any");
 }

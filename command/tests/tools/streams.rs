@@ -121,7 +121,8 @@ fn the_stream_of_a_task_is_printed() {
         assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
         cat(&["log", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
-        cat(&["log", "--stream", "3", "--record", "0"]).bad(2, "--stream 3: found 3 streams, from 0 to 2");
+        cat(&["log", "--stream", "3", "--record", "0"])
+            .bad(2, "--stream 3: there are 3 streams, from 0 to 2");
         cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"]).bad(2, "within 0:7");
         cat(&["before", "--stream", "0"]).bad(2, "is neither a set of streams nor");
         // A varray of streams.
@@ -129,7 +130,7 @@ fn the_stream_of_a_task_is_printed() {
         let packed = |args: &[&str]| run(&place, &[&["cat", "packed.scda", "log"], args].concat());
         assert!(packed(&["--record", "0", "--stream", "2"]).good().out == expected(2));
         assert_eq!(packed(&["--record", "0", "--stream", "2", "--range=-7:"]).good().text(), "task 2\n");
-        packed(&["--record", "0", "--stream", "3"]).bad(2, "--stream 3: found 3 streams, from 0 to 2");
+        packed(&["--record", "0", "--stream", "3"]).bad(2, "--stream 3: there are 3 streams, from 0 to 2");
         run(&place, &["copy", "--force", "--encode", "9", "packed.scda", "encoded.scda"]).good();
         run(&place, &["cat", "encoded.scda", "log", "--record", "0", "--stream", "2"])
             .bad(2, "nor an uncompressed varray");
@@ -889,7 +890,7 @@ fn a_varray_without_elements_has_no_streams() {
     place
         .with_input("make - f.scda", br#"{"sections": [{"type": "V", "user": "none", "elements_text": []}]}"#)
         .good();
-    run(&place, &["cat", "f.scda", "none", "--stream", "0"]).bad(2, "--stream 0: found no streams");
+    run(&place, &["cat", "f.scda", "none", "--stream", "0"]).bad(2, "--stream 0: there are no streams");
 }
 
 /// The chunks of a dataset are a varray, but no streams, also where the metadata are damaged.

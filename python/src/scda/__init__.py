@@ -80,6 +80,6 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("zarr", "zarr.abc"):  # zarr-python 2 has no such
             raise
-        message = "scda.ZarrStore: found no zarr-python 3; pip install 'zarr>=3.1'"
+        message = "scda.ZarrStore needs zarr-python 3: pip install 'zarr>=3.1'"
         raise ModuleNotFoundError(message, name="zarr") from None
     return ZarrStore

@@ -51,7 +51,7 @@ class CellMesh(Series):
         end = self._bounds[number + 1]
         points = self._last("points", 0, end)
         if points is None:
-            self._fail(f"{self.name}/points: found none before section {end}, expected those of the mesh")
+            self._fail(f"{self.name}/points: the mesh has none before section {end}")
         record = self._number("points", points.section.index)
         if record not in self._cells:
             self._cells[record] = Cells(self, record)

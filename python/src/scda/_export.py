@@ -436,7 +436,7 @@ class _Export:
                 kind = make(described["array"])
         is_null = MAX_SHAPE in attrs and attrs[MAX_SHAPE] is None and variable.shape == (0,)
         if is_null and netcdf:
-            self.leave_out(path, "found no data space, which all variables of NetCDF have: it has no items")
+            self.leave_out(path, "it has no data space, which all variables of NetCDF have, and no items")
         options: dict[str, Any] = {}
         if chunks is not None and first.chunks:
             is_ = first._description

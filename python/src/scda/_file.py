@@ -402,7 +402,7 @@ class File(Handle, Tree):
         if number is not None and records:
             raise IndexError(f"record {number} of {name!r}: found {len(records)}")
         self._finder.only(name)  # which says what there is
-        raise KeyError(f"{name!r}: found no dataset of exactly this name")
+        raise KeyError(f"{name!r}: no dataset has exactly this name")
 
     def streams(self, name: Union[str, bytes], record: Optional[int] = None) -> Streams:
         """The streams that the ranks of a job have written under this name: a sequence of file objects, one of each
@@ -430,7 +430,7 @@ class File(Handle, Tree):
         if found is None:
             if record is not None and self._finder.find(user):
                 raise IndexError(f"record {record} of the streams {name!r}: there is no such record")
-            raise KeyError(f"{name!r}: found no streams of this name")
+            raise KeyError(f"{name!r}: no streams have this name")
         if not is_only:
             raise KeyError(f"{name!r}: found several sets of streams; streams({name!r}, -1) is the last")
         return Streams(self, user, found)
@@ -529,7 +529,7 @@ class File(Handle, Tree):
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError) as error:  # numpy says the latter of more than 2^63 bytes
-            message = f"{self._path}: data: found no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
+            message = f"{self._path}: data: no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
             raise OutOfMemoryError(message, None, self._path) from error
 
     def _reading(self) -> Together[_core.Reader]:

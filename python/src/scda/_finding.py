@@ -263,4 +263,4 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
             break
         if not section.user.startswith(_OWN_PREFIX):
             names[section.user_text] = None
-    raise KeyError(f"{user!r}: found no such user string, expected one of {list(names)}")
+    raise KeyError(f"{user!r}: no section has this user string; there are {list(names)}")

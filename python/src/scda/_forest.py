@@ -86,7 +86,7 @@ class Forest(Steps["Step"]):
         connectivity = self._last("tree_to_tree", 0, end)
         if coordinates is None or connectivity is None:
             missing = "coordinates" if coordinates is None else "tree_to_tree"
-            self._fail(f"{self.name}/{missing}: found none before section {end}, expected that of the mesh")
+            self._fail(f"{self.name}/{missing}: the mesh has none before section {end}")
         if not coordinates.shape:
             self._expect(coordinates, "int32", (None, self.dimension))
         return coordinates, connectivity

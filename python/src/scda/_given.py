@@ -200,7 +200,7 @@ def elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]
     array = _array(data)
     if size is None:
         if not hasattr(data, "shape") or array.ndim == 0:
-            raise ValueError("size: found none, expected the bytes of an element where data is not an array of them")
+            raise ValueError("size is missing: the bytes of an element, which data do not tell")
         size = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     elif size < 0 or (array.nbytes % size if size else array.nbytes):
         raise ValueError(f"data: found {array.nbytes} bytes, expected a multiple of the size {size}")

@@ -92,11 +92,11 @@ class Grid:
             for name in chosen:
                 if name not in possible:
                     raise ValueError(
-                        f"{file._path}: field {name!r}: found no dataset of this name with 1 to 3 dimensions, expected "
-                        f"one of {sorted(possible)}"
+                        f"{file._path}: field {name!r}: no dataset of 1 to 3 dimensions has this name; there are "
+                        f"{sorted(possible)}"
                     )
         if not chosen:
-            raise ValueError(f"{file._path}: found no forest, and in group {path!r} no dataset with 1 to 3 dimensions")
+            raise ValueError(f"{file._path}: there is no forest, and in group {path!r} no dataset with 1 to 3 dimensions")
         self.shape = possible[chosen[0]].shape
         # The names of its dimensions, of all fields together.
         dims = _Dimensions(len(self.shape))

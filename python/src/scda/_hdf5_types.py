@@ -154,7 +154,7 @@ def make(described: Any) -> h5t.TypeID:
     try:
         return _make(described)
     except (ValueError, TypeError, KeyError, RuntimeError, OverflowError, AttributeError, RecursionError) as error:
-        raise ValueError(f"found no type of HDF5 that is described so: {error}") from None
+        raise ValueError(f"no type of HDF5 is described so: {error}") from None
 
 
 def _make(described: Any) -> h5t.TypeID:

@@ -102,7 +102,7 @@ def _kind(path: str) -> type[Importer]:
         return _NetCDF
     if head.startswith(_ZIP):
         return _Npz
-    raise Invalid(f"{path}: byte 0: found neither an HDF5 or NetCDF file nor a .npz file")
+    raise Invalid(f"{path}: byte 0: neither an HDF5 or NetCDF file nor a .npz file")
 
 
 class _Npz(Importer):

@@ -613,7 +613,7 @@ class _Chunks:
         except zlib.error as error:
             raise Invalid(f"chunk at {origin}: {error}") from None
         if not stream.eof or stream.unused_data:
-            raise Invalid(f"chunk at {origin}: found no zlib stream of {self._size} bytes")
+            raise Invalid(f"chunk at {origin}: not a zlib stream of {self._size} bytes")
         return raw
 
     def _shuffled(self, raw: bytes) -> bytes:

@@ -50,7 +50,7 @@ class Particles(Steps["ParticleStep"]):
         """The offsets before this section."""
         found = self._last("offsets", 0, end)
         if found is None:
-            self._fail(f"{self.name}/offsets: found none before section {end}, expected those of the cells")
+            self._fail(f"{self.name}/offsets: the cells have none before section {end}")
         self._expect(found, "int64", (None,))
         return found
 

@@ -49,7 +49,7 @@ class Parts:
         item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
         if shape is None:
             if boxes is not None or start is not None or not self._is_alone or not parts:
-                raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
+                raise ValueError("shape is missing: that of the whole dataset; field() adds up its rows")
             whole = parts[0][1].shape
         else:
             whole = integers("shape", shape)
@@ -84,7 +84,7 @@ class Parts:
 def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
     """The type of all boxes."""
     if not types:
-        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
+        raise ValueError("dtype is missing, and this rank has no data to take it from")
     if any(other != types[0] for other in types):
         raise ValueError(
             f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"

@@ -56,7 +56,7 @@ class Patches(Steps["PatchStep"]):
         """The mesh before this section. The last one is kept: steps often share it."""
         boxes = self._last("boxes", 0, end)
         if boxes is None:
-            self._fail(f"{self.name}/boxes: found none before section {end}, expected those of the mesh")
+            self._fail(f"{self.name}/boxes: the mesh has none before section {end}")
         record = self._number("boxes", boxes.section.index)
         if self._mesh is None or self._mesh.record != record:
             self._mesh = PatchMesh(self, record, boxes)
@@ -106,7 +106,7 @@ class PatchMesh:
             patches._fail(f"{dataset.name}: {what}", dataset)
 
         if not len(self.boxes) or not len(self.ratio):
-            wrong("boxes" if not len(self.boxes) else "ratio", "found none, expected at least one")
+            wrong("boxes" if not len(self.boxes) else "ratio", "there is none, but at least one is needed")
         if (self.ratio[0] != 1).any() or (self.ratio < 1).any():
             wrong("ratio", "found ratios that are not positive, or not 1 of level 0")
         if (self.domain[1] < 1).any() or not (self._spacing > 0).all():
@@ -207,7 +207,7 @@ class PatchStep:
         numbers = np.flatnonzero(mesh.level == level)
         if not len(numbers):
             raise ValueError(
-                f"{self.patches.name}: level {level}: found no patch, expected a level below {mesh.levels}"
+                f"{self.patches.name}: level {level}: the mesh has the levels below {mesh.levels}"
             )
         first = mesh.boxes[numbers, 0].min(axis=0)
         shape = (mesh.boxes[numbers].sum(axis=1).max(axis=0) - first)[::-1]

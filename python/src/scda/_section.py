@@ -83,7 +83,7 @@ class Section:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         """Numpy would take the elements for strings."""
-        raise TypeError(f"section {self.index}: found no type of its data in the file; use to_numpy(dtype)")
+        raise TypeError(f"section {self.index}: the file does not tell the type of its data; use to_numpy(dtype)")
 
     def __getitem__(self, key: int | slice) -> Any:
         """Elements, decompressed, without reading the others. Collective: each rank reads its own, any or none.

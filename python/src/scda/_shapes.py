@@ -98,7 +98,7 @@ class ShapedMesh(Mesh):
         end = self._end_of(connectivity)
         shapes = forest._last("tree_shape", connectivity.section.index, end)
         if shapes is None:
-            forest._fail(f"{forest.name}/tree_shape: found none behind {connectivity.name}", connectivity)
+            forest._fail(f"{forest.name}/tree_shape: none is behind {connectivity.name}", connectivity)
         forest._expect(shapes, "uint8", (trees,))
         self.tree_shape: NDArray[np.uint8] = shapes[...]
         known = [shape for shape, (dimension, _) in _SHAPES.items() if dimension == d]

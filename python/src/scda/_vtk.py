@@ -550,7 +550,7 @@ def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
 def _expect_known(names: Optional[Sequence[str]], fields: Sequence[str], group: str) -> None:
     for name in names or ():
         if name not in fields:
-            raise ValueError(f"field {name!r}: found none in {group!r}, expected one of {fields}")
+            raise ValueError(f"field {name!r} is not in {group!r}, which has {fields}")
 
 
 def _said(steps: int, meshes: int, cells: int) -> str:

@@ -442,7 +442,7 @@ class Writer(Handle):
             texts = texts_of(data, dtype)
             if texts is not None:
                 if texts[1].ndim == 0:
-                    raise ValueError("data: found no dimension, expected one for the items of each rank")
+                    raise ValueError("data: there is no dimension for the items of each rank")
                 if counts is not None:
                     self._counts(len(texts[1]), counts)
                 self._texts(name, texts, options)
@@ -450,7 +450,7 @@ class Writer(Handle):
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
             if array.ndim == 0:
-                raise ValueError("data: found no dimension, expected one for the items of each rank")
+                raise ValueError("data: there is no dimension for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
             self._core.field(options.describe(name, item, whole), rows, memory_of(array))

@@ -67,7 +67,7 @@ def write_along(
         present: what the group of the file has already; None: nothing.
     """
     if dim not in ds.dims:
-        raise ValueError(f"append_dim: found no dimension {dim!r} in the dataset")
+        raise ValueError(f"append_dim: the dataset has no dimension {dim!r}")
     for name, variable in ds.variables.items():
         if dim in variable.dims[1:]:
             raise ValueError(f"append_dim: found {dim!r} in {variable.dims} of {name!r}, expected it as the first dimension")

@@ -75,7 +75,7 @@ impl<'a> ArrayIn<'a> {
     /// The array, which must not be NULL.
     pub fn get(self, name: &str) -> Result<&'a sc_array> {
         if self.is_null() {
-            return Err(Error::argument(format!("{name}: found NULL")));
+            return Err(Error::argument(format!("{name} is NULL")));
         }
         if !self.0.is_aligned() {
             return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));

@@ -230,7 +230,7 @@ pub fn written_user_string<'a>(userstr: UserText<'a>, len: Option<&usize>) -> Re
 
 /// An error if a pointer that libsc needs is NULL.
 pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
-    if are_null.contains(&true) { Err(Error::argument(format!("{names}: found NULL"))) } else { Ok(()) }
+    if are_null.contains(&true) { Err(Error::argument(format!("{names}: NULL"))) } else { Ok(()) }
 }
 
 /// As [`crate::ffi::scda_fclose`].

@@ -82,7 +82,7 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
     let grid = grid_field.named(&grid_field.value)?;
     let chunk_shape = if grid.name == "regular" {
         let chunk = grid.configuration.and_then(|configuration| configuration.get("chunk_shape"));
-        let chunk = chunk.ok_or_else(|| grid_field.wrong("found no chunk_shape"))?;
+        let chunk = chunk.ok_or_else(|| grid_field.wrong("chunk_shape is missing"))?;
         grid_field.numbers(chunk)?
     } else {
         cannot(format!("the chunk grid {}", quote(grid.name.as_bytes())));
@@ -159,7 +159,7 @@ impl<'a> Node<'a> {
     }
 
     fn required(&self, key: &'static str) -> Result<Field> {
-        self.field(key).ok_or_else(|| wrong(format!("found no key \"{key}\""), 0))
+        self.field(key).ok_or_else(|| wrong(format!("the key \"{key}\" is missing"), 0))
     }
 
     /// Why the data cannot be read if there is a key that is none of [`KEYS`], and that must be understood.
@@ -298,7 +298,7 @@ impl Field {
         }
         if list.is_empty() {
             let expected = first_codec(data_type);
-            return Err(self.wrong(&format!("found no codec, expected \"{expected}\"")));
+            return Err(self.wrong(&format!("\"{expected}\" is missing")));
         }
         Ok((codecs, None))
     }

@@ -456,8 +456,8 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
             (1, 2),
             "found the first row 2, expected 1",
         ),
-        ("scda added rows 00", good.replace("row\": 1", "row\": -1"), (1, 2), "found no first row"),
-        ("scda added rows 00", good.replace("scda_first", "first"), (1, 2), "found no first row"),
+        ("scda added rows 00", good.replace("row\": 1", "row\": -1"), (1, 2), "no first row"),
+        ("scda added rows 00", good.replace("scda_first", "first"), (1, 2), "no first row"),
         ("scda added rows 00", good.replace("uint8", "int8"), (1, 2), "found int8, expected uint8"),
         ("scda added rows 00", good.replace("    2\n", "    3\n"), (1, 3), "expected [rows, 2]"),
         (

@@ -63,7 +63,7 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     let (mut points, mut cells) = (Vec::new(), Vec::new());
     for (step, begin, end) in steps.iter() {
         if last(&begins, 0, end).is_none() {
-            return wrong(begin.max(mesh.number), format!("found no mesh up to the end of step {step}"));
+            return wrong(begin.max(mesh.number), format!("there is no mesh up to the end of step {step}"));
         }
         let record = begins.partition_point(|&number| number < end) - 1;
         points.push(counts[record].0);

@@ -148,7 +148,7 @@ impl Column {
                 datasets.go_to(self.number)?;
             }
             if !self.order.next(datasets.walk.dataset_reader()?, &self.found, &mut self.data)? {
-                return Err(Fail::Trouble("found no more numbers in a dataset".to_owned()));
+                return Err(Fail::Trouble("a dataset has no more numbers".to_owned()));
             }
             self.at = 0;
         }

@@ -72,7 +72,7 @@ impl Connectivity<'_, '_, '_> {
         let most = i64::try_from(trees).unwrap_or(i64::MAX) - 1;
         let (_, to_tree) = self.bounded(first, DataType::Int32, &[None, Some(faces)], 0, most)?;
         let Some(number) = self.part("tree_to_face") else {
-            return wrong(first, "found no tree_to_face behind it");
+            return wrong(first, "no tree_to_face is behind it");
         };
         let codes = i64::try_from(faces * corners / 2).unwrap_or(0);
         let (_, to_face) = self.bounded(number, DataType::Int8, &[Some(trees), Some(faces)], 0, codes - 1)?;
@@ -99,7 +99,7 @@ impl Connectivity<'_, '_, '_> {
                 return wrong(number, format!("found {vertices} vertices for {trees} trees"));
             }
             let Some(number) = self.part("tree_to_vertex") else {
-                return wrong(number, "found no tree_to_vertex behind it");
+                return wrong(number, "no tree_to_vertex is behind it");
             };
             let most = i64::try_from(vertices).unwrap_or(i64::MAX) - 1;
             self.bounded(number, DataType::Int32, &[Some(trees), Some(corners)], 0, most)?;

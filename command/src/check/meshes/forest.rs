@@ -83,7 +83,7 @@ fn of_step<'a, T>(
 ) -> Checked<(u64, &'a T)> {
     match found.range(..end).next_back() {
         Some((&number, found)) => Ok((number, found)),
-        None => wrong(begin.max(mesh.number), format!("found no {what} up to the end of step {step}")),
+        None => wrong(begin.max(mesh.number), format!("there is no {what} up to the end of step {step}")),
     }
 }
 

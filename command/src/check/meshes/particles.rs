@@ -35,7 +35,10 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
     let mut rows = Vec::new();
     for (step, begin, end) in steps.iter() {
         let Some((_, &particles)) = counts.range(..end).next_back() else {
-            return wrong(begin.max(mesh.number), format!("found no offsets up to the end of step {step}"));
+            return wrong(
+                begin.max(mesh.number),
+                format!("there are no offsets up to the end of step {step}"),
+            );
         };
         rows.push(particles);
     }

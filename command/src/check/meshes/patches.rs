@@ -46,7 +46,7 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     let (mut rows, mut checksums) = (Vec::new(), Vec::new());
     for (step, begin, end) in steps.iter() {
         let Some((_, of_step)) = meshes.range(..end).next_back() else {
-            return wrong(begin.max(mesh.number), format!("found no mesh up to the end of step {step}"));
+            return wrong(begin.max(mesh.number), format!("there is no mesh up to the end of step {step}"));
         };
         rows.push(of_step.cells);
         checksums.push(of_step.checksum);

@@ -214,7 +214,7 @@ impl Connectivity<'_, '_, '_> {
         let (first, dimension) = (self.first, self.dimension);
         let (faces, corners) = (2 * dimension as u64, 1_u64 << dimension);
         let [Some(to_face), Some(shapes)] = ["tree_to_face", "tree_shape"].map(|name| self.part(name)) else {
-            return wrong(first, "found no tree_to_face or no tree_shape behind it");
+            return wrong(first, "no tree_to_face or no tree_shape is behind it");
         };
         let mut shape = self.datasets.typed(shapes, DataType::Uint8, &[None])?;
         let trees = shape.rows();

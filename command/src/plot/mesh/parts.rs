@@ -56,7 +56,7 @@ impl Parts<'_> {
     pub fn need(&mut self, name: &str, begin: u64) -> Result<Numbers> {
         match self.last(name, begin)? {
             Some(found) => Ok(found),
-            None => self.fail(format_args!("found no {name}, which a mesh has")),
+            None => self.fail(format_args!("{name} is missing, which a mesh has")),
         }
     }
 }

@@ -70,7 +70,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             ErrorKind::Format,
             "byte 15: metadata: zarr_format: found \"2\", expected 3",
         ),
-        ("\"zarr_format\":3,", "", ErrorKind::Format, "byte 0: metadata: found no key \"zarr_format\""),
+        ("\"zarr_format\":3,", "", ErrorKind::Format, "byte 0: metadata: the key \"zarr_format\" is missing"),
         ("array", "group", ErrorKind::Format, "byte 29: metadata: node_type: found"),
         (
             "[4,6]",
@@ -88,7 +88,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
         ),
         ("[4,6]", "4", ErrorKind::Format, "byte 45: metadata: shape: found"),
         ("[4,6]", "[4]", ErrorKind::Format, "byte 85: chunk shape: found 2 dimensions, expected 1"),
-        ("\"shape\":[4,6],", "", ErrorKind::Format, "byte 0: metadata: found no key \"shape\""),
+        ("\"shape\":[4,6],", "", ErrorKind::Format, "byte 0: metadata: the key \"shape\" is missing"),
         (
             "\"float32\"",
             "\"vstring\"",
@@ -113,7 +113,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "\"chunk_shape\"",
             "\"shape\"",
             ErrorKind::Format,
-            "byte 87: metadata: chunk_grid: found no chunk_shape",
+            "byte 87: metadata: chunk_grid: chunk_shape is missing",
         ),
         (
             "\"endian\":\"little\"",
@@ -181,7 +181,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
     assert_eq!(error.to_string(), r#"byte 29: metadata: node_type: found "\"array\"", expected "group""#);
     let codecs = &VALID[VALID.find("[{\"name\":\"bytes").unwrap()..VALID.find(",\n\"fill").unwrap()];
     let error = dataset("a", with(codecs, "[]").as_bytes()).unwrap_err();
-    assert_eq!(error.to_string(), "byte 229: metadata: codecs: found no codec, expected \"bytes\"");
+    assert_eq!(error.to_string(), "byte 229: metadata: codecs: \"bytes\" is missing");
     assert_eq!(dataset("", VALID.as_bytes()).unwrap_err().kind(), ErrorKind::Format);
 }
 
