@@ -799,41 +799,22 @@ fn main() {
         .into_iter()
         .filter(|kind| named.is_empty() || named.iter().any(|n| kind.contains(n.as_str())))
         .collect();
-    if named.is_empty() || named.iter().any(|name| name == "entries") {
-        entries();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "chunks") {
-        chunks(&KINDS[..6]);
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "codecs") {
-        codecs();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "curves") {
-        curves();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "together") {
-        together();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "boxes") {
-        boxes();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "converted") {
-        converted();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "shuffle") {
-        shuffling();
-        println!();
-    }
-    if named.is_empty() || named.iter().any(|name| name == "auto") {
-        auto();
-        println!();
+    let others: [(&str, fn()); 9] = [
+        ("entries", entries),
+        ("chunks", || chunks(&KINDS[..6])),
+        ("codecs", codecs),
+        ("curves", curves),
+        ("together", together),
+        ("boxes", boxes),
+        ("converted", converted),
+        ("shuffle", shuffling),
+        ("auto", auto),
+    ];
+    for (name, measure) in others {
+        if named.is_empty() || named.iter().any(|other| other == name) {
+            measure();
+            println!();
+        }
     }
     if !kinds.is_empty() {
         elements(&kinds);

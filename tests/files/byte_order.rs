@@ -1,6 +1,7 @@
 //! Datasets of every type, written on a machine of either byte order, are one file: `vectors/datasets.scda`. Each machine reads it to its
 //! own byte order. `scripts/sanitize.sh big-endian` runs this on a machine where the highest byte of a number comes first.
 
+use super::TYPES;
 use scda::{
     Codec, Communicator, DataType, Dataset, Encoder, Layout, Params, Reader, Region, Writer, run_on_threads,
 };
@@ -9,23 +10,6 @@ use std::path::{Path, PathBuf};
 const SHAPE: [u64; 2] = [5, 7];
 /// Where the array is written; the rest has the fill value.
 const BOXES: [([u64; 2], [u64; 2]); 3] = [([0, 0], [1, 7]), ([1, 2], [2, 1]), ([1, 0], [3, 2])];
-const TYPES: [DataType; 15] = [
-    DataType::Bool,
-    DataType::Int8,
-    DataType::Int16,
-    DataType::Int32,
-    DataType::Int64,
-    DataType::Uint8,
-    DataType::Uint16,
-    DataType::Uint32,
-    DataType::Uint64,
-    DataType::Float16,
-    DataType::Float32,
-    DataType::Float64,
-    DataType::Complex64,
-    DataType::Complex128,
-    DataType::Raw(3),
-];
 
 /// The bytes of a number in the byte order of this machine, and those of the file.
 fn number(seed: u64, bytes: u64) -> (Vec<u8>, Vec<u8>) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // test data
 
+use super::TYPES;
 use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, crc};
 use scda::{
     Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
@@ -9,24 +10,6 @@ use scda::{
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-
-const TYPES: [DataType; 15] = [
-    DataType::Bool,
-    DataType::Int8,
-    DataType::Int16,
-    DataType::Int32,
-    DataType::Int64,
-    DataType::Uint8,
-    DataType::Uint16,
-    DataType::Uint32,
-    DataType::Uint64,
-    DataType::Float16,
-    DataType::Float32,
-    DataType::Float64,
-    DataType::Complex64,
-    DataType::Complex128,
-    DataType::Raw(3),
-];
 
 fn vectors(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)

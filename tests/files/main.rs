@@ -27,3 +27,24 @@ mod sealing;
 mod streams;
 mod texts;
 mod to_seal;
+
+use scda::DataType;
+
+/// Types of items of one size.
+const TYPES: [DataType; 15] = [
+    DataType::Bool,
+    DataType::Int8,
+    DataType::Int16,
+    DataType::Int32,
+    DataType::Int64,
+    DataType::Uint8,
+    DataType::Uint16,
+    DataType::Uint32,
+    DataType::Uint64,
+    DataType::Float16,
+    DataType::Float32,
+    DataType::Float64,
+    DataType::Complex64,
+    DataType::Complex128,
+    DataType::Raw(3),
+];

@@ -89,7 +89,7 @@ impl Case {
             dataset.fill_value = (0..item).map(|_| random.below(2) as u8).collect();
         }
         dataset.shuffle = !random.one_in(3);
-        dataset.codec = [Codec::Zstd, Codec::Lz4, Codec::Pcodec, Codec::Zlib][random.below(4) as usize];
+        dataset.codec = Codec::NAMES[random.below(Codec::NAMES.len() as u64) as usize].0;
         dataset.level = (!random.one_in(2)).then(|| random.below(10) as u32);
         dataset.attributes = r#"{"units": "m"}"#.into();
         if !random.one_in(3) {
