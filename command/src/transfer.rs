@@ -2,7 +2,7 @@
 
 use crate::datasets::slabs;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{Added, Addition, Found, Item, Moved, Pair, Walk, added_to};
+use crate::datasets::{Added, Addition, Found, FoundGroup, FoundStreams, Item, Moved, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
@@ -43,34 +43,14 @@ impl Way<'_> {
     ) -> Result<()> {
         let section = &item.section;
         if let Some(found) = &item.streams {
-            if self.how.pack_streams {
-                let name = walk.file_name();
-                let beside = walk.dataset_reader()?;
-                let set = streams::whole(beside, name, found, item.number)?;
-                let encode = self.how.encode(&found.chunks);
-                let mut elements = streams::StreamElements::new(beside, &set, progress);
-                output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
-                return Ok(item.skip(reader)?);
-            }
-            // Streams are not compressed.
-            self.keep(reader, output, section, progress)?;
-            for part in [&found.chunks, &found.lengths] {
-                reader.next_section(true)?;
-                self.keep(reader, output, part, progress)?;
-            }
-            return Ok(());
+            return self.streams(reader, walk, item, found, output, progress);
         }
         let found = match &item.pair {
             Some(Pair::Dataset(found)) => found,
             Some(Pair::Group(found)) => {
                 self.keep(reader, output, section, progress)?;
                 reader.next_section(true)?;
-                let Some(text) = new_metadata else {
-                    return self.keep(reader, output, &found.block, progress);
-                };
-                let (user, bytes) = (&found.block.user, text.len() as u64);
-                output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
-                return Ok(reader.skip()?);
+                return self.group(reader, output, found, new_metadata, progress);
             }
             None => {
                 let section = &moved(walk, item, output)?;
@@ -148,6 +128,49 @@ impl Way<'_> {
         let moved = Moved { position: output.position()?, user: found.data.user };
         self.keep(reader, output, &found.data, progress)?;
         self.rows(reader, output, found, moved, progress)
+    }
+
+    /// Writes a part of streams, or packs the whole set.
+    fn streams(
+        self,
+        reader: &mut Reader,
+        walk: &mut Walk<'_>,
+        item: &Item,
+        found: &FoundStreams,
+        output: &mut OutputFile,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        if self.how.pack_streams {
+            let name = walk.file_name();
+            let beside = walk.dataset_reader()?;
+            let set = streams::whole(beside, name, found, item.number)?;
+            let encode = self.how.encode(&found.chunks);
+            let mut elements = streams::StreamElements::new(beside, &set, progress);
+            output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
+            return Ok(item.skip(reader)?);
+        }
+        // Streams are not compressed.
+        self.keep(reader, output, &item.section, progress)?;
+        for part in [&found.chunks, &found.lengths] {
+            reader.next_section(true)?;
+            self.keep(reader, output, part, progress)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the attributes of a group, which the reader has before it.
+    fn group(
+        self,
+        reader: &mut Reader,
+        output: &mut OutputFile,
+        found: &FoundGroup,
+        new_metadata: Option<String>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let Some(text) = new_metadata else { return self.keep(reader, output, &found.block, progress) };
+        let (user, bytes) = (&found.block.user, text.len() as u64);
+        output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+        Ok(reader.skip()?)
     }
 
     /// Writes the sections with rows that were added to a dataset, as they are, behind its copy.

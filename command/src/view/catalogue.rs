@@ -1,6 +1,6 @@
 //! What is in a file: a line for each section, and one for all datasets of a name.
 
-use crate::datasets::{Pair, Walk, remarks, shape_word, units};
+use crate::datasets::{Item, Pair, Walk, remarks, shape_word, units};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::{escape, visible};
@@ -28,6 +28,34 @@ pub struct Entry {
     is_mesh: bool,
 }
 
+/// Its kind, its name, and what else there is to say in words.
+fn described(item: &Item) -> (&'static str, String, String) {
+    match (&item.pair, &item.streams) {
+        (Some(Pair::Dataset(dataset)), _) => {
+            let dataset = &dataset.dataset;
+            let words = format!("{} {}", shape_word(&dataset.shape), remarks(dataset));
+            ("dataset", dataset.name.clone(), words)
+        }
+        (Some(Pair::Group(group)), _) => ("group", group.group.path.clone(), String::new()),
+        (None, Some(streams)) => {
+            let name = escape(streams.streams.name());
+            ("streams", name, format!("{} tasks, {} bytes", streams.streams.tasks(), streams.bytes))
+        }
+        (None, None) => {
+            let section = &item.section;
+            let words = match section.section_type {
+                scda::SectionType::Inline => "32 bytes".to_owned(),
+                scda::SectionType::Block => format!("{} bytes", section.size),
+                scda::SectionType::Array => {
+                    format!("{} elements of {} bytes", section.count, section.size)
+                }
+                scda::SectionType::Varray => format!("{} elements", section.count),
+            };
+            (crate::rows::kind(section), escape(&section.user), words)
+        }
+    }
+}
+
 pub struct Catalogue {
     pub entries: Vec<Entry>,
     /// How many sections are not among them.
@@ -51,30 +79,7 @@ impl Catalogue {
                 }
             };
             found.faults.extend(item.fault.as_ref().map(ToString::to_string));
-            let (kind, name, words) = match (&item.pair, &item.streams) {
-                (Some(Pair::Dataset(dataset)), _) => {
-                    let dataset = &dataset.dataset;
-                    let words = format!("{} {}", shape_word(&dataset.shape), remarks(dataset));
-                    ("dataset", dataset.name.clone(), words)
-                }
-                (Some(Pair::Group(group)), _) => ("group", group.group.path.clone(), String::new()),
-                (None, Some(streams)) => {
-                    let name = escape(streams.streams.name());
-                    ("streams", name, format!("{} tasks, {} bytes", streams.streams.tasks(), streams.bytes))
-                }
-                (None, None) => {
-                    let section = &item.section;
-                    let words = match section.section_type {
-                        scda::SectionType::Inline => "32 bytes".to_owned(),
-                        scda::SectionType::Block => format!("{} bytes", section.size),
-                        scda::SectionType::Array => {
-                            format!("{} elements of {} bytes", section.count, section.size)
-                        }
-                        scda::SectionType::Varray => format!("{} elements", section.count),
-                    };
-                    (crate::rows::kind(section), escape(&section.user), words)
-                }
-            };
+            let (kind, name, words) = described(&item);
             let (mut of_units, mut dimensions, mut is_mesh) = (None, 0, false);
             match &item.pair {
                 Some(Pair::Dataset(dataset)) => {

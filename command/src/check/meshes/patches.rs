@@ -6,6 +6,7 @@ use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, Stop, wrong};
 use crate::conventions::{PATCH_PARTS, PATCHES, TIME};
 use scda::DataType;
+use scda::internals::to_usize;
 use std::collections::BTreeMap;
 
 /// Whether patches have cells in common is looked for by no more comparisons.
@@ -60,21 +61,14 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     })
 }
 
-/// Checks the datasets of a mesh.
-fn patches(
+/// The domain in cells of each level, as long as these numbers have 63 bits.
+fn domains(
     datasets: &mut Datasets<'_>,
     dimension: u64,
-    [boxes, levels, ratios, domain, geometry]: [u64; 5],
-) -> Checked<Patches> {
-    let axes = if dimension == 1 {
-        1
-    } else if dimension == 2 {
-        2
-    } else {
-        3
-    };
-    let d = Some(dimension);
-    datasets.typed(geometry, DataType::Float64, &[Some(2), d])?;
+    domain: u64,
+    ratios: u64,
+) -> Checked<Vec<Option<CellBox>>> {
+    let (axes, d) = (to_usize(dimension), Some(dimension));
     let mut corner = datasets.typed(domain, DataType::Int64, &[Some(2), d])?;
     let mut whole: CellBox = [(0, 1); 3];
     for axis in whole.iter_mut().take(axes) {
@@ -89,7 +83,6 @@ fn patches(
     }
     let mut ratio = datasets.typed(ratios, DataType::Int32, &[None, d])?;
     datasets.bound(&ratio)?;
-    // The domain in cells of each level, as long as these numbers have 63 bits.
     let mut domains: Vec<Option<CellBox>> = Vec::new();
     for level in 0..ratio.rows() {
         let mut cells = if level == 0 { Some(whole) } else { domains.last().copied().flatten() };
@@ -109,7 +102,18 @@ fn patches(
         }
         domains.push(cells);
     }
+    Ok(domains)
+}
 
+/// Checks the datasets of a mesh.
+fn patches(
+    datasets: &mut Datasets<'_>,
+    dimension: u64,
+    [boxes, levels, ratios, domain, geometry]: [u64; 5],
+) -> Checked<Patches> {
+    let (axes, d) = (to_usize(dimension), Some(dimension));
+    datasets.typed(geometry, DataType::Float64, &[Some(2), d])?;
+    let domains = domains(datasets, dimension, domain, ratios)?;
     let mut numbers = datasets.typed(boxes, DataType::Int64, &[None, Some(2), d])?;
     let count = numbers.rows();
     let mut level = datasets.typed(levels, DataType::Int32, &[Some(count)])?;
