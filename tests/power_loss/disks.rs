@@ -31,7 +31,7 @@ pub struct Write {
 }
 
 /// What may be lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// The bytes of a write that are there or not together.
     pub piece: usize,

@@ -3,7 +3,7 @@
 
 use crate::disks::{Event, Write};
 use crate::schedule::{Call, next_call};
-use libc::{c_char, c_int, c_uint, c_void, off64_t, size_t, ssize_t};
+use libc::{c_char, c_int, c_uint, c_ulong, c_void, off64_t, size_t, ssize_t};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr};
@@ -22,6 +22,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether the program had opened the file before the next event.
+    pub fn is_open_after(&self, events: usize) -> bool {
+        self.durable.iter().any(|(at, _)| *at <= events)
+    }
+
     /// What the program was told to be durable before the next event.
     pub fn durable_after(&self, events: usize) -> usize {
         self.durable.iter().filter(|(at, _)| *at <= events).map(|(_, what)| *what).max().unwrap_or(0)
@@ -233,6 +238,33 @@ unsafe extern "C" fn pwritev64(
     // SAFETY: these bytes are ours.
     unsafe { pwrite64(fd, bytes.as_ptr().cast(), bytes.len(), offset) }
 }
+
+/// The files of the folder are in a file system that clones: a clone is a write of all bytes. It never fails, so nothing else copies
+/// them, which nothing would record.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, from: c_int) -> c_int {
+    if request == FICLONE && !RECORDS.replace(true) {
+        let mut recorder = recorder();
+        let file = recorder.as_ref().and_then(|recorder| recorder.file(fd));
+        let bytes = std::fs::read(format!("/proc/self/fd/{from}"));
+        let cloned = file.zip(bytes.ok()).map(|(file, bytes)| {
+            // SAFETY: writes these bytes.
+            let done = unsafe { libc::syscall(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), 0) };
+            assert_eq!(done, bytes.len() as i64);
+            Event::Write(Write { file, fd, offset: 0, bytes, is_rest: false })
+        });
+        RECORDS.set(false);
+        if let (Some(recorder), Some(event)) = (recorder.as_mut(), cloned) {
+            recorder.push(event);
+            return 0;
+        }
+    }
+    // SAFETY: as the caller promises.
+    unsafe { libc::syscall(libc::SYS_ioctl, fd, request, from) as c_int }
+}
+
+/// The request to let two files share their blocks.
+const FICLONE: c_ulong = 0x4004_9409;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(fd: c_int, length: off64_t) -> c_int {

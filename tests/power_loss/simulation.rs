@@ -68,15 +68,20 @@ impl Plan {
         let is_good = ends == vec![End::Returned(Ok(())); ranks];
         assert!(is_good || !matches!(fault, Fault::Nothing | Fault::Short), "{what}: {ends:?}");
         if is_good {
-            log.note_durable(job.new.len());
+            job.note_closed(&log);
         }
         let run = Run { job, ranks, record: log.end(), whole };
         let Record { events, initial, .. } = &run.record;
         let all = events.len();
-        run.check(&Loss::OF_KILL.disk(&run.events(all, None), usize::MAX, || true), all, &what);
+        run.check(
+            &Loss::OF_KILL.disk(&run.events(all, None), usize::MAX, || true),
+            all,
+            Loss::OF_KILL,
+            &what,
+        );
         let count = initial + rng.below((all - initial) as u64 + 1) as usize;
         let loss = Loss::random(rng);
-        run.check(&loss.random_disk(&run.events(count, None), rng), count, &format!("{what}, {loss:?}"));
+        run.check(&loss.random_disk(&run.events(count, None), rng), count, loss, &what);
         Simulated { fault, failed_in_thread, is_good, record: run.record }
     }
 }
