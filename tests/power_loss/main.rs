@@ -89,6 +89,9 @@ enum Torn {
     Unsealed,
 }
 
+/// How many kinds of jobs there were first: of these, seeds of the past chose one.
+const FIRST_JOBS: u64 = 26;
+
 impl Job {
     /// Jobs that write sections in all ways, and everything else in the most important ones.
     fn all(count: u64) -> Vec<Self> {
@@ -112,7 +115,6 @@ impl Job {
             Job { old: b"xy", atomic: true, keep: 2, ..job },
             Job { old: b"xy", appends: true, ..job },
             Job { old: b"xy", appends: true, torn: Torn::Unsealed, ..job },
-            Job { old: b"xyz", appends: true, goes_back: true, atomic: true, ..job },
         ];
         let contents = [
             (Content::Sections, false),
@@ -129,6 +131,13 @@ impl Job {
                 job,
                 Job { old: b"xy", atomic: true, ..job },
                 Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
+            ]);
+        }
+        assert_eq!(jobs.len(), FIRST_JOBS as usize);
+        jobs.push(Job { old: b"xyz", appends: true, goes_back: true, atomic: true, ..job });
+        for (content, background) in contents {
+            let job = Job { steps: Steps { content, count }, background, ..job };
+            jobs.extend([
                 Job { old: b"xyz", appends: true, goes_back: true, ..job },
                 Job { old: b"xy", appends: true, first_seal: true, ..job },
                 Job { old: b"xy", appends: true, atomic: true, ..job },
