@@ -32,8 +32,8 @@ fn type_names() -> Vec<&'static str> {
 
 /// The names of the codecs of chunks, the default first.
 #[pyfunction]
-fn codec_names() -> [&'static str; scda::Codec::NAMES.len()] {
-    scda::Codec::NAMES.map(|(_, name)| name)
+fn codec_names() -> Vec<&'static str> {
+    scda::Codec::NAMES.map(|(_, name)| name).into()
 }
 
 /// The user string of a dataset with this name.
