@@ -394,7 +394,7 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"shape", SCDA_ERR_ARG, "dataset \"r\": found r48 of the shape [3, 4], expected r48 of the shape [4, 3]"},
   {"dimensions", SCDA_ERR_ARG, "dataset \"y\": found int16 of the shape [3, 4], expected int16 of the shape [3, 4, 1]"},
   {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
-  {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d: "},
+  {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d is NULL"},
   {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"no data", SCDA_ERR_ARG, "data of box 0: NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes is NULL"},
   {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
