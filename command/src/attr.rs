@@ -21,8 +21,8 @@ use std::path::PathBuf;
 ///
 /// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. To a sealed file they are appended: nothing
 /// in it changes. Otherwise a new file with the other sections as they are replaces FILE when it is complete, which takes the
-/// time and the space of a copy. A sealed file with sections behind its last seal is refused: rewind drops these, copy --seal keeps
-/// them.
+/// time and the space of a copy. A sealed file with sections behind its last seal is refused: rewind drops these, salvage
+/// saves what is whole.
 #[derive(clap::Args)]
 #[command(after_help = "\
 A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string; null

@@ -39,9 +39,13 @@ impl Bounds {
         }
         let mut region = Region::all(shape);
         for (dimension, (&range, &n)) in self.0.iter().zip(shape).enumerate() {
-            let range = within(Some(range), n).ok_or_else(|| {
-                Fail::Trouble(format!("--box: dimension {dimension}: expected a range within 0:{n}"))
-            })?;
+            let Some(range) = within(Some(range), n) else {
+                let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
+                let (from, to) = (end(range.0), end(range.1));
+                return Err(Fail::Trouble(format!(
+                    "--box: dimension {dimension}: found {from}:{to}, expected a range within 0:{n}"
+                )));
+            };
             (region.start[dimension], region.count[dimension]) = (range.start, range.end - range.start);
         }
         Ok(region)

@@ -49,7 +49,7 @@ pub fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),
         format_args!(
-            "{bytes} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda copy --seal keeps whole sections"
+            "{bytes} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda salvage --seal saves what is whole"
         ),
     )
 }
@@ -65,7 +65,7 @@ fn check_mark(input: &Input) -> Result<()> {
     Err(Fail::file(
         input.name(),
         format_args!(
-            "its writer was stopped before its first seal, so the {bytes} bytes behind its header may not be right; scda copy --seal keeps whole sections"
+            "its writer was stopped before its first seal, so the {bytes} bytes behind its header may not be right; scda salvage --seal saves what is whole"
         ),
     ))
 }

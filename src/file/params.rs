@@ -247,10 +247,11 @@ impl Params {
             _ => self.atomic && (self.sync || !self.later),
         };
         if self.keep > 0 && !has_last_states {
-            let kind =
-                if function == Function::Open { "read up to its last seal" } else { "atomic and synced" };
-            let words = format!("keep: {} needs a file that is {kind}", self.keep);
-            return Err(Error::argument(words));
+            let need = match function {
+                Function::Open => "to_seal, and not raw",
+                _ => "a file that is atomic and synced",
+            };
+            return Err(Error::argument(format!("keep: {} needs {need}", self.keep)));
         }
         if self.background_bytes > 0 && self.background_bytes < queue::LEAST_BYTES {
             let (found, least) = (self.background_bytes, queue::LEAST_BYTES);

@@ -153,4 +153,9 @@ fn the_last_checkpoints_are_kept() {
         assert_eq!(error.kind(), ErrorKind::Argument);
         assert!(error.to_string().contains("keep: "), "{error}");
     }
+    for (to_seal, raw) in [(false, false), (true, true)] {
+        let params = Params { keep: 2, to_seal, raw, ..Params::default() };
+        let error = Reader::open(Solo, &path, &params).err().unwrap();
+        assert!(error.to_string().contains("keep: 2 needs to_seal, and not raw"), "{error}");
+    }
 }

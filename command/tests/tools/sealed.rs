@@ -541,7 +541,12 @@ fn old_files_are_sealed() {
         run.text()
     );
     place.scda("seal b.scda").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
-    place.scda("attr b.scda / x=1").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
+    place.scda("attr b.scda / x=1").bad(2, "scda rewind cuts them off, and scda salvage --seal ");
+    // As advised: also if the last section is cut.
+    place.write("cut.scda", &tail[..tail.len() - 32]);
+    place.scda("attr cut.scda / x=1").bad(2, "scda salvage --seal saves what is whole");
+    place.scda("salvage --seal cut.scda saved.scda --force").good();
+    place.scda("check saved.scda").good();
     place.scda("append b.scda b.scda").bad(2, "cannot be appended to itself");
     assert!(place.read("b.scda") == tail);
     place.scda("copy --seal b.scda c.scda").good();
@@ -573,6 +578,8 @@ fn old_files_are_sealed() {
     place.write("b.scda", &marked);
     place.scda("seal b.scda").bad(2, "its writer was stopped before its first seal");
     assert!(place.read("b.scda") == marked);
+    place.scda("salvage --seal b.scda saved.scda").good();
+    assert_eq!(place.scda("check --json saved.scda").good().json()["sealed"]["sections"], 10);
     let run = place.scda("append b.scda a.scda");
     assert!(run.code == 0 && run.err.contains("cut off"), "{}", run.err);
     assert_eq!(place.scda("check --json b.scda").good().json()["sealed"]["sections"], 10);
