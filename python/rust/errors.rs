@@ -15,13 +15,18 @@ impl Cause {
 
     /// The exception that stands for an error of the core, with what caused it.
     pub fn raise(&self, py: Python<'_>, path: &str, error: &scda::Error) -> PyErr {
-        let exception = exception(py, path, error.code(), error.offset(), &error.to_string());
+        let exception = of_core(py, path, error);
         let cause = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if cause.is_some() {
             exception.set_cause(py, cause);
         }
         exception
     }
+}
+
+/// The exception that stands for an error of the core.
+pub fn of_core(py: Python<'_>, path: &str, error: &scda::Error) -> PyErr {
+    exception(py, path, error.code(), error.offset(), &error.to_string())
 }
 
 /// The exception of the class that belongs to a code of the C interface.

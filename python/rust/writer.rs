@@ -2,7 +2,7 @@
 
 use crate::Bytes;
 use crate::dataset::{Box, Description, Items, memories_of, regions_of};
-use crate::errors::{Cause, invalid};
+use crate::errors::{invalid, of_core};
 use crate::ranks::{driver, duplicate};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -19,7 +19,6 @@ use std::time::Duration;
 pub struct Writer {
     path: String,
     open: Mutex<Option<scda::Writer>>,
-    cause: Cause,
     /// A process that writes alone stops compressing when Python has a signal to handle.
     interrupt: Option<Interrupt>,
     /// The process that has created it.
@@ -93,7 +92,7 @@ impl Writer {
 
     fn result<T>(&self, py: Python<'_>, result: Option<scda::Result<T>>) -> PyResult<T> {
         match result {
-            Some(result) => result.map_err(|error| self.cause.raise(py, &self.path, &error)),
+            Some(result) => result.map_err(|error| of_core(py, &self.path, &error)),
             None => Err(crate::errors::closed(py, &self.path)),
         }
     }
@@ -198,7 +197,6 @@ impl Writer {
         params.driver = driver(comm, &settings.driver);
         let is_alone = comm.is_none();
         let interrupt = is_alone.then(|| params.interrupt.clone());
-        let cause = Cause::default();
         let opened = py.detach(|| match (comm, settings.behind) {
             (Some(comm), None) => scda::Writer::create(duplicate(comm)?, &path, &user, &params),
             (None, None) => scda::Writer::create(Solo, &path, &user, &params),
@@ -212,10 +210,10 @@ impl Writer {
             Ok(open)
         });
         let path = path.to_string_lossy().into_owned();
-        let open = tolerated.map_err(|error| cause.raise(py, &path, &error))?;
+        let open = tolerated.map_err(|error| of_core(py, &path, &error))?;
         let (bytes_cut_off, process) = (open.bytes_cut_off(), std::process::id());
         let (open, atomic) = (Mutex::new(Some(open)), settings.atomic);
-        Ok(Self { path, open, cause, interrupt, process, atomic, bytes_cut_off })
+        Ok(Self { path, open, interrupt, process, atomic, bytes_cut_off })
     }
 
     /// Whether no error has closed the file.
