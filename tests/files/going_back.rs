@@ -154,7 +154,8 @@ fn the_last_checkpoints_are_kept() {
         assert!(error.to_string().contains("keep: "), "{error}");
     }
     for (to_seal, raw) in [(false, false), (true, true)] {
-        let params = Params { keep: 2, to_seal, raw, ..Params::default() };
+        let mut params = Params::default();
+        (params.keep, params.to_seal, params.raw) = (2, to_seal, raw);
         let error = Reader::open(Solo, &path, &params).err().unwrap();
         assert!(error.to_string().contains("keep: 2 needs to_seal, and not raw"), "{error}");
     }
