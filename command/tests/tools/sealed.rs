@@ -545,7 +545,14 @@ fn old_files_are_sealed() {
     // As advised: also if the last section is cut.
     place.write("cut.scda", &tail[..tail.len() - 32]);
     place.scda("attr cut.scda / x=1").bad(2, "scda salvage --seal saves what is whole");
-    place.scda("salvage --seal cut.scda saved.scda --force").good();
+    let run = place.scda("salvage --seal cut.scda saved.scda");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.text().contains("19 of 20 sections") && run.err.contains("section 20 "),
+        "{}{}",
+        run.text(),
+        run.err
+    );
     place.scda("check saved.scda").good();
     place.scda("append b.scda b.scda").bad(2, "cannot be appended to itself");
     assert!(place.read("b.scda") == tail);
@@ -578,7 +585,7 @@ fn old_files_are_sealed() {
     place.write("b.scda", &marked);
     place.scda("seal b.scda").bad(2, "its writer was stopped before its first seal");
     assert!(place.read("b.scda") == marked);
-    place.scda("salvage --seal b.scda saved.scda").good();
+    place.scda("salvage --seal b.scda saved.scda --force").good();
     assert_eq!(place.scda("check --json saved.scda").good().json()["sealed"]["sections"], 10);
     let run = place.scda("append b.scda a.scda");
     assert!(run.code == 0 && run.err.contains("cut off"), "{}", run.err);
