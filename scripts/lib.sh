@@ -67,16 +67,17 @@ compile_soon() {
   export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 }
 
-# once SCRIPT ARGUMENT...: runs it, unless it has passed for this commit: then it is noted in target/passed, with its seconds. Nothing is noted
-# or left out if the sources are not those of the commit. It ends with this script, by a signal, too: Ctrl-C does not reach what runs under
-# a time-out, which goes on.
+# once SCRIPT ARGUMENT...: runs it, unless it has passed for this commit: then target/passed has its commit, its seconds and what was run.
+# If SCDA_KEEP is set, what has passed for an earlier commit counts, too. Nothing is noted or left out if the sources are not those of the
+# commit. It ends with this script, by a signal, too: Ctrl-C does not reach what runs under a time-out, which goes on.
 once() {
-  local commit begin=$SECONDS session passed=target/passed
+  local commit begin=$SECONDS session passed=target/passed before
   commit=$(git rev-parse HEAD)
   [ -z "$(git status --porcelain)" ] || passed=/dev/null
-  [ "$(sed -n 1p $passed 2>/dev/null)" = "$commit" ] || echo "$commit" >$passed
-  if cut -f 2 $passed | grep -xF -- "$*" >/dev/null; then
-    echo "passed before: $*"
+  before=$(awk -F '\t' -v keep="${SCDA_KEEP-}" -v commit="$commit" -v what="$*" \
+    '$3 == what && (keep != "" || $1 == commit) { found = $1 } END { print found }' $passed 2>/dev/null || true)
+  if [ -n "$before" ]; then
+    echo "passed before, at ${before:0:8}: $*"
     return
   fi
   heading "$*"
@@ -87,7 +88,7 @@ once() {
   wait $session
   trap - EXIT
   echo "$((SECONDS - begin)) s: $*"
-  printf '%s\t%s\n' $((SECONDS - begin)) "$*" >>$passed
+  printf '%s\t%s\t%s\n' "$commit" $((SECONDS - begin)) "$*" >>$passed
 }
 
 # c_tests NAME SECONDS FOLDER OPTION...: a step, the tests of the C library that were built in FOLDER; shows what was skipped, and why.

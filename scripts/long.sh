@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # long.sh [STEP [ARGUMENT...]]: what takes too long for every day, with Open MPI: all steps, or this one, also with another number of its own.
+# long.sh --share N: all steps, with an Nth of their numbers.
 # Of all steps, what has passed for this commit is not repeated (`once` in lib.sh). Each shows time and peak memory of its programs. Writes
 # below target only; needs 11 GiB in target/long.
 set -euo pipefail
@@ -213,15 +214,19 @@ steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructio
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
   t8code dealii offline "reproduce serial" "reproduce wheels" "reproduce debian" debian address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
+share=1
+[ "${1-}" != --share ] || { share=$2 && shift 2; }
 if [ $# -eq 0 ]; then
   for step in "${steps[@]}"; do
+    number=${step##* }
+    [[ ! $number =~ ^[0-9]+$ ]] || step="${step% *} $((number / share))"
     # shellcheck disable=SC2086 # a step and its numbers
     once scripts/long.sh $step
   done
   exit
 fi
 [ "$(type -t "step_$1")" = function ] || {
-  echo "usage: $0 [STEP [ARGUMENT...]], of which all are" >&2
+  echo "usage: $0 [--share N | STEP [ARGUMENT...]], of which all are" >&2
   printf '  %s\n' "${steps[@]}" >&2
   exit 2
 }

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# release.sh [--dry-run] VERSION: makes a release of the last commit. In a fresh clone, target/release-VERSION, it changes the version,
+# release.sh [--dry-run|--keep] VERSION: makes a release of the last commit. In a fresh clone, target/release-VERSION, it changes the version,
 # runs all tests, commits and tags, and makes what is published, in target/release-VERSION/publish: the archive, wheels, Debian packages,
-# the site, the bill of materials, checksums and notes. Then the commit and the tag come into this repository; nothing is uploaded.
+# the site, the bill of materials, what has passed, checksums and notes. Then the commit and the tag come into this repository; nothing is
+# uploaded.
 # After an interruption or a failure, the same call goes on: what has passed in the clone is not repeated (`once` in lib.sh), nor are steps of
 # scripts/long.sh. If the last commit has changed since, or the clone, all starts anew.
+# --keep: what has passed for an earlier commit, in the clone or here, is not repeated either, but for scripts/test.sh and what is published.
+# That is for whoever knows what has changed since; publish/passed.txt tells the commit of each.
 # --dry-run leaves out the tests and what takes long, and leaves nothing behind.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
-dry=
-[ "${1-}" != --dry-run ] || { dry=yes && shift; }
+dry="" keep=""
+case ${1-} in
+--dry-run) dry=yes && shift ;;
+--keep) keep=yes && shift ;;
+esac
 if [ $# -ne 1 ]; then
-  echo "usage: $0 [--dry-run] VERSION" >&2
+  echo "usage: $0 [--dry-run|--keep] VERSION" >&2
   exit 2
 fi
 version=$1
@@ -41,15 +47,23 @@ if goes_on; then
   cd -- "$clone"
   heading "Version $version: going on in $clone"
 else
-  rm -rf -- "$clone"
-  git clone -q --shared "$root" "$clone"
+  if [ -n "$keep" ] && [ -d "$clone" ]; then
+    git -C "$clone" fetch -q "$root" HEAD
+    git -C "$clone" reset -q --hard FETCH_HEAD
+    rm -rf "$publish"
+  else
+    rm -rf -- "$clone"
+    git clone -q --shared "$root" "$clone"
+  fi
   cd -- "$clone"
   mkdir -p target publish "$root/target/tools"
-  ln -s "$root/target/tools" target # those of mdBook, of the wheels and the like, which are kept
+  [ -z "$keep" ] || cat "$root/target/passed" >>target/passed 2>/dev/null || true
+  ln -sfn "$root/target/tools" target/tools # those of mdBook, of the wheels and the like, which are kept
   echo /publish/ >>.git/info/exclude
   git config user.name "$(git -C "$root" log -1 --format=%an)"
   git config user.email "$(git -C "$root" log -1 --format=%ae)"
   heading "Version $version"
+  cargo fetch -q --locked # what it changes is looked up without a network
   scripts/version.py set "$version" "$(date -u +%F)"
   git commit -qam "Release $version"
 fi
@@ -59,18 +73,26 @@ scripts/version.py notes >"$publish/notes.md"
 scripts/crates.py check
 scripts/abi.sh
 
-# What has to pass, and what is made then.
-tests=(scripts/dependencies.sh scripts/test.sh scripts/long.sh "scripts/sanitize.sh thread miri big-endian")
-products=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh target/libscda-$version-site")
+# What has to pass, and what is made then. CI runs scripts/long.sh with all of its numbers each week.
+may_be_kept=(scripts/dependencies.sh "scripts/long.sh --share 10" "scripts/sanitize.sh thread miri big-endian")
+always=("scripts/dist.sh publish" "scripts/wheels.sh publish" "scripts/debian.sh publish" "scripts/site.sh target/libscda-$version-site"
+  scripts/test.sh)
+all=("${may_be_kept[@]}" "${always[@]}")
 left_out=()
 [ -z "$dry" ] || left_out=(echo "left out:")
-pass_all() {
-  local command
-  for command in "${tests[@]}" "${products[@]}"; do
+# pass KEEP COMMAND...: each of these commands, unless it has passed before; see `once`, also for KEEP.
+pass() {
+  local keep=$1 command
+  shift
+  for command; do
     [ -x "${command%% *}" ] || fail "there is no ${command%% *}"
     # shellcheck disable=SC2086 # a command and its arguments
-    once "${left_out[@]}" $command
+    SCDA_KEEP=$keep once "${left_out[@]}" $command
   done
+}
+pass_all() {
+  pass "$keep" "${may_be_kept[@]}"
+  pass "" "${always[@]}"
 }
 if [ -n "$dry" ]; then
   (pass_all) # `once` has a trap of its own, which would take the place of that above
@@ -78,22 +100,25 @@ if [ -n "$dry" ]; then
   scripts/site.py prepare "$publish/pages"
   [ -s "$publish/notes.md" ] && [ -z "$(git status --porcelain)" ] || fail "the clone is not clean"
   repeated() { pass_all | sed -n 's/^left out: //p'; }
-  sed -i 3d target/passed # as if only that had failed
-  [ "$(repeated)" = "${tests[1]}" ] || fail "going on repeats more than what had failed"
+  sed -i 2d target/passed # as if only that had failed
+  [ "$(repeated)" = "${all[1]}" ] || fail "going on repeats more than what had failed"
   [ -z "$(repeated)" ] || fail "going on repeats what has passed"
   goes_on || fail "the same commit starts anew"
   touch changed
-  [ "$(repeated)" = "$(printf '%s\n' "${tests[@]}" "${products[@]}")" ] || fail "what is changed is taken for what has passed"
+  [ "$(repeated)" = "$(printf '%s\n' "${all[@]}")" ] || fail "what is changed is taken for what has passed"
   rm changed
   git commit -q --allow-empty -m "Another commit"
   ! goes_on || fail "another commit does not start anew"
-  [ "$(repeated)" = "$(printf '%s\n' "${tests[@]}" "${products[@]}")" ] || fail "another commit is taken for what has passed"
+  [ "$(keep=yes repeated)" = "$(printf '%s\n' "${always[@]}")" ] || fail "what may be kept is not, or more is"
+  git commit -q --allow-empty -m "Yet another commit"
+  [ "$(repeated)" = "$(printf '%s\n' "${all[@]}")" ] || fail "another commit is taken for what has passed"
   echo "dry run: version $version would be released"
   exit 0
 fi
 pass_all
 
 pack target "libscda-$version-site" "publish/libscda-$version-site.tar.gz"
+awk -F '\t' '{ passed[$3] = $0 } END { for (what in passed) print passed[what] }' target/passed | sort -k 3 >publish/passed.txt
 (cd publish && rm -f SHA256SUMS && sha256sum -- * >SHA256SUMS)
 git tag -f -a "$tag" -m "libscda $version"
 git -C "$root" pull -q --ff-only "$clone" HEAD
