@@ -25,6 +25,11 @@ def prose(text):
     return "".join(text.split("```")[::2])
 
 
+def place(heading):
+    """What mdBook calls the place of a heading."""
+    return re.sub(r"[^\w-]", "", heading.strip().lower().replace(" ", "-"))
+
+
 def prepare(source):
     summary = (ROOT / "docs/SUMMARY.md").read_text()
     pages = [os.path.normpath(f"docs/{path}") for path in re.findall(r"\]\(([^)]+)\)", summary)]
@@ -37,6 +42,8 @@ def prepare(source):
         (source / page).parent.mkdir(parents=True, exist_ok=True)
         if page == "README.md":  # the first page: the picture and a few lines
             text = text[: text.index("\n## ")] + REFERENCES
+        if lost := set(re.findall(r"\]\(#([^)]+)\)", text)) - {place(heading) for heading in re.findall(r"^#+ (.*)", text, re.M)}:
+            sys.exit(f"{page}: links to #{', #'.join(sorted(lost))}: there is no such heading")
         # mdBook calls the page of a folder index.
         (source / page).write_text(re.sub(r"\]\(((?:[^)#\s]*/)?)README\.md", r"](\1index.md", text))
         for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose(text)):
