@@ -5,7 +5,7 @@ use crate::copy::sections;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Identity, Input, OutputFile, Resources, State, status};
 use crate::pick::{Copied, Pick};
-use crate::seal::check_valid;
+use crate::seal::{check_all_sealed, check_valid};
 use crate::select::Selection;
 use crate::storing::How;
 use std::path::PathBuf;
@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// Append the sections of other files to a file
 ///
 /// A sealed file is appended to in place, and sealed again: its earlier seals stay, so whatever happens, nothing of what it
-/// had is lost. What follows its last seal, because a program was killed, is cut off before, and that is said.
+/// had is lost. One with something behind its last seal, because a program was killed, is refused: rewind drops that, salvage
+/// saves what is whole.
 ///
 /// Of a file without a seal, a copy is made first. When all is appended to the copy, it replaces FILE. Until then FILE stays
 /// as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
@@ -84,6 +85,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     }
     let before = status(&args.file)?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
+    check_all_sealed(&input)?;
     let mut reader = input.open_damaged(false)?;
     let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
     let how = How::default();
@@ -95,17 +97,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let is_file = |input: &Input| {
         input.path().metadata().is_ok_and(|status| Identity::of(&status) == Identity::of(&before))
     };
-    let own = |input| -> Result<_> {
-        let from = Verified::new(input)?;
-        match is_in_place && !from.reader.is_sealed() {
-            true => Err(Fail::file(
-                input.name(),
-                "cannot be appended to itself, because appending cuts off what follows its last seal",
-            )),
-            false => Ok(from),
-        }
-    };
-    let own = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
+    let own = inputs.iter().map(|input| is_file(input).then(|| Verified::new(input)).transpose());
     let own: Vec<_> = own.collect::<Result<_>>()?;
     if args.seal && !is_in_place {
         check_valid(&input)?;

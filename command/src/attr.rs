@@ -7,7 +7,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, OutputFile, Resources};
 use crate::output::{Output, complain};
 use crate::pick::Pick;
-use crate::seal::unsealed;
+use crate::seal::check_all_sealed;
 use crate::storing::How;
 use crate::transfer::{read_metadata, with_attributes};
 use scda::Section;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 ///
 /// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. To a sealed file they are appended: nothing
 /// in it changes. Otherwise a new file with the other sections as they are replaces FILE when it is complete, which takes the
-/// time and the space of a copy. A sealed file with sections behind its last seal is refused: rewind drops these, salvage
+/// time and the space of a copy. A sealed file with something behind its last seal is refused: rewind drops that, salvage
 /// saves what is whole.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -168,18 +168,6 @@ impl Args {
     }
 }
 
-/// Trouble if something follows the last seal, or if that is damaged: the new file would have no seal.
-fn check_sealed(input: &Input) -> Result<()> {
-    let mut reader = input.open_damaged(false)?;
-    let seals = reader.seals()?;
-    if let Some(fault) = seals.fault {
-        return Err(fault.into());
-    }
-    let sealed = seals.all.last().map(|last| last.seal.length);
-    let behind = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
-    if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
-}
-
 pub fn run(args: &Args) -> Result<()> {
     let shows = args.set.is_empty() && args.remove.is_empty();
     if !shows && args.file.as_os_str() == "-" {
@@ -188,7 +176,7 @@ pub fn run(args: &Args) -> Result<()> {
     let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     if !shows {
-        check_sealed(&input)?;
+        check_all_sealed(&input)?;
     }
     let mut from = (!shows).then(|| Verified::new(&input)).transpose()?;
     let owner = args.find(&input, from.as_mut()).or_else(|fail| {

@@ -43,9 +43,9 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     are_last.then(|| tables[0].offset)
 }
 
-/// Trouble with `bytes` bytes behind the last seal. Appending cuts them off: they may be what a killed program has
-/// left.
-pub fn unsealed(input: &Input, bytes: u64) -> Fail {
+/// Trouble with `bytes` bytes behind the last seal. The library cuts them off when it appends: they may be what a killed
+/// program has left, but whole sections, too.
+fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),
         format_args!(
@@ -68,6 +68,20 @@ fn check_mark(input: &Input) -> Result<()> {
             "its writer was stopped before its first seal, so the {bytes} bytes behind its header may not be right; scda salvage --seal saves what is whole"
         ),
     ))
+}
+
+/// Trouble if something follows the last seal of a file that has one or was to have one, or if a seal is damaged: who writes
+/// behind it would lose that, or seal it unseen.
+pub fn check_all_sealed(input: &Input) -> Result<()> {
+    check_mark(input)?;
+    let mut reader = input.open_damaged(false)?;
+    let seals = reader.seals()?;
+    if let Some(fault) = seals.fault {
+        return Err(fault.into());
+    }
+    let sealed = seals.all.last().map(|last| last.seal.length);
+    let behind = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
+    if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
 }
 
 /// Reads all of a file, as `scda check` does.
