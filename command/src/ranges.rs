@@ -1,7 +1,9 @@
 //! Which records, indices and elements are meant.
 
 use crate::fail::{Fail, Result};
-use scda::Region;
+use crate::files::Input;
+use crate::output::visible;
+use scda::{Dataset, Region};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -9,7 +11,7 @@ use std::str::FromStr;
 
 /// The argument of --box: the range of indices in each dimension.
 #[derive(Clone)]
-pub struct Bounds(Vec<(Option<i64>, Option<i64>)>);
+pub struct Bounds(Vec<Ends>);
 
 impl FromStr for Bounds {
     type Err = String;
@@ -29,30 +31,38 @@ impl FromStr for Bounds {
 }
 
 impl Bounds {
-    /// The box in a dataset of this shape.
-    pub fn region(&self, shape: &[u64]) -> Result<Region> {
-        if self.0.len() != shape.len() {
-            let (found, expected) = (self.0.len(), shape.len());
-            return Err(Fail::Trouble(format!(
-                "--box: found {found} ranges, expected one for each of the {expected} dimensions"
-            )));
+    /// The box in a dataset of the file; without bounds all of it.
+    pub fn region(bounds: Option<&Self>, input: &Input, dataset: &Dataset) -> Result<Region> {
+        let (shape, mut region) = (&dataset.shape, Region::all(&dataset.shape));
+        let Some(Self(ranges)) = bounds else { return Ok(region) };
+        let trouble = |words: String| {
+            let name = visible(&dataset.name);
+            Fail::file(input.name(), format_args!("dataset \"{name}\": --box: {words}"))
+        };
+        if ranges.len() != shape.len() {
+            let (found, expected) = (ranges.len(), shape.len());
+            let words = format!("found {found} ranges, expected one for each of the {expected} dimensions");
+            return Err(trouble(words));
         }
-        let mut region = Region::all(shape);
-        for (dimension, (&range, &n)) in self.0.iter().zip(shape).enumerate() {
-            let Some(range) = within(Some(range), n) else {
-                let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
-                let (from, to) = (end(range.0), end(range.1));
-                return Err(Fail::Trouble(format!(
-                    "--box: dimension {dimension}: found {from}:{to}, expected a range within 0:{n}"
-                )));
-            };
+        for (dimension, (&range, &n)) in ranges.iter().zip(shape).enumerate() {
+            let range = part(range, n).map_err(|words| trouble(format!("dimension {dimension}: {words}")))?;
             (region.start[dimension], region.count[dimension]) = (range.start, range.end - range.start);
         }
         Ok(region)
     }
 }
 
-pub fn parse_range(text: &str) -> Result<(Option<i64>, Option<i64>), String> {
+/// From one element up to, but without, another one; what is missing is the first or the last one, and negative numbers count from
+/// the end.
+pub type Ends = (Option<i64>, Option<i64>);
+
+/// A range as it was given.
+fn given((from, to): Ends) -> String {
+    let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
+    format!("{}:{}", end(from), end(to))
+}
+
+pub fn parse_range(text: &str) -> Result<Ends, String> {
     let end = |text: &str| match text {
         "" => Ok(None),
         number => number.parse().map(Some).map_err(|_| format!("\"{number}\" is not a whole number")),
@@ -61,13 +71,20 @@ pub fn parse_range(text: &str) -> Result<(Option<i64>, Option<i64>), String> {
     Ok((end(from)?, end(to)?))
 }
 
-/// The units from A up to B of `all`, with the defaults put in; `None` if there are not all of them.
-pub fn within(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Option<Range<u64>> {
+/// The units of `all` that a range names.
+///
+/// # Errors
+/// If there are not all of them: what was found and expected, in words.
+pub fn part(range: Ends, all: u64) -> Result<Range<u64>, String> {
+    within(range, all).ok_or_else(|| format!("found {}, expected a range within 0:{all}", given(range)))
+}
+
+/// As [`part`]; `None` if there are not all of them.
+pub fn within((from, to): Ends, all: u64) -> Option<Range<u64>> {
     let place = |end: i64| match u64::try_from(end) {
         Ok(end) => Some(end),
         Err(_) => all.checked_sub(end.unsigned_abs()),
     };
-    let (from, to) = range.unwrap_or_default();
     let from = from.map_or(Some(0), place);
     let to = to.map_or(Some(all), place);
     match (from, to) {
@@ -114,9 +131,9 @@ impl Records {
         let (range, step) = match self {
             Self::One(record) => {
                 let end = record.checked_add(1).filter(|&end| end != 0);
-                (within(Some((Some(record), end)), count)?, NonZeroUsize::MIN)
+                (within((Some(record), end), count)?, NonZeroUsize::MIN)
             }
-            Self::Some(from, to, step) => (within(Some((from, to)), count)?, step),
+            Self::Some(from, to, step) => (within((from, to), count)?, step),
         };
         Some(range.step_by(step.get()))
     }
@@ -141,11 +158,10 @@ impl Records {
 
 impl fmt::Display for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
         match *self {
             Self::One(record) => write!(f, "{record}"),
-            Self::Some(from, to, NonZeroUsize::MIN) => write!(f, "{}:{}", end(from), end(to)),
-            Self::Some(from, to, step) => write!(f, "{}:{}:{step}", end(from), end(to)),
+            Self::Some(from, to, NonZeroUsize::MIN) => f.write_str(&given((from, to))),
+            Self::Some(from, to, step) => write!(f, "{}:{step}", given((from, to))),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The key-value records of a SIONlib file that was imported (docs/tools.md): a list of them, and their values in the streams.
 
-use super::{Args, one_record, within};
+use super::{Args, one_record};
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, Show};
 use crate::output::{Output, escape};
+use crate::ranges::within;
 use crate::streams::each_piece;
 use scda::internals::to_usize;
 use scda::{DataType, Reader, Region, Section, SectionType, Stream, Streams};
@@ -50,7 +51,7 @@ fn find(input: &Input, args: &Args) -> Result<KeyedStreams> {
         }
         (Some(record), count) => {
             let end = record.checked_add(1).filter(|&end| end != 0);
-            let range = within(Some((Some(record), end)), count as u64);
+            let range = within((Some(record), end), count as u64);
             let range =
                 range.ok_or_else(|| trouble(format!("--record {record}: found {count} of that name")))?;
             to_usize(range.start)

@@ -10,11 +10,12 @@ use crate::formats::{DataFormat, Show};
 use crate::output::{Output, escape};
 use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
-use crate::ranges::{Bounds, Records, parse_range, within};
+use crate::ranges::{Bounds, Ends, Records, parse_range, part};
 use crate::select::Selection;
 use crate::streams::{self, MeantStreams};
 use find::{Choice, find};
 use scda::{Reader, Section};
+use std::ops::Range;
 use std::path::PathBuf;
 use values::Series;
 
@@ -71,7 +72,7 @@ pub struct Args {
     /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
     /// negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
-    range: Option<(Option<i64>, Option<i64>)>,
+    range: Option<Ends>,
     /// csv, a table of a dataset of up to two dimensions, with a line of names; bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
     /// commas describes a record, and a number before a format repeats it
     #[arg(long = "as", value_name = "FORMAT")]
@@ -108,14 +109,20 @@ fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> R
     Ok(())
 }
 
+/// What --range names of `all` units of a section of this name.
+fn range(input: &Input, args: &Args, user: &[u8], all: u64) -> Result<Range<u64>> {
+    part(args.range.unwrap_or_default(), all).map_err(|words| {
+        let name = escape(user);
+        Fail::file(input.name(), format_args!("\"{name}\": --range: {words}"))
+    })
+}
+
 /// Prints the stream of a task.
 fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
-    let range = |bytes| {
-        let range = within(args.range, bytes);
-        range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
-    };
     match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
         MeantStreams::Streams(found) => {
+            let name = *found.streams.name();
+            let range = |bytes| range(input, args, &name, bytes);
             let printed = streams::print(reader, &found.streams, task, range);
             and_known(printed, || found.check_whole(input))
         }
@@ -123,6 +130,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             reader.seek(section.offset)?;
             reader.next_section(true)?;
             if let Some(streams) = reader.packed_streams()?.filter(|_| is_packed) {
+                let range = |bytes| range(input, args, &section.user, bytes);
                 return streams::print(reader, &streams, task, range);
             }
             let name = escape(&section.user);
@@ -151,7 +159,8 @@ fn section(
     section: &Section,
 ) -> Result<()> {
     if args.region.is_some() {
-        return Err(Fail::Trouble("--box is for datasets: use --range".to_owned()));
+        let words = format!("\"{}\": --box is for datasets: use --range", escape(&section.user));
+        return Err(Fail::file(input.name(), words));
     }
     if args.format == Some(DataFormat::Csv) {
         let name = escape(&section.user);
@@ -160,8 +169,7 @@ fn section(
     reader.seek(section.offset)?;
     reader.next_section(!args.raw)?;
     let all = units(section);
-    let range = within(args.range, all)
-        .ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{all}")))?;
+    let range = range(input, args, &section.user, all)?;
     let mut pieces = Pieces::new(section, range.clone());
     // The line of progress would stand in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
@@ -218,7 +226,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut result = Ok(());
     for Choice { section: found, block, record, .. } in find(&mut reader, &input, args)? {
         result = match block.filter(|_| !args.raw) {
-            Some(block) => series.print(&mut out, &mut reader, args, (&block, record)),
+            Some(block) => series.print(&mut out, (&mut reader, &input), args, (&block, record)),
             None => section(&mut out, &mut reader, &input, args, &found),
         };
         if result.is_err() {

@@ -4,8 +4,10 @@ use super::{Args, check_columns, check_terminal};
 use crate::datasets::slabs::{self, Slabs, each_item};
 use crate::datasets::{attributes_of, to_little, values};
 use crate::fail::{Fail, Result};
+use crate::files::Input;
 use crate::formats::DataFormat;
 use crate::output::{Output, visible};
+use crate::ranges::Bounds;
 use scda::internals::to_usize;
 use scda::{Dataset, Kind, Reader, Region, Section};
 
@@ -114,15 +116,10 @@ impl Series {
     pub fn print(
         &mut self,
         out: &mut Output,
-        reader: &mut Reader,
+        (reader, input): (&mut Reader, &Input),
         args: &Args,
         (block, record): (&Section, u64),
     ) -> Result<()> {
-        if args.range.is_some() {
-            return Err(Fail::Trouble(
-                "--range is for sections: use --box, or --raw to show the section".to_owned(),
-            ));
-        }
         let as_bytes = match args.format {
             None | Some(DataFormat::Csv) => false,
             Some(DataFormat::Bytes) => true,
@@ -136,11 +133,15 @@ impl Series {
         reader.seek(block.offset)?;
         reader.next_section(true)?;
         let Some(dataset) = reader.dataset()? else { return Ok(()) };
+        if args.range.is_some() {
+            let name = visible(&dataset.name);
+            let words = "--range is for sections: use --box, or --raw to show the section";
+            return Err(Fail::file(input.name(), format_args!("dataset \"{name}\": {words}")));
+        }
         if args.region.is_none() {
             self.check_size(&dataset, reader.file_size().unwrap_or(0))?;
         }
-        let all = Region::all(&dataset.shape);
-        let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
+        let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
         let is_table = args.format == Some(DataFormat::Csv);
         check_columns(args, as_bytes || is_table)?;
         check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;

@@ -176,7 +176,7 @@ pub fn run(args: &Args) -> Result<()> {
     if !crate::files::is_standard(&args.file) {
         check_replaceable(&args.output, "it is the file that is read", [status(&args.file)?])?;
     }
-    let canvas = match subject::find(&mut reader, args)? {
+    let canvas = match subject::find(&mut reader, &input, args)? {
         Subject::Curve(curve) => draw_curve(args, &curve),
         Subject::Image(image) => draw_image(args, &image),
         Subject::Mesh(mesh) => draw_mesh(args, &mesh),

@@ -8,9 +8,10 @@ use super::sample::{Line, Plane, Points, Samples, THOROUGH};
 use super::{Args, indices, title};
 use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
+use crate::files::Input;
 use crate::output::visible;
-use crate::ranges::Records;
-use scda::{Dataset, Reader, Region, internals};
+use crate::ranges::{Bounds, Records};
+use scda::{Dataset, Reader, internals};
 
 /// A line.
 pub struct Curve {
@@ -66,7 +67,7 @@ pub fn dataset(
 }
 
 /// Finds what the arguments mean, and reads it.
-pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
+pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Subject> {
     let name = args.name.trim_end_matches('/');
     let all = reader.find_all(internals::stored_name(name).as_bytes())?;
     if all.is_empty() {
@@ -101,7 +102,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
         },
     };
     let (&[record], None | Some(Records::One(_))) = (&records[..], args.record) else {
-        return over_records(reader, args, name, &records);
+        return over_records((reader, input), args, name, &records);
     };
     let shown = Some(record).filter(|_| count > 1);
     if args.region.is_none()
@@ -110,7 +111,7 @@ pub fn find(reader: &mut Reader, args: &Args) -> Result<Subject> {
         let what = shown.map_or(String::new(), |record| format!(", record {record}"));
         return of_mesh(reader, args, &place, &what);
     }
-    of_dataset(reader, args, name, record, shown)
+    of_dataset((reader, input), args, name, record, shown)
 }
 
 /// A mesh, or a field on it.
@@ -127,13 +128,17 @@ fn of_mesh(reader: &mut Reader, args: &Args, place: &FieldPlace, what: &str) -> 
 }
 
 /// A number of each record as a line.
-fn over_records(reader: &mut Reader, args: &Args, name: &str, records: &[u64]) -> Result<Subject> {
+fn over_records(
+    (reader, input): (&mut Reader, &Input),
+    args: &Args,
+    name: &str,
+    records: &[u64],
+) -> Result<Subject> {
     let (mut points, mut label, mut shown) = (Points::default(), String::new(), String::new());
     let (mut data, mut clock) = (Vec::new(), None);
     for &record in records {
         let (dataset, meaning) = dataset(reader, name, record, args.component.as_deref())?;
-        let all = Region::all(&dataset.shape);
-        let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
+        let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
         if slabs::items(&region) != 1 {
             return trouble(
                 name,
@@ -161,7 +166,7 @@ fn over_records(reader: &mut Reader, args: &Args, name: &str, records: &[u64]) -
 
 /// A line or an image of a dataset.
 fn of_dataset(
-    reader: &mut Reader,
+    (reader, input): (&mut Reader, &Input),
     args: &Args,
     name: &str,
     record: u64,
@@ -169,10 +174,7 @@ fn of_dataset(
 ) -> Result<Subject> {
     let (dataset, meaning) = self::dataset(reader, name, record, args.component.as_deref())?;
     let n = dataset.shape.len();
-    let mut region = match &args.region {
-        Some(bounds) => bounds.region(&dataset.shape)?,
-        None => Region::all(&dataset.shape),
-    };
+    let mut region = Bounds::region(args.region.as_ref(), input, &dataset)?;
     if args.region.is_none() {
         region.count.iter_mut().take(n.saturating_sub(2)).for_each(|count| *count = 1.min(*count));
     }

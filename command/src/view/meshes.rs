@@ -16,7 +16,7 @@ fn cut(parameters: &Parameters) -> Result<Cut> {
     let Some(axis) = parameters.maybe::<usize>("axis")? else { return Ok(None) };
     match axis {
         0..3 => Ok(Some((axis, parameters.real("at")?))),
-        _ => Err(Fail::Trouble("parameter axis: expected 0, 1 or 2".to_owned())),
+        _ => Err(Fail::Trouble(format!("parameter axis: found {axis}, expected 0, 1 or 2"))),
     }
 }
 

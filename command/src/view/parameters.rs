@@ -32,17 +32,18 @@ impl Parameters {
     /// A finite number.
     pub fn real(&self, key: &str) -> Result<f64> {
         let number: f64 = self.get(key)?;
-        let is_good = number.is_finite();
-        is_good
-            .then_some(number)
-            .ok_or_else(|| Fail::Trouble(format!("parameter {key}: expected a finite number")))
+        let wrong = || Fail::Trouble(format!("parameter {key}: found {number}, expected a finite number"));
+        number.is_finite().then_some(number).ok_or_else(wrong)
     }
 
     /// Whole numbers with commas between.
     pub fn list(&self, key: &str) -> Result<Vec<u64>> {
-        let words = self.text(key).unwrap_or_default().split(',').filter(|word| !word.is_empty());
+        let text = self.text(key).unwrap_or_default();
+        let words = text.split(',').filter(|word| !word.is_empty());
         let numbers = words.map(str::parse).collect::<Result<_, _>>();
-        numbers.map_err(|_| Fail::Trouble(format!("parameter {key}: expected whole numbers")))
+        let words =
+            || format!("parameter {key}: found \"{text}\", expected whole numbers with commas between");
+        numbers.map_err(|_| Fail::Trouble(words()))
     }
 }
 
@@ -74,5 +75,13 @@ mod tests {
         assert_eq!((parameters.text("a"), parameters.text("bad")), (Some("/b c"), Some("%zz")));
         assert_eq!(parameters.list("l").ok(), Some(vec![1, 2]));
         assert!(parameters.get::<u64>("n").is_ok_and(|n| n == 3) && parameters.get::<u64>("a").is_err());
+        let parameters = Parameters::new("x=inf&l=1,b");
+        let words = |fail: Option<Fail>| match fail {
+            Some(Fail::Trouble(words)) => words,
+            _ => String::new(),
+        };
+        assert_eq!(words(parameters.real("x").err()), "parameter x: found inf, expected a finite number");
+        let found = words(parameters.list("l").err());
+        assert_eq!(found, "parameter l: found \"1,b\", expected whole numbers with commas between");
     }
 }

@@ -27,7 +27,10 @@ fn fixed(parameters: &Parameters, dataset: &Dataset) -> Result<Vec<u64>> {
     let fixed = parameters.list("fixed")?;
     match fixed.len() == dataset.shape.len() && fixed.iter().zip(&dataset.shape).all(|(index, n)| index < n) {
         true => Ok(fixed),
-        false => trouble("parameter fixed: expected an index of each dimension"),
+        false => {
+            let shape = &dataset.shape;
+            trouble(format!("parameter fixed: found {fixed:?}, expected an index within the shape {shape:?}"))
+        }
     }
 }
 
@@ -41,7 +44,11 @@ fn range(parameters: &Parameters, dataset: &Dataset, keys: [&str; 3]) -> Result<
     let to: u64 = parameters.maybe(keys[2])?.unwrap_or(n);
     match from < to && to <= n {
         true => Ok((dimension, from, to)),
-        false => trouble(format!("parameters {}, {}: expected a range within 0:{n}", keys[1], keys[2])),
+        false => {
+            let [_, first, last] = keys;
+            let expected = format!("expected a range within 0:{n} that is not empty");
+            trouble(format!("parameters {first}, {last}: found {from}:{to}, {expected}"))
+        }
     }
 }
 
@@ -51,7 +58,7 @@ pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let (rows, y0, y1) = range(parameters, &dataset, ["rows", "y0", "y1"])?;
     let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
     if rows == columns {
-        return trouble("parameters rows, columns: expected two dimensions");
+        return trouble(format!("parameters rows, columns: found {rows} twice, expected two dimensions"));
     }
     let most = [parameters.get::<usize>("height")?.min(MOST), parameters.get::<usize>("width")?.min(MOST)];
     let samples = [Samples::new(y0, y1, most[0]), Samples::new(x0, x1, most[1])];
@@ -174,7 +181,8 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         let (from, to) =
             (parameters.maybe("m0")?.unwrap_or(0), parameters.maybe("m1")?.unwrap_or(members.len()));
         let Some(members) = members.get(from..to).filter(|members| !members.is_empty()) else {
-            return trouble(format!("parameters m0, m1: expected a range within 0:{}", members.len()));
+            let expected = format!("expected a range within 0:{} that is not empty", members.len());
+            return trouble(format!("parameters m0, m1: found {from}:{to}, {expected}"));
         };
         let place = |member: &Member| {
             let from = to_usize(member.offset);
@@ -182,8 +190,9 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         };
         columns = members.iter().map(place).collect();
     }
-    if slabs::items(&region).saturating_mul(columns.len() as u64) > MOST_CELLS {
-        return trouble(format!("expected at most {MOST_CELLS} cells"));
+    let cells = slabs::items(&region).saturating_mul(columns.len() as u64);
+    if cells > MOST_CELLS {
+        return trouble(format!("found {cells} cells, expected at most {MOST_CELLS}"));
     }
     let mut data = Vec::new();
     slabs::read(&mut open.reader, &dataset, &region, &mut data)?;

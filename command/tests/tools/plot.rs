@@ -245,7 +245,10 @@ fn what_cannot_be_drawn_is_told() {
         ("none -o a.png", "none: there is nothing to draw"),
         ("square -o a.gif", "expected a name that ends in .png or .svg"),
         ("square -o a.png --box 0,0", "one number cannot be drawn"),
-        ("square -o a.png --box 0:3,:", "expected a range within 0:2"),
+        (
+            "square -o a.png --box 0:3,:",
+            "scda: a.scda: dataset \"square\": --box: dimension 0: found 0:3, expected a range within 0:2",
+        ),
         ("cube -o a.png --box :,:,:", "found 3 dimensions with several indices"),
         ("energy -o a.png --record 2", "--record 2: found 2 of this name"),
         ("square -o a.png --log --limits 0:1", "--log: a logarithmic scale needs a number above 0"),

@@ -123,7 +123,8 @@ fn the_stream_of_a_task_is_printed() {
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
         cat(&["log", "--stream", "3", "--record", "0"])
             .bad(2, "--stream 3: there are 3 streams, from 0 to 2");
-        cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"]).bad(2, "within 0:7");
+        cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"])
+            .bad(2, "\"log\": --range: found 9:, expected a range within 0:7");
         cat(&["before", "--stream", "0"]).bad(2, "is neither a set of streams nor");
         // A varray of streams.
         run(&place, &["copy", "--force", "--pack-streams", "f.scda", "packed.scda"]).good();

@@ -117,12 +117,18 @@ fn values_are_printed_by_their_type() {
         ),
         ("rho", "\n   15 D               3                  -              6 "),
         ("rho --record 2", "--record 2: found 2 sections"),
-        ("flow/density --box 0:7,0", "--box: dimension 0: found 0:7, expected a range within 0:6"),
-        ("flow/density --box 0", "--box: found 1 ranges, expected one for each of the 2 dimensions"),
+        (
+            "flow/density --box 0:7,0",
+            "scda: plain.scda: dataset \"flow/density\": --box: dimension 0: found 0:7, expected a range within 0:6",
+        ),
+        (
+            "flow/density --box 0",
+            "scda: plain.scda: dataset \"flow/density\": --box: found 1 ranges, expected one for each of the 2 dimensions",
+        ),
         ("flow/density --box a", "expected A:B or an index"),
-        ("flow/density --range 0:1", "--range is for sections"),
+        ("flow/density --range 0:1", "scda: plain.scda: dataset \"flow/density\": --range is for sections"),
         ("flow/density --as f64le", "a dataset is shown by its type"),
-        ("note --box 0", "--box is for datasets"),
+        ("note --box 0", "scda: plain.scda: \"note\": --box is for datasets"),
     ] {
         place.scda(&format!("cat plain.scda {arguments}")).bad(2, words);
     }
