@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 /// Without options the copy has the same sections, and compressed data stay byte for byte as they are; it is sealed if IN
 /// is, with one seal. OUT appears when it is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
 ///
-/// Of a dataset both sections are copied or none. --encode stores datasets in compressed chunks, --decode contiguously;
+/// Of a dataset all sections are copied or none, also those of attributes and rows that were added to it later: the number of any of
+/// them names it. --encode stores datasets in compressed chunks, --decode contiguously;
 /// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete. Metadata written anew lack
 /// unknown keys, which is reported. Streams are compressed only with --pack-streams.
 #[derive(clap::Args)]
@@ -93,7 +94,7 @@ pub fn sections(
         }
         let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
         let is_packed = set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name()));
-        if !pick.wants(&item) {
+        if !pick.wants(&item, &mut walk)? {
             if is_packed {
                 return Err(Fail::file(input.name(), streams::left_out(&item)));
             }

@@ -74,7 +74,7 @@ pub fn write(out: &mut Output, input: &Input, contents: &Contents<'_>) -> Result
                 Some(verified) if !raw => verified.compare(&item),
                 _ => Ok(()),
             };
-            let passed = match select::any_of(selections, &item) {
+            let passed = match select::any_of(selections, &item, walk.pairs())? {
                 true => compare().and_then(|()| objects.item(out, &mut reader, &mut walk, &item)),
                 false => item.skip(&mut reader).map_err(Fail::from),
             };

@@ -51,18 +51,20 @@ impl<'a> Pick<'a> {
         }
     }
 
-    pub fn wants(&mut self, item: &Item) -> bool {
-        if !select::any_of(self.select, item) || self.steps.as_ref().is_some_and(|steps| steps.drops(item)) {
-            return false;
+    pub fn wants(&mut self, item: &Item, walk: &mut Walk<'_>) -> Result<bool> {
+        if !select::any_of(self.select, item, walk.pairs())?
+            || self.steps.as_ref().is_some_and(|steps| steps.drops(item))
+        {
+            return Ok(false);
         }
         let mut is_wanted = true;
         for (selection, deleted) in self.delete.iter().zip(&mut self.deleted) {
-            if select::any_of(std::slice::from_ref(selection), item) {
+            if select::any_of(std::slice::from_ref(selection), item, walk.pairs())? {
                 *deleted += 1;
                 is_wanted = false;
             }
         }
-        is_wanted
+        Ok(is_wanted)
     }
 
     /// The metadata that this dataset or group gets.

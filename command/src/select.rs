@@ -1,6 +1,6 @@
 //! Which sections a selection matches.
 
-use crate::datasets::Item;
+use crate::datasets::{Item, Pair, Pairs};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Section, UserString, internals};
@@ -53,9 +53,14 @@ impl Selection {
     /// Whether the section with this number matches.
     pub fn has(&self, number: u64, user: &UserString) -> bool {
         match self {
-            Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| (from..=to).contains(&number)),
+            Self::Numbers(_) => self.has_number(number),
             Self::Pattern(pattern) => matches(pattern, &escape(user).chars().collect::<Vec<_>>()),
         }
+    }
+
+    /// Whether it names this number.
+    fn has_number(&self, number: u64) -> bool {
+        matches!(self, Self::Numbers(ranges) if ranges.iter().any(|&(from, to)| (from..=to).contains(&number)))
     }
 
     /// Whether a name matches.
@@ -117,14 +122,27 @@ pub fn any(selections: &[Selection], number: u64, user: &UserString) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, user))
 }
 
-/// As [`any`]; sections that belong together are meant as soon as one of them is.
-pub fn any_of(selections: &[Selection], item: &Item) -> bool {
-    any(selections, item.number, &item.section.user)
+/// As [`any`]; sections that belong together are meant as soon as one of them is. To a dataset belong those of what was added to it
+/// later: `pairs` tell their numbers.
+///
+/// # Errors
+/// Those of looking up these numbers.
+pub fn any_of(selections: &[Selection], item: &Item, pairs: Option<&mut Pairs<'_>>) -> Result<bool> {
+    let is_meant = any(selections, item.number, &item.section.user)
         || item.streams.as_ref().is_some_and(|found| {
             any(selections, item.number + 1, &found.chunks.user)
                 || any(selections, item.number + 2, &found.lengths.user)
         })
-        || item.pair.as_ref().is_some_and(|pair| any(selections, item.last(), &pair.second().user))
+        || item.pair.as_ref().is_some_and(|pair| any(selections, item.last(), &pair.second().user));
+    let names_later = |selection: &Selection| {
+        matches!(selection, Selection::Numbers(_)) && !selection.ends_before(item.last() + 1)
+    };
+    let (Some(Pair::Dataset(found)), Some(pairs)) = (&item.pair, pairs) else { return Ok(is_meant) };
+    if is_meant || !selections.iter().any(names_later) {
+        return Ok(is_meant);
+    }
+    let added = pairs.numbers_added(found)?;
+    Ok(added.iter().any(|&number| selections.iter().any(|selection| selection.has_number(number))))
 }
 
 /// Whether there are selections, but none of them means the section with this number or one after it.

@@ -167,6 +167,25 @@ impl<'a> Pairs<'a> {
         Ok(Some(Pair::Dataset(Box::new(Found { dataset, block: *section, data, later, added }))))
     }
 
+    /// The numbers, from 1 on, of the sections of what was added to a dataset later.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn numbers_added(&mut self, found: &Found) -> scda::Result<Vec<u64>> {
+        let Ok(name) = std::str::from_utf8(&found.data.user) else { return Ok(Vec::new()) };
+        let attributes = found.later.map(|_| Addition::Attributes);
+        let rows = (!found.added.is_empty()).then_some(Addition::Rows);
+        let mut numbers = Vec::new();
+        for addition in [attributes, rows].into_iter().flatten() {
+            let user = addition.user(found.data.offset, name);
+            // Those of the second sections, from 0 on, are those of the first ones from 1 on.
+            numbers.extend(
+                self.reader()?.find_all(user.as_bytes())?.iter().flat_map(|&first| [first, first + 1]),
+            );
+        }
+        Ok(numbers)
+    }
+
     /// The part of a set of streams that begins with this section; `None` if none does.
     ///
     /// # Errors

@@ -106,6 +106,11 @@ impl<'a> Walk<'a> {
         self.next(reader)
     }
 
+    /// What finds out about pairs, unless every section is one by itself.
+    pub fn pairs(&mut self) -> Option<&mut Pairs<'a>> {
+        self.pairs.as_mut()
+    }
+
     /// The reader beside, that has found the dataset of the last item, whose data it can read.
     ///
     /// # Errors

@@ -135,7 +135,7 @@ impl Lines<'_> {
 
     /// The line of a section, or of several that belong together, whose last row is this.
     fn write(&mut self, item: &Item, row: &Row) -> Result<()> {
-        if !select::any_of(self.selections, item) {
+        if !select::any_of(self.selections, item, Some(&mut self.pairs))? {
             return Ok(());
         }
         self.selected += 1;

@@ -141,7 +141,7 @@ fn walk_list(
     // What is behind the last one that is meant may be damaged.
     while !select::none_from(&args.select, walk.number + 1) {
         let Some(item) = walk.next(reader)? else { break };
-        if !select::any_of(&args.select, &item) {
+        if !select::any_of(&args.select, &item, walk.pairs())? {
             item.skip(reader)?;
             continue;
         }
