@@ -1,7 +1,7 @@
 //! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
 
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
-use super::later::Later;
+use super::later::{Later, Looked};
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use crate::unfinished::Unfinished;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, ErrorKind, Layout, Reader, Region, Streams};
+use scda::{AddedRows, DataType, Dataset, ErrorKind, Layout, Reader, Region, Section, Streams};
 use std::collections::{BTreeMap, HashSet};
 
 /// The most chunks that are decompressed together.
@@ -27,7 +27,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
         return Ok(());
     }
     let before = scan.findings.len();
-    let damaged = scan.findings.iter().map(|finding| finding.number).collect();
+    let damaged: HashSet<u64> = scan.findings.iter().map(|finding| finding.number).collect();
     let mut reader = input.open_damaged(false)?;
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::strict(input, rigour.is_strict());
@@ -38,6 +38,8 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
         Part::Leading(..) => None,
     };
     let mut later = Later::default();
+    // Rows that were added to a dataset count, and were read as its own, if a seal ends what is read.
+    let counts = reader.is_sealed();
     let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
     for (number, range) in scan.parts.iter().filter_map(whole).collect::<Vec<_>>() {
         reader.seek(range.start)?;
@@ -60,16 +62,23 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 item.fault = item.fault.take().or(follows.err().filter(|_| scan.findings.is_empty()));
                 last_parts.insert(name, part.streams.clone());
             }
-            // Damage may have hidden the dataset.
-            if let Some(words) = later.look(&mut walk, &item)?.filter(|_| before == 0) {
-                let finding = Finding::of_section(item.number, Fault::Words(words));
-                let user = Some(item.section.user);
-                scan.findings.push(Finding {
-                    section: Some(item.section),
-                    user,
-                    of_dataset: true,
-                    ..finding
-                });
+            let is_of_unknown = walk.is_of_unknown(&item);
+            match later.look(&item, is_of_unknown, || walk.dataset_reader())? {
+                // Damage may have hidden the dataset.
+                Looked::Wrong(words) if before == 0 => {
+                    scan.findings.push(finding(item.number, &item.section, Fault::Words(words)));
+                }
+                Looked::Rows(rows)
+                    if !counts && ![item.number - 1, item.number].iter().any(|n| damaged.contains(n)) =>
+                {
+                    let readers = (walk.dataset_reader()?, &mut reader);
+                    let how = (before == 0, item.number > sealed);
+                    scan.findings.extend(later.check_rows(readers, &item, &rows, how)?);
+                    // For what goes on behind it.
+                    reader.seek(item.section.offset)?;
+                    reader.next_section(true)?;
+                }
+                _ => {}
             }
             let fault = item.fault.take();
             if fault.is_some()
@@ -134,9 +143,7 @@ fn one(
             scan.notes.push(Note { number: item.number, words: fault.to_string() });
             return Ok(());
         }
-        let finding = Finding::of_section(item.number, Fault::Invalid(fault));
-        let user = Some(item.section.user);
-        scan.findings.push(Finding { section: Some(item.section), user, of_dataset: true, ..finding });
+        scan.findings.push(finding(item.number, &item.section, Fault::Invalid(fault)));
     }
     let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
     if let Some(why) = &found.dataset.unsupported {
@@ -162,13 +169,17 @@ pub(super) fn undecodable(
     found: &Found,
 ) -> Result<Option<Finding>> {
     let own = Stretch::of(found);
-    let error = match own.iter().try_for_each(|rows| decode(of_dataset, reader, &found.dataset, rows)) {
+    let error = match own.iter().try_for_each(|rows| decode(of_dataset, reader, rows)) {
         Ok(()) => return Ok(None),
         Err(fail) => Fault::of(fail)?,
     };
-    let user = Some(found.data.user);
-    let finding = Finding::of_section(number, error);
-    Ok(Some(Finding { section: Some(found.data), user, of_dataset: true, ..finding }))
+    Ok(Some(finding(number, &found.data, error)))
+}
+
+/// Something wrong with a dataset or group whose sections are whole.
+pub(super) fn finding(number: u64, section: &Section, error: Fault) -> Finding {
+    let user = Some(section.user);
+    Finding { section: Some(*section), user, of_dataset: true, ..Finding::of_section(number, error) }
 }
 
 /// The rows of a dataset that one section has.
@@ -189,12 +200,11 @@ impl Stretch {
             *rows = added.first;
         }
         let own = Self { dataset: own, data: found.data.offset, first: 0 };
-        let added = found.added.iter().map(|rows| Self {
-            dataset: rows.dataset.clone(),
-            data: rows.data,
-            first: rows.first,
-        });
-        std::iter::once(own).chain(added).collect()
+        std::iter::once(own).chain(found.added.iter().map(Self::added)).collect()
+    }
+
+    fn added(rows: &AddedRows) -> Self {
+        Self { dataset: rows.dataset.clone(), data: rows.data, first: rows.first }
     }
 
     /// A region of these rows as one of the dataset.
@@ -204,14 +214,20 @@ impl Stretch {
     }
 }
 
+/// [`decode`] of rows that were added to the dataset that `reader` has found.
+pub(super) fn decode_rows(reader: &mut Reader, beside: &mut Reader, rows: &AddedRows) -> Result<()> {
+    let rows = Stretch::added(rows);
+    decode(reader, beside, &rows)
+}
+
 /// Reads the items of some rows of which something can be wrong although their section is whole: chunks that are compressed, and
 /// bools. `beside` is another reader of the file.
-fn decode(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, rows: &Stretch) -> Result<()> {
+fn decode(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
     let (own, mut data) = (&rows.dataset, Vec::new());
     let all = Region::all(&own.shape);
-    let mut read = |slab| slabs::read(reader, dataset, &rows.whole(slab), &mut data);
+    let mut read = |slab| slabs::read(reader, own, &rows.whole(slab), &mut data);
     match own.layout {
-        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, dataset, rows),
+        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, rows),
         _ if own.data_type != DataType::Bool => Ok(()),
         Layout::Contiguous => Slabs::new(own, all).try_for_each(&mut read),
         _ => slabs::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), slabs::MOST_BYTES)
@@ -221,7 +237,7 @@ fn decode(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, rows: &St
 
 /// Decompresses chunks that are streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
 /// value, in which nothing can be wrong, and may claim any number of items: they are passed over.
-fn decode_chunks(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, rows: &Stretch) -> Result<()> {
+fn decode_chunks(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
     let own = &rows.dataset;
     let (all, chunk) = (Region::all(&own.shape), own.chunk_shape());
     let counts: Vec<u64> = all.count.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
@@ -241,7 +257,7 @@ fn decode_chunks(reader: &mut Reader, beside: &mut Reader, dataset: &Dataset, ro
         };
         let regions = boxes.iter().map(|slab| rows.whole(slabs::of_slab(slab, &chunk, &all)));
         let regions: Vec<_> = regions.collect();
-        slabs::read_all(reader, dataset, &regions, &mut data)?;
+        slabs::read_all(reader, own, &regions, &mut data)?;
     }
     Ok(())
 }

@@ -1,49 +1,138 @@
-//! What was added to datasets later: whether it names a dataset.
+//! What was added to datasets later: whether it names a dataset, and is right.
 
+use super::datasets::{decode_rows, finding};
+use super::finding::{Fault, Finding};
 use super::walk::header_at;
-use crate::datasets::{Added, Addition, Item, Pair, Walk, added_to, announced};
-use crate::fail::Result;
+use crate::datasets::{Added, Addition, Item, Pair, added_to, announced};
+use crate::fail::{Result, is_invalid};
+use scda::{ErrorKind, Reader};
+use std::collections::{BTreeMap, HashMap};
 
 /// What was seen of the file.
 #[derive(Default)]
 pub struct Later {
-    /// Where the data of all datasets begin, also of those of a type that this library does not have, in their order. There may be very many, so their names stay in the file.
-    datasets: Vec<u64>,
+    /// Where the data of all datasets begin, also of those of a type that this library does not have, and their metadata, where these are
+    /// known. There may be very many, so their names stay in the file.
+    datasets: BTreeMap<u64, Option<u64>>,
     /// What the last section announces.
-    announced: Option<Addition>,
+    announced: Option<Announced>,
+    /// How many rows a dataset has with those that no seal makes count, by where its data begin.
+    rows: HashMap<u64, u64>,
+}
+
+/// A section that announces what comes next.
+struct Announced {
+    addition: Addition,
+    number: u64,
+    offset: u64,
+}
+
+/// What an item is to datasets before it.
+pub enum Looked {
+    /// Nothing, or attributes.
+    Other,
+    /// Rows of one. If no seal ends the file, they do not count, and are no part of the dataset.
+    Rows(Rows),
+    /// It should add something to one: why it does not.
+    Wrong(String),
+}
+
+/// Rows that were added to a dataset.
+pub struct Rows {
+    /// Where the metadata and the data of the dataset begin.
+    block: u64,
+    data: u64,
+    /// Where their own metadata begin.
+    metadata: u64,
 }
 
 impl Later {
-    /// What is wrong with the next item, to which the walk has come.
+    /// Looks at the next item, to which the walk has come. `is_of_unknown` says that it has the data of a dataset of a type that this library
+    /// does not have.
     ///
     /// # Errors
-    /// Those of opening the file.
-    pub fn look(&mut self, walk: &mut Walk<'_>, item: &Item) -> Result<Option<String>> {
+    /// Those of the reader that is asked for.
+    pub fn look<'a>(
+        &mut self,
+        item: &Item,
+        is_of_unknown: bool,
+        reader: impl FnOnce() -> Result<&'a mut Reader>,
+    ) -> Result<Looked> {
         if let Some(Pair::Dataset(found)) = &item.pair {
-            self.datasets.push(found.data.offset);
-        } else if walk.is_of_unknown(item) {
-            self.datasets.push(item.section.offset);
+            self.datasets.insert(found.data.offset, Some(found.block.offset));
+        } else if is_of_unknown {
+            self.datasets.insert(item.section.offset, None);
         }
         let (section_type, user) = (item.section.section_type, &item.section.user);
-        let Some(announced) = std::mem::replace(&mut self.announced, announced(section_type, user)) else {
-            return Ok(None);
+        let next = announced(section_type, user).map(|addition| Announced {
+            addition,
+            number: item.number,
+            offset: item.section.offset,
+        });
+        let before = std::mem::replace(&mut self.announced, next);
+        let Some(before) = before.filter(|before| before.number + 1 == item.number) else {
+            return Ok(Looked::Other);
         };
-        let (what, expected) = match announced {
+        let (what, expected) = match before.addition {
             Addition::Attributes => ("attributes", "a block with attributes of a dataset"),
             Addition::Rows => ("rows", "an array or varray with rows of a dataset"),
         };
-        let named = added_to(section_type, user).filter(|added| added.addition == announced);
-        let Some(Added { data, .. }) = named else {
-            return Ok(Some(format!("found another section, expected {expected}")));
+        let named = added_to(section_type, user).filter(|added| added.addition == before.addition);
+        let Some(Added { addition, data }) = named else {
+            return Ok(Looked::Wrong(format!("found another section, expected {expected}")));
         };
-        let found = match self.datasets.binary_search(&data) {
-            Ok(_) => header_at(walk.dataset_reader()?, data, true),
-            Err(_) => None,
+        let dataset = self.datasets.get(&data);
+        let found = match dataset {
+            Some(_) => header_at(reader()?, data, true),
+            None => None,
         };
         let name = found.as_ref().and_then(|section| std::str::from_utf8(&section.user).ok());
-        Ok(match name.is_some_and(|name| announced.user(data, name).as_bytes() == &**user) {
-            true => None,
-            false => Some(format!("found {what} of no dataset, expected that one's data at byte {data}")),
+        if name.is_none_or(|name| addition.user(data, name).as_bytes() != &**user) {
+            let words = format!("found {what} of no dataset, expected that one's data at byte {data}");
+            return Ok(Looked::Wrong(words));
+        }
+        Ok(match (addition, dataset) {
+            (Addition::Rows, Some(&Some(block))) => {
+                Looked::Rows(Rows { block, data, metadata: before.offset })
+            }
+            _ => Looked::Other,
         })
+    }
+
+    /// What is wrong with rows that do not count, as if they did; they are this item. `of_dataset` and `reader` are two readers of the file.
+    /// `is_whole` says that no rows before them may be hidden by damage; their items are decoded if `decodes`.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn check_rows(
+        &mut self,
+        (of_dataset, reader): (&mut Reader, &mut Reader),
+        item: &Item,
+        rows: &Rows,
+        (is_whole, decodes): (bool, bool),
+    ) -> Result<Option<Finding>> {
+        let found = header_at(of_dataset, rows.block, true).map(|_| of_dataset.dataset());
+        // What is wrong with the dataset itself was found there.
+        let Some(Ok(Some(dataset))) = found else { return Ok(None) };
+        let own = dataset.shape.first().copied().unwrap_or(0);
+        let before = self.rows.get(&rows.data).copied().unwrap_or(own);
+        let added = match of_dataset.take_unsealed_rows(rows.metadata, is_whole.then_some(before)) {
+            Ok(added) => added,
+            Err(error) if is_invalid(&error) => {
+                return Ok(Some(finding(item.number, &item.section, Fault::Invalid(error))));
+            }
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let count = added.dataset.shape.first().copied().unwrap_or(0);
+        self.rows.insert(rows.data, added.first + count);
+        if !decodes || dataset.unsupported.is_some() || added.dataset.unsupported.is_some() {
+            return Ok(None);
+        }
+        let error = match decode_rows(of_dataset, reader, &added) {
+            Ok(()) => return Ok(None),
+            Err(fail) => Fault::of(fail)?,
+        };
+        Ok(Some(finding(item.number, &item.section, error)))
     }
 }

@@ -3,8 +3,9 @@
 
 use super::datasets::undecodable;
 use super::finding::{Finding, Scan};
+use super::later::{Later, Rows};
 use super::walk::{header_at, walk};
-use crate::datasets::Found;
+use crate::datasets::{Found, Item};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::progress::Progress;
@@ -41,6 +42,25 @@ impl Unsealed {
         let begin = section.offset;
         walk(&mut self.reader, &mut scan, progress, begin, begin + 1)?;
         Ok(scan.findings.pop())
+    }
+
+    /// What reads the data of datasets.
+    pub fn of_datasets(&mut self) -> &mut Reader {
+        &mut self.of_datasets
+    }
+
+    /// What is wrong with rows that were added to a dataset; see [`Later::check_rows`].
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn rows(
+        &mut self,
+        later: &mut Later,
+        item: &Item,
+        rows: &Rows,
+        decodes: bool,
+    ) -> Result<Option<Finding>> {
+        later.check_rows((&mut self.of_datasets, &mut self.reader), item, rows, (true, decodes))
     }
 
     /// What is wrong with the items of a dataset, the last section of which has this number.

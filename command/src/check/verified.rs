@@ -2,6 +2,7 @@
 //! decoded: the seal of the other file would make damage look valid.
 
 use super::finding::{Fault, Finding, words};
+use super::later::{Later, Looked};
 use super::sealed::{finding, invalid, is_of_row, section_number};
 use super::sums::sums;
 use super::unsealed::Unsealed;
@@ -30,6 +31,8 @@ pub struct Verified {
     rows: Vec<Row>,
     /// Decodes what is not sealed.
     unsealed: Option<Unsealed>,
+    /// What may be added to datasets that were checked.
+    later: Later,
 }
 
 impl Verified {
@@ -42,8 +45,9 @@ impl Verified {
         let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
         let Seals { all: seals, fault } = beside.seals()?;
         let (name, threads) = (input.name().to_owned(), input.threads());
-        let (place, first, rows, unsealed) = (None, 0, Vec::new(), None);
-        let mut verified = Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed };
+        let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, Later::default());
+        let mut verified =
+            Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed, later };
         match fault {
             Some(fault) => Err(verified.differs(&Finding::of_seal(1, Fault::Invalid(fault)))),
             None => verified.at(0).map(|()| verified),
@@ -132,25 +136,25 @@ impl Verified {
     ) -> Result<Option<Finding>> {
         for (number, section) in (item.number..).zip(of_item(item)) {
             if self.row_at(section.offset)?.is_none()
-                && let Some(finding) = self.unsealed(input)?.section(number, section, progress)?
+                && let Some(finding) =
+                    unsealed(&mut self.unsealed, input)?.section(number, section, progress)?
             {
                 return Ok(Some(finding));
             }
         }
-        match &item.pair {
-            // Rows that were added later are sealed, as everything of their file is: else they are none.
-            Some(Pair::Dataset(found)) if self.row_at(found.data.offset)?.is_none() => {
-                self.unsealed(input)?.dataset(item.last(), found)
+        let looked =
+            self.later.look(item, false, || Ok(unsealed(&mut self.unsealed, input)?.of_datasets()))?;
+        match (&item.pair, looked) {
+            // Rows that were added to it are sealed, as everything of their file is: else they are items of their own.
+            (Some(Pair::Dataset(found)), _) if self.row_at(found.data.offset)?.is_none() => {
+                unsealed(&mut self.unsealed, input)?.dataset(item.last(), found)
+            }
+            (None, Looked::Rows(rows)) => {
+                let decodes = self.row_at(item.section.offset)?.is_none();
+                unsealed(&mut self.unsealed, input)?.rows(&mut self.later, item, &rows, decodes)
             }
             _ => Ok(None),
         }
-    }
-
-    fn unsealed(&mut self, input: &Input) -> Result<&mut Unsealed> {
-        Ok(match &mut self.unsealed {
-            Some(unsealed) => unsealed,
-            none => none.insert(Unsealed::new(input)?),
-        })
     }
 
     /// Compares all that is sealed.
@@ -261,6 +265,14 @@ impl Verified {
         self.first = first;
         Ok(true)
     }
+}
+
+/// What decodes, which is opened if need be.
+fn unsealed<'a>(unsealed: &'a mut Option<Unsealed>, input: &Input) -> Result<&'a mut Unsealed> {
+    Ok(match unsealed {
+        Some(unsealed) => unsealed,
+        none => none.insert(Unsealed::new(input)?),
+    })
 }
 
 /// The sections of an item.

@@ -2,7 +2,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Encode, Layout, Params, Region, Solo, Source, Writer};
+use scda::{Codec, DataType, Dataset, Encode, Layout, Params, Region, Solo, Source, Writer};
 
 /// Three kinds of datasets with rows that were added in later commits: plain, in chunks, and bools.
 fn extended(place: &Place, name: &str) {
@@ -66,8 +66,35 @@ fn they_are_shown_and_copied_as_one_array() {
     // Of a single dataset, all rows.
     place.scda("copy --select c/p a.scda c.scda").good();
     assert_eq!(place.scda("ls c.scda").good().text().matches(" 6x3 ").count(), 1);
+    // The number of a section that was added names the dataset.
+    let numbers = |word: &str| {
+        let all = place.scda("ls --raw a.scda").good();
+        let numbers = all.text().lines().filter(|line| line.contains(word));
+        numbers.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let added = [numbers("/rho\""), numbers("scda added rows 00"), numbers("scda attributes 00")];
+    let [of_rho, rows, attributes] = &added;
+    assert_eq!((of_rho.len(), rows.len(), attributes.len()), (3, 6, 1));
+    for number in of_rho.iter().chain([&rows[0], &rows[3], &attributes[0]]) {
+        let found = place.scda(&format!("ls -s {number} a.scda")).good();
+        assert!(found.text().lines().count() == 3 && found.text().contains("\"rho\""), "{number}: {found:?}");
+        let found = place.scda(&format!("ls -l -s {number} a.scda")).good();
+        assert!(found.text().contains("dataset 2: \"rho\""), "{number}: {found:?}");
+        let found = place.scda(&format!("ls --json -s {number} a.scda")).good().json();
+        assert_eq!(found["sections"][0]["user"], "rho", "{number}");
+        for (how, count) in [("--select", 1), ("--delete", 2)] {
+            place.scda(&format!("copy -f {how} {number} a.scda d.scda")).good();
+            let found = place.scda("ls d.scda").good();
+            assert_eq!(found.text().contains("\"rho\""), how == "--select", "{number}: {found:?}");
+            assert_eq!(found.text().lines().count(), 2 + count, "{number}: {found:?}");
+        }
+        place.scda(&format!("join -f -s {number} a.scda -o d.scda")).good();
+        assert_eq!(place.scda("cat d.scda rho").good().text(), rho);
+    }
+    place.scda("copy -f --delete 1-2 --delete 5 a.scda d.scda").good();
+    assert_eq!(place.scda("ls d.scda").good().text().lines().count(), 3);
     // A file without a seal has them as sections, until it has one.
-    let salvaged = place.scda("salvage --no-seal a.scda d.scda").good();
+    let salvaged = place.scda("salvage -f --no-seal a.scda d.scda").good();
     assert!(salvaged.text().contains("counts when the file is sealed: scda seal"), "{salvaged:?}");
     assert_eq!(place.scda("ls d.scda").good().text().matches(" 2x3 ").count(), 3);
     place.scda("seal d.scda").good();
@@ -337,4 +364,73 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     copied("c.scda", "--delete rho --delete c/p");
     let diff = place.scda("diff a.scda c.scda");
     assert!((diff.code, diff.text().lines().count()) == (1, 2), "{diff:?}");
+}
+
+/// A dataset in chunks with rows that were added twice, each behind a seal. Returns how many bytes are before the last seal.
+fn chunked(place: &Place, name: &str) -> usize {
+    let path = place.path(name);
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    let mut end = 0;
+    for turn in 0..3_u32 {
+        let mut dataset = Dataset::new("rho", DataType::Uint8, [2, 300]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![2, 300]), text: false };
+        dataset.codec = Codec::Zlib;
+        dataset.extends = turn > 0;
+        let data: Vec<u8> = (0..600_u32).map(|i| (i * i * 7 + i * turn) as u8 ^ (i / 3) as u8).collect();
+        file.dataset(&dataset, &[Region::all(&[2, 300])], &data).unwrap();
+        file.flush().unwrap();
+        end = file.position().unwrap() as usize;
+        file.commit().unwrap();
+    }
+    file.close().unwrap();
+    end
+}
+
+#[test]
+fn rows_that_no_seal_makes_count_are_decoded() {
+    let place = Place::new();
+    let last_seal = chunked(&place, "sealed.scda");
+    let all = place.read("sealed.scda");
+    place.scda("salvage --no-seal sealed.scda plain.scda").good();
+    // The second rows are not sealed.
+    place.write("tail.scda", &all[..last_seal]);
+    let seal_commands =
+        ["seal bad.scda", "copy -f --seal bad.scda out.scda", "append --seal bad.scda other.scda"];
+    let tail_commands = ["copy -f --seal --unsealed bad.scda out.scda"];
+    chunked(&place, "other.scda");
+    for (name, check, commands) in
+        [("plain.scda", "check", &seal_commands[..]), ("tail.scda", "check --unsealed", &tail_commands[..])]
+    {
+        let good = place.read(name);
+        place.scda(&format!("{check} {name}")).good();
+        // In the stream of the last chunk, behind which is less; and the number of rows before the last ones.
+        let stream = good.len() - 100;
+        let number = good.windows(19).rposition(|bytes| bytes == b"\"scda_first_row\": 4").unwrap() + 18;
+        for (at, byte, words) in
+            [(stream, good[stream] ^ 1, "chunk 0: "), (number, b'3', "found the first row 3, expected 4")]
+        {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            place.write("bad.scda", &bad);
+            let found = place.scda(&format!("{check} bad.scda")).bad(1, "");
+            assert!(
+                found.text().contains(", rows of the dataset \"rho\", ") && found.text().contains(words),
+                "{name}: {found:?}"
+            );
+            for command in commands {
+                let run = place.scda(command);
+                assert!(run.code == 1 && run.err.contains(words), "{name}, {command}: {run:?}");
+                assert!(
+                    place.read("bad.scda") == bad && !place.path("out.scda").exists(),
+                    "{name}, {command}"
+                );
+            }
+            let run = place.scda("salvage -f --seal bad.scda saved.scda");
+            assert!(run.err.contains(words) && run.err.contains("is not sealed"), "{name}: {run:?}");
+        }
+    }
+    place.scda("seal plain.scda").good();
+    place.scda("diff plain.scda sealed.scda").good();
 }

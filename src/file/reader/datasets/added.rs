@@ -1,9 +1,10 @@
 //! What was added to a dataset later: attributes, and rows.
 
-use super::DatasetReader;
-use super::selection::RowSection;
+use super::selection::{FoundDataset, RowSection};
+use super::{AddedRows, DatasetReader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
+use crate::file::reader::Reader;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
 use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
@@ -67,7 +68,37 @@ impl KnownAdditions {
     }
 }
 
+impl Reader {
+    /// Takes rows for those of the current dataset although no seal makes them count: the pair that begins at this offset. The dataset
+    /// then has its own rows and these, whose data can be read. They must follow `before` rows, if that is known.
+    ///
+    /// # Errors
+    /// Those of a dataset with these rows, after which there is no current dataset.
+    #[doc(hidden)]
+    pub fn take_unsealed_rows(&mut self, pair: u64, before: Option<u64>) -> Result<AddedRows> {
+        self.read(|state| state.datasets().take_unsealed_rows(pair, before))
+    }
+}
+
 impl DatasetReader<'_> {
+    /// See [`Reader::take_unsealed_rows`].
+    fn take_unsealed_rows(&mut self, pair: u64, before: Option<u64>) -> Result<AddedRows, Failure> {
+        let FoundDataset { mut dataset, .. } = self.take_found()?;
+        let user = rows_user(dataset.start, &dataset.stored.dataset.name);
+        let here = self.sections.leave_section();
+        let section = self.read_rows_section(pair, &user, &dataset.stored, before)?;
+        self.sections.return_to(here);
+        if let Some(rows) = dataset.stored.dataset.shape.first_mut() {
+            *rows = section.end();
+        }
+        let bytes = dataset.stored.dataset.data_bytes();
+        bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(pair))?;
+        let described = section.described();
+        dataset.added = vec![section].into();
+        self.cache.dataset = Some(dataset);
+        Ok(described)
+    }
+
     /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string; where they
     /// begin. The section that is being read does not change.
     pub(super) fn take_attributes(
