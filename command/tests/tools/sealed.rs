@@ -427,6 +427,11 @@ fn sealed_files_are_appended_to_in_place() {
             assert!(place.read("a.scda") == torn, "{command}");
         }
     }
+    // A cut section behind the whole ones is an error, also for who reads these on demand.
+    for command in ["ls", "ls -l", "ls --json", "check"] {
+        place.scda(&format!("{command} --unsealed a.scda")).bad(1, "");
+    }
+    place.scda("copy --unsealed a.scda out.scda").bad(1, "found the end of the file");
     place.scda("rewind --force a.scda").good();
     place.scda("append -s 1 a.scda more.scda").good();
     assert!(place.read("a.scda").starts_with(&before));

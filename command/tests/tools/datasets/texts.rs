@@ -73,3 +73,69 @@ fn damaged_texts_are_found() {
     let printed = place.scda("cat a.scda names").bad(1, "not UTF-8");
     assert_eq!(printed.text(), "\"a\"\n");
 }
+
+/// UTF-32 may have numbers that are no characters: halves of pairs, and others that are too large. They are shown as bytes, and stay.
+#[test]
+fn numbers_that_are_no_characters_are_shown_as_bytes() {
+    let place = Place::new();
+    let dataset = Dataset::new("t", DataType::Text(2), [4]);
+    let data = bytes!([0xd800_u32, 0x61, 0x0011_0000, 0, 0xe9, 0, 0x5c, 0x78]);
+    with_one(&place, "a.scda", &dataset, &data);
+    let shown = ["\"\\x00\\xd8\\x00\\x00a\"", "\"\\x00\\x00\\x11\"", "\"é\"", "\"\\\\x\""];
+    assert_eq!(place.scda("cat a.scda t").good().text(), shown.join("\n") + "\n");
+    let table = place.scda("cat a.scda t --as csv").good();
+    assert!(table.text().lines().nth(1).unwrap().contains("\\xd8"), "{table:?}");
+    let little: Vec<u8> =
+        data.chunks(4).flat_map(|item| u32::from_ne_bytes(item.try_into().unwrap()).to_le_bytes()).collect();
+    assert_eq!(place.scda("cat a.scda t --as bytes").good().out, little);
+    place.scda("check --strict a.scda").good();
+    place.scda("ls -l a.scda").good();
+    let described = place.scda("ls --json --data a.scda").good();
+    place.with_input("make - b.scda", described.out.as_slice()).good();
+    assert!(place.read("a.scda") == place.read("b.scda"));
+    let other = bytes!([0xd801_u32, 0x61, 0x0011_0000, 0, 0xe9, 0, 0x5c, 0x78]);
+    with_one(&place, "c.scda", &dataset, &other);
+    let found = place.scda("diff a.scda c.scda").bad(1, "");
+    assert!(found.text().contains("\"\\x00\\xd8\\x00\\x00a\" | \"\\x01\\xd8\\x00\\x00a\""), "{found:?}");
+    for options in ["--encode auto", "--decode"] {
+        place.scda(&format!("copy -f {options} a.scda c.scda")).good();
+        place.scda("diff a.scda c.scda").good();
+    }
+}
+
+/// The bytes that UTF-8 would have of half of a pair are no UTF-8, in chunks as in the metadata.
+#[test]
+fn halves_of_pairs_are_no_texts() {
+    let place = Place::new();
+    for (half, is_right) in [("\u{fffd}".as_bytes(), true), (b"\xed\xa0\x80", false)] {
+        for is_fill in [false, true] {
+            let fill = if is_fill { half } else { b"" };
+            let metadata = [
+                br#"{"zarr_format":3,"node_type":"array","shape":[1],"data_type":"string","fill_value":""#,
+                fill,
+                br#"","codecs":["vlen-utf8"],"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[1]}}}"#,
+            ];
+            let metadata = metadata.concat();
+            let item = if is_fill { b"" } else { half };
+            let length = |n: usize| u32::try_from(n).unwrap().to_le_bytes().to_vec();
+            let chunk = [length(1), length(item.len()), item.to_vec()].concat();
+            let path = place.path("a.scda");
+            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            let text = Some(&*metadata);
+            file.block(b"scda dataset 00", 0, metadata.len() as u64, text, scda::Encode::None).unwrap();
+            let sizes = [chunk.len() as u64];
+            let data = scda::Source::Contiguous(&chunk);
+            file.varray(b"t", &[1], &sizes, None, data, scda::Encode::None).unwrap();
+            file.close().unwrap();
+            if is_right {
+                place.scda("check a.scda").good();
+                let expected = if is_fill { "\"\"\n" } else { "\"\u{fffd}\"\n" };
+                assert_eq!(place.scda("cat a.scda t").good().text(), expected);
+            } else {
+                let found = place.scda("check a.scda").bad(1, "");
+                assert!(found.text().contains("UTF-8"), "{found:?}");
+                assert_eq!(place.scda("cat a.scda t").bad(1, "UTF-8").text(), "");
+            }
+        }
+    }
+}
