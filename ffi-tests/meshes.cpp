@@ -1,5 +1,5 @@
 /* meshes.cpp: scda_meshes.hpp, what the example c-examples/meshes.cpp does not do: meshes FOLDER. What is wrong on one rank is an error of
- * all, in the same words; shares of one's own; particles without cells; components; a mesh without numbers. */
+ * all, in the same words; shares of one's own; particles without cells, and of cells by their numbers; components; a mesh without numbers. */
 #include <scda_meshes.hpp>
 
 #include <cstdio>
@@ -89,6 +89,46 @@ void round_trip (const std::string &path) {
   r.close ();
 }
 
+/* Any rank reads the particles of any cells, in any order: here all from those that it wrote on, the last one first. */
+void cells_by_number (const std::string &path) {
+  const auto cells = static_cast<std::uint64_t> (2 * size), first = static_cast<std::uint64_t> (2 * rank);
+  const auto count = [] (std::uint64_t cell) { return static_cast<std::int64_t> (cell % 3); };
+  {
+    std::vector<std::int64_t> counts;
+    std::vector<double> x;
+    for (std::uint64_t cell = first; cell < first + 2; ++cell) {
+      counts.push_back (count (cell));
+      for (std::int64_t i = 0; i < count (cell); ++i) { x.push_back (static_cast<double> (10 * cell) + static_cast<double> (i)); }
+    }
+    scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
+    scda::particles p;
+    p.in_cells (counts).write (w, MPI_COMM_WORLD);
+    p.write_field (w, scda::dataset ("x"), x);
+    w.close ();
+  }
+  scda::reader r (MPI_COMM_WORLD, path.c_str ());
+  std::vector<std::uint64_t> number;
+  if (rank == 0 || rank < size - 1) { /* the last one of several reads none */
+    for (std::uint64_t cell = cells; cell-- > first;) { number.push_back (cell); }
+  }
+  scda::particles p;
+  p.read_numbers (r, MPI_COMM_WORLD, number);
+  const std::vector<double> x = p.read_field<double> (r, "x");
+  CHECK (p.counts ().size () == number.size () && x.size () == p.size () && p.c ().all_cells == cells);
+  std::size_t at = 0;
+  for (std::size_t m = 0; m < number.size (); ++m) {
+    CHECK (p.counts ().data ()[m] == count (number[m]));
+    for (std::int64_t i = 0; i < count (number[m]); ++i, ++at) {
+      CHECK (at < x.size () && x[at] == static_cast<double> (10 * number[m]) + static_cast<double> (i));
+    }
+  }
+  CHECK (at == x.size ());
+  const std::vector<std::uint64_t> wrong { 0, rank == size - 1 ? cells : 1 };
+  const std::string words = "number " + std::to_string (cells) + "; particles/offsets has " + std::to_string (cells) + " cells";
+  expect (__LINE__, SCDA_ERR_ARG, words.c_str (), [&] { p.read_numbers (r, MPI_COMM_WORLD, wrong); });
+  CHECK (!r.is_open ());
+}
+
 /* The last rank does something wrong, or all do. */
 void refusals (const std::string &path) {
   const bool is_wrong = rank == size - 1;
@@ -157,6 +197,7 @@ int main (int argc, char **argv) {
   MPI_Comm_size (MPI_COMM_WORLD, &size);
   const std::string folder = argc == 2 ? argv[1] : ".";
   round_trip (folder + "/round-trip-" + std::to_string (size) + ".scda");
+  cells_by_number (folder + "/cells-" + std::to_string (size) + ".scda");
   refusals (folder + "/refused-" + std::to_string (size) + ".scda");
   MPI_Allreduce (MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize ();
