@@ -68,7 +68,7 @@ def test_steps(tmp_path: Path) -> None:
                 w.dataset("a/b/fields/gas/rho", np.zeros(len(mesh)), attrs={"units": "kg m-3"})
     with scda.open(tmp_path / "f") as f:
         assert scda.forests(f) == ["a/b", "other"]
-        with pytest.raises(ValueError, match=r"found \['a/b', 'other'\], expected one forest"):
+        with pytest.raises(ValueError, match=r"each of \['a/b', 'other'\] is a forest; name one"):
             scda.Forest(f)
         forest = scda.Forest(f, "a/b")
         assert (forest.times, forest.units, forest.fields) == ([0.0, 10.0, 20.0, 30.0], "s", ["u", "gas/rho"])
@@ -79,7 +79,7 @@ def test_steps(tmp_path: Path) -> None:
         assert [step.field("u")[0] for step in forest] == [0.0, 1.0, 2.0, 3.0]
         assert forest[0].field("gas/rho") is None and forest[3].field("gas/rho").attrs["units"] == "kg m-3"
         assert forest[0].field("none") is None
-        with pytest.raises(IndexError, match="time step 4: found 4"):
+        with pytest.raises(IndexError, match="there is no time step 4; there are 4"):
             forest[4]
         with pytest.raises(scda.FormatError, match="other/coordinates: the mesh has none before section"):
             scda.Forest(f, "other")[0].mesh
@@ -262,7 +262,7 @@ def test_what_is_damaged(
         ({"scda_forest": True, "dimension": 2}, "attribute scda_forest of 'forest': found True, expected 1"),
         ({"scda_forest": 1}, "attribute dimension of 'forest': found None, expected 2 or 3"),
         ({"scda_forest": 1, "dimension": "2"}, "attribute dimension of 'forest': found '2', expected 2 or 3"),
-        ({"dimension": 2}, "found no forest, expected one forest"),
+        ({"dimension": 2}, "the file has no forest"),
     ],
 )
 def test_attributes(attributes: dict[str, Any], said: str, tmp_path: Path) -> None:

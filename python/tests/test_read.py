@@ -47,7 +47,7 @@ def test_sections_are_found_by_number_and_user_string(f: scda.File) -> None:
     for key in (6, -7):
         with pytest.raises(IndexError, match="found 6 sections"):
             f.sections[key]
-    with pytest.raises(KeyError, match="found 2 sections, numbers 2, 5"):
+    with pytest.raises(KeyError, match="2 sections have this user string, numbers 2, 5"):
         f["grid"]
     with pytest.raises(KeyError, match="'clock', 'text'"):
         f["velocity"]
@@ -481,7 +481,7 @@ def test_what_is_before_the_end_of_a_cut_file_can_be_had(tmp_path: Path) -> None
 
 def test_of_a_damaged_file_two_sections_of_a_name_are_still_two(tmp_path: Path) -> None:
     path = cut_file(tmp_path, ["good", "good"])
-    with scda.open(path) as f, pytest.raises(KeyError, match="found 2 sections, numbers 0, 1"):
+    with scda.open(path) as f, pytest.raises(KeyError, match="2 sections have this user string, numbers 0, 1"):
         f["good"]
 
 

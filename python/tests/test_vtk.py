@@ -862,7 +862,7 @@ def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         w.group("mesh", {"scda_cells": 1})
         write_cells(w, some_cells(1, 5, 20))
     assert run("f.scda") == 2
-    assert "found ['forest', 'mesh'], expected one forest or mesh; --group names one" in capsys.readouterr().err
+    assert "each of ['forest', 'mesh'] can be exported; --group names one" in capsys.readouterr().err
     for group, count in (("forest", len(mesh)), ("mesh", 5)):
         assert again("f.scda", "--group", group) == 0
         assert f", {count} cells in the last step" in capsys.readouterr().out

@@ -124,7 +124,7 @@ def test_one_record(series: Path) -> None:
         with opened(series, record=record) as ds:
             assert ds.rho.dims == ("y", "x") and ds.rho.attrs["step"] == step and ds.rho.values[3, 5] == 23 + step
             assert "time" in ds.coords and ds.time.ndim == 0
-    with pytest.raises(ValueError, match="record 3 of 'time': found 3"):
+    with pytest.raises(ValueError, match="there is no record 3 of 'time'; there are 3"):
         opened(series, record=3)
 
 

@@ -400,7 +400,7 @@ class File(Handle, Tree):
             return Description(**found)
         records = self._finder.find(name.encode())
         if number is not None and records:
-            raise IndexError(f"record {number} of {name!r}: found {len(records)}")
+            raise IndexError(f"there is no record {number} of {name!r}; there are {len(records)}")
         self._finder.only(name)  # which says what there is
         raise KeyError(f"{name!r}: no dataset has exactly this name")
 
@@ -432,7 +432,7 @@ class File(Handle, Tree):
                 raise IndexError(f"record {record} of the streams {name!r}: there is no such record")
             raise KeyError(f"{name!r}: no streams have this name")
         if not is_only:
-            raise KeyError(f"{name!r}: found several sets of streams; streams({name!r}, -1) is the last")
+            raise KeyError(f"{name!r}: several sets of streams have this name; streams({name!r}, -1) is the last")
         return Streams(self, user, found)
 
     @property
@@ -459,7 +459,7 @@ class File(Handle, Tree):
             return self._dataset_or_section(section)
         found = len(self._finder.find(user))
         if found:
-            raise IndexError(f"record {number} of {user!r}: found {found}")
+            raise IndexError(f"there is no record {number} of {user!r}; there are {found}")
         section = self._finder.only(user)  # which says what there is
         return self._dataset_or_section(section)
 

@@ -253,7 +253,7 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
     if found:
         numbers = ", ".join(str(section.index) for section in found[:_MOST_NAMED])
         raise KeyError(
-            f"{user!r}: found {len(found)} sections, numbers {numbers}; sections.find() returns all, "
+            f"{user!r}: {len(found)} sections have this user string, numbers {numbers}; sections.find() returns all, "
             f"and f[{user!r}, -1] is the last"
         )
     names: dict[str, None] = {}

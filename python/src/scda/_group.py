@@ -212,7 +212,7 @@ class Records:
             return [self._file._dataset(section) for section in self._found[key]]
         number = operator.index(key)
         if not -len(self._found) <= number < len(self._found):
-            raise IndexError(f"record {number} of {self._name!r}: found {len(self._found)}")
+            raise IndexError(f"there is no record {number} of {self._name!r}; there are {len(self._found)}")
         return self._file._dataset(self._found[number])
 
     def __iter__(self) -> Iterator[Dataset]:

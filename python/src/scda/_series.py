@@ -41,10 +41,10 @@ class Series:
     def __init__(self, file: File, name: Optional[str], attribute: str, what: str, versions: tuple[int, ...]) -> None:
         if name is None:
             found = groups_with(file, attribute)
-            if len(found) != 1:
-                raise ValueError(
-                    f"{file._path}: found {found or f'no {what}'}, expected one {what}, or the name of one"
-                )
+            if not found:
+                raise ValueError(f"{file._path}: the file has no {what}")
+            if len(found) > 1:
+                raise ValueError(f"{file._path}: each of {found} is a {what}; name one")
             name = found[0]
         self.file = file
         self.name = name
@@ -140,7 +140,7 @@ class Steps(Series, Generic[S]):
     def __getitem__(self, number: int) -> S:
         """A time step, counted from the end if the number is negative."""
         if not -len(self) <= number < len(self):
-            raise IndexError(f"time step {number}: found {len(self)}")
+            raise IndexError(f"there is no time step {number}; there are {len(self)}")
         return self._step(number % len(self))
 
     def __iter__(self) -> Iterator[S]:

@@ -302,7 +302,7 @@ def _one(name: str, count: int, record: int) -> range:
     if count == 1:
         return range(1)
     if not -count <= number < count:
-        raise ValueError(f"record {number} of {name!r}: found {count}; drop_variables=[{name!r}] leaves it out")
+        raise ValueError(f"there is no record {number} of {name!r}; there are {count}; drop_variables=[{name!r}] leaves it out")
     number %= count
     return range(number, number + 1)
 

@@ -616,7 +616,7 @@ def write(
         of_particles = particle_groups(file)
         names = of_forests + of_cells + of_patches or of_particles
         if group is None and len(names) > 1:
-            raise ValueError(f"{path}: found {names}, expected one forest or mesh; --group names one")
+            raise ValueError(f"{path}: each of {names} can be exported; --group names one")
         name = group if group is not None or not names else names[0]
         if name in of_forests:
             what = sidecar.forest(Forest(file, name), fields)
