@@ -121,8 +121,11 @@ step_large_streams() { # a stream of 10 GiB beside others that have little, plai
     measured "$mpiexec" -n 4 "$tests/large_streams" $folder/files/large-streams.scda $seal
   done
 }
-# optimized OPTION...: Rust tests with optimization
-optimized() { measured cargo test --locked --release --target-dir $folder/cargo "$@"; }
+# optimized OPTION...: Rust tests with optimization; not across crates, which takes minutes to compile
+optimized() {
+  measured env CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
+    cargo test --locked --release --target-dir $folder/cargo "$@"
+}
 step_ranks() { # 1000 ranks in one process, and 64 real ones
   optimized --test files -- --ignored limits::
   library openmpi
