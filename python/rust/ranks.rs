@@ -3,10 +3,11 @@
 
 use scda::{Driver, Mpi, Result};
 
-/// A communicator of mpi4py, by its number in Fortran. Collective.
-pub fn duplicate(number: i32) -> Result<Mpi> {
-    // SAFETY: `Ranks` in scda/_ranks.py gives what a valid communicator's `py2f` says.
-    unsafe { Mpi::duplicate_of_fortran(number) }
+/// A communicator of mpi4py, by its number in Fortran.
+pub fn ranks_of(number: i32) -> Result<Mpi> {
+    // SAFETY: `Ranks` in scda/_ranks.py gives what its duplicate's `py2f` says. It sends nothing in it while the core works, and frees
+    // it when the core has closed the file.
+    unsafe { Mpi::of_fortran(number) }
 }
 
 /// By what several ranks reach a file, by its name in Python.

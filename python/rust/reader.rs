@@ -3,7 +3,7 @@
 use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
 use crate::errors::{Cause, closed};
-use crate::ranks::{driver, duplicate};
+use crate::ranks::{driver, ranks_of};
 use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -258,7 +258,7 @@ impl Reader {
         let opened = py.detach(|| {
             let mut reader = match (source, comm) {
                 (Some(source), _) => scda::Reader::open_at(source, &path, &params)?,
-                (None, Some(comm)) => return scda::Reader::open(duplicate(comm)?, &path, &params),
+                (None, Some(comm)) => return scda::Reader::open(ranks_of(comm)?, &path, &params),
                 (None, None) => scda::Reader::open(Solo, &path, &params)?,
             };
             reader.tolerate_damage()?;
@@ -517,11 +517,11 @@ impl Reader {
             }
             open.reader.read_texts(&regions)
         })?;
-        let object = |item: &[u8]| match std::str::from_utf8(item) {
-            Ok(text) if is_text => PyString::new(py, text).into_any(),
-            _ => PyBytes::new(py, item).into_any(),
+        let object = |item: &[u8]| match is_text {
+            true => Ok(PyString::from_bytes(py, item)?.into_any()),
+            false => Ok(PyBytes::new(py, item).into_any()),
         };
-        PyList::new(py, texts.iter().map(object))
+        PyList::new(py, texts.iter().map(object).collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The dataset of this name, and this number among several.

@@ -3,7 +3,7 @@
 use crate::Bytes;
 use crate::dataset::{Box, Description, Items, memories_of, regions_of};
 use crate::errors::{invalid, of_core};
-use crate::ranks::{driver, duplicate};
+use crate::ranks::{driver, ranks_of};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -198,9 +198,9 @@ impl Writer {
         let is_alone = comm.is_none();
         let interrupt = is_alone.then(|| params.interrupt.clone());
         let opened = py.detach(|| match (comm, settings.behind) {
-            (Some(comm), None) => scda::Writer::create(duplicate(comm)?, &path, &user, &params),
+            (Some(comm), None) => scda::Writer::create(ranks_of(comm)?, &path, &user, &params),
             (None, None) => scda::Writer::create(Solo, &path, &user, &params),
-            (Some(comm), Some(_)) => scda::Writer::append(duplicate(comm)?, &path, &params),
+            (Some(comm), Some(_)) => scda::Writer::append(ranks_of(comm)?, &path, &params),
             (None, Some(_)) => scda::Writer::append(Solo, &path, &params),
         });
         let tolerated = opened.and_then(|mut open| {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from pathlib import Path
@@ -274,6 +275,51 @@ def read_verified(path: Path) -> None:
     with scda.open(path, comm=comm, verify=True) as f:
         for name in ("small 7", "small 8", "small 7", "large"):
             assert f[name].read_partition().size >= 0
+
+
+def communicators(folder: Path) -> None:
+    """A file has one duplicate of the communicator, which closing frees. A rank that forgets the file alone keeps it."""
+    made, freed = [], []
+
+    def copied(_: Any, __: int, value: Any) -> Any:
+        made.append(value)
+        return value
+
+    own = comm.Dup()
+    own.Set_attr(MPI.Comm.Create_keyval(copied, lambda _, __, value: freed.append(value)), "mine")
+    path, forgets = folder / "f", rank == size - 1
+
+    def read() -> Any:
+        return scda.open(path, comm=own)
+
+    def write() -> Any:
+        return scda.append(path, comm=own)
+
+    for opened in (lambda: scda.create(path, comm=own), write, read):
+        del made[:], freed[:]
+        f = opened()
+        assert (len(made), len(freed)) == (1, 0), f"rank {rank}: {made}"
+        f.close()
+        assert (len(made), len(freed)) == (1, 1), f"rank {rank}: {freed}"
+    for opened, words in ((read, "was not closed; "), (write, "was not closed: it is incomplete; ")):
+        del made[:], freed[:]
+        f = opened()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if forgets:
+                f = None
+                gc.collect()
+        said = [f"{path} {words}its communicator is kept, because freeing that takes all ranks"] if forgets else []
+        assert [str(warning.message) for warning in caught] == said
+        # Nobody waits for the rank that has forgotten it.
+        assert (len(made), len(freed)) == (1, 0), f"rank {rank}: {freed}"
+        own.Barrier()
+        held.append(f)
+    scda.verify(path, comm=comm)
+
+
+# Files that a rank holds until it ends: closing them takes all ranks.
+held: list[Any] = []
 
 
 def fails(expected: Any, words: str, call: Callable[[], Any]) -> BaseException:

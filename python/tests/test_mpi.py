@@ -56,6 +56,10 @@ def test_what_ranks_append_is_what_one_process_appends(ranks: int, tmp_path: Pat
     run(ranks, "append", tmp_path)
 
 
+def test_a_file_has_one_communicator_which_no_rank_frees_alone(tmp_path: Path) -> None:
+    run(2, "communicators", tmp_path)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_ranks_verify_a_file_together(ranks: int, folder: Path) -> None:
     run(ranks, "verify", folder)

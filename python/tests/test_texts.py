@@ -62,3 +62,34 @@ def test_strings_of_numpy(tmp_path):
         w.dataset("x", np.array(["a", "bcd"], dtypes.StringDType()))
     with scda.open(tmp_path / "f") as f:
         assert f["x"][...].tolist() == ["a", "bcd"]
+
+
+def test_numbers_that_are_no_characters_stay(tmp_path):
+    """Halves of pairs, which a str may have, and numbers that are too large for one."""
+    numbers = np.array([[0xD800, 0x61], [0xDFFF, 0], [0x110000, 0]], np.uint32)
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("x", numbers.view("U2")[:, 0])
+        w.dataset("half", ["\ud800a"])
+    with scda.open(tmp_path / "f") as f:
+        found = f["x"][...]
+        assert found.dtype == np.dtype("U2") and np.array_equal(found.view(np.uint32).reshape(3, 2), numbers)
+        assert found[:2].tolist() == ["\ud800a", "\udfff"] and f["half"][0] == "\ud800a"
+        with pytest.raises((ValueError, SystemError)):  # numpy makes no str of it
+            found[2]
+
+
+def test_halves_of_pairs_are_no_utf8(tmp_path):
+    with scda.create(tmp_path / "f") as w:
+        for options in ({"data": ["\ud800"]}, {"data": ["a"], "fill_value": "\udc80"}, {"data": ["a"], "attrs": {"x": "\ud800"}}):
+            with pytest.raises(ValueError, match="surrogates not allowed"):
+                w.dataset("x", dtype=str, **options)
+    metadata = b'''{"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "string", "fill_value": "", "codecs": ["vlen-utf8"],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}}}'''
+    with scda.create(tmp_path / "f") as w:
+        w.block("scda dataset 00", metadata)
+        w.varray("x", [b"\1\0\0\0\3\0\0\0" + text for text in ("語".encode(), b"\xed\xa0\x80")])
+    with scda.open(tmp_path / "f") as f:
+        assert f["x"][0] == "語"
+        for key in (1, ...):
+            with pytest.raises(scda.DecodeError, match="chunk 1: item 0: found bytes that are not UTF-8"):
+                f["x"][key]

@@ -25,6 +25,8 @@ pub struct Mpi {
     comm: sys::Handle,
     rank: usize,
     size: usize,
+    /// Whether it is freed when it is dropped.
+    is_own: bool,
 }
 
 // SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
@@ -135,36 +137,48 @@ impl Mpi {
         }
         // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
         // must not keep it away.
-        let mut this = Self { comm: copy, rank: 0, size: 1 };
-        // SAFETY: MPI has just made this duplicate.
-        let _ = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::errors_return()) };
-        let (mut rank, mut size) = (0, 1);
-        // SAFETY: MPI has just made this duplicate; writes one int.
-        check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })
-            // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
-            .or_else(|_| check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(comm, &raw mut rank) }))?;
-        // SAFETY: MPI has just made this duplicate; writes one int.
-        check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(copy, &raw mut size) })
-            // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
-            .or_else(|_| check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(comm, &raw mut size) }))?;
-        this.rank = from_mpi(rank);
-        this.size = from_mpi(size);
-        Ok(this)
+        let this = Self { comm: copy, rank: 0, size: 1, is_own: true };
+        // SAFETY: MPI has just made this duplicate, and the caller of this function promised that `comm` is valid.
+        unsafe { this.known(comm) }
     }
 
-    /// As [`Self::duplicate`], of the communicator that has this number in Fortran: what `MPI_Comm_c2f` gives.
+    /// The communicator that has this number in Fortran, which is what `MPI_Comm_c2f` gives: itself, as a caller has it that duplicates by
+    /// itself, and frees it.
     ///
     /// # Errors
-    /// As [`Self::duplicate`].
+    /// `Usage` if MPI is not running, `Mpi`.
     ///
     /// # Safety
-    /// The program's MPI has a communicator of this number.
-    pub unsafe fn duplicate_of_fortran(number: c_int) -> Result<Self> {
+    /// The program's MPI has a communicator of this number, and keeps it until this is dropped. Nobody else sends anything in it while this is
+    /// used.
+    pub unsafe fn of_fortran(number: c_int) -> Result<Self> {
+        sys::check()?;
         check_running()?;
         // SAFETY: MPI runs; and the caller's promise.
         let comm = unsafe { sys::comm_of_fortran(number) };
-        // SAFETY: so it is valid.
-        unsafe { Self::duplicate(comm) }
+        let this = Self { comm, rank: 0, size: 1, is_own: false };
+        // SAFETY: the caller promised that both, which are one, are valid.
+        unsafe { this.known(comm) }
+    }
+
+    /// With its rank and the number of ranks, which are those of `other`, too, and with its errors returned.
+    ///
+    /// # Safety
+    /// Both are valid.
+    unsafe fn known(mut self, other: sys::Handle) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(self.comm, sys::errors_return()) };
+        let (mut rank, mut size) = (0, 1);
+        // SAFETY: the caller's promise; writes one int.
+        check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(self.comm, &raw mut rank) })
+            // SAFETY: the caller's promise; writes one int.
+            .or_else(|_| check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(other, &raw mut rank) }))?;
+        // SAFETY: the caller's promise; writes one int.
+        check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(self.comm, &raw mut size) })
+            // SAFETY: the caller's promise; writes one int.
+            .or_else(|_| check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(other, &raw mut size) }))?;
+        (self.rank, self.size) = (from_mpi(rank), from_mpi(size));
+        Ok(self)
     }
 
     /// The handle, for MPI-IO.
@@ -290,8 +304,8 @@ pub fn finalize() {
 impl Drop for Mpi {
     fn drop(&mut self) {
         // Freeing takes all ranks, which one that panics cannot promise.
-        if is_running() && !std::thread::panicking() {
-            // SAFETY: `duplicate` made this communicator, and nothing uses it after this.
+        if self.is_own && is_running() && !std::thread::panicking() {
+            // SAFETY: the library had MPI make this communicator, and nothing uses it after this.
             let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
         }
     }

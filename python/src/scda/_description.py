@@ -167,7 +167,9 @@ def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
         raise TypeError(f"attrs: found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
 
     try:
-        return json.dumps(dict(attrs), ensure_ascii=False, allow_nan=False, default=plain)
+        text = json.dumps(dict(attrs), ensure_ascii=False, allow_nan=False, default=plain)
+        text.encode()  # a str may have halves of surrogate pairs, which UTF-8 has not
+        return text
     except ValueError as error:
         raise ValueError(f"attrs: {error}") from None
 

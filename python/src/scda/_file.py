@@ -560,7 +560,8 @@ class File(Handle, Tree):
 
     def __del__(self) -> None:
         if not self._closed:
-            warnings.warn(f"{self._path} was not closed", ResourceWarning, source=self)
+            kept = "" if self._ranks is None else f"; {self._ranks.KEPT}"
+            warnings.warn(f"{self._path} was not closed{kept}", ResourceWarning, source=self)
             if self._ranks is None:
                 self.close()
 

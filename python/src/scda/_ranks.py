@@ -15,8 +15,11 @@ _BROADCAST_BYTES = 1 << 30
 
 
 class Ranks:
-    """More than one rank. The communicator is a duplicate: messages of the library and of the program
-    never meet."""
+    """More than one rank. The communicator is a duplicate, which the core uses, too: messages of the library and of
+    the program never meet."""
+
+    # What is said of a file that was not closed: nobody knows whether the other ranks have forgotten it, too.
+    KEPT = "its communicator is kept, because freeing that takes all ranks"
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm.Dup()

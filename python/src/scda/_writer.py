@@ -709,7 +709,8 @@ class Writer(Handle):
 
     def __del__(self) -> None:
         if not self._closed and self._process == os.getpid():
-            warnings.warn(f"{self._path} was not closed: it is incomplete", ResourceWarning, source=self)
+            kept = "" if self._ranks is None else f"; {self._ranks.KEPT}"
+            warnings.warn(f"{self._path} was not closed: it is incomplete{kept}", ResourceWarning, source=self)
             # An atomic write is removed. Any other file may by now be one that another process has written. Other
             # ranks may keep theirs longer.
             if self._atomic and self._ranks is None:

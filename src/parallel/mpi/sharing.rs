@@ -178,7 +178,8 @@ impl Mpi {
         // SAFETY: MPI has just made this communicator; writes one int.
         let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
-        Derived::Made { comm: Self { comm: new, rank: from_mpi(rank), size: from_mpi(size) }, is_sound }
+        let (rank, size) = (from_mpi(rank), from_mpi(size));
+        Derived::Made { comm: Self { comm: new, rank, size, is_own: true }, is_sound }
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.
