@@ -26,10 +26,8 @@ foreach(ranks 1 2 3 4)
     if(ranks EQUAL 1 AND like EQUAL how)
       continue()
     endif()
-    scda_test(particles-${how}-same-${ranks} 0 "${CMAKE_COMMAND}" -E compare_files
-      "${folder}/particles-${like}-1.scda" "${folder}/particles-${how}-${ranks}.scda")
-    after(particles-${how}-same-${ranks} particles-1 particles-${ranks})
-    side_by_side(particles-${how}-same-${ranks})
+    same(particles-${how}-same-${ranks} "${folder}/particles-${like}-1.scda" "${folder}/particles-${how}-${ranks}.scda"
+      particles-1 particles-${ranks})
   endforeach()
 endforeach()
 foreach(ranks 1 3)
