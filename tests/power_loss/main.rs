@@ -125,17 +125,20 @@ impl Job {
             (Content::Rows, false),
             (Content::Rows, true),
         ];
-        for (content, background) in contents {
+        let most_important = |(content, background)| {
             let job = Job { steps: Steps { content, count }, background, ..job };
-            jobs.extend([
+            [
                 job,
                 Job { old: b"xy", atomic: true, ..job },
                 Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
-            ]);
-        }
+            ]
+        };
+        contents.into_iter().for_each(|content| jobs.extend(most_important(content)));
         assert_eq!(jobs.len(), FIRST_JOBS as usize);
         jobs.push(Job { old: b"xyz", appends: true, goes_back: true, atomic: true, ..job });
-        for (content, background) in contents {
+        let codecs = [(Content::Codecs, false), (Content::Codecs, true)];
+        codecs.into_iter().for_each(|codecs| jobs.extend(most_important(codecs)));
+        for (content, background) in contents.into_iter().chain(codecs) {
             let job = Job { steps: Steps { content, count }, background, ..job };
             jobs.extend([
                 Job { old: b"xyz", appends: true, goes_back: true, ..job },
@@ -144,8 +147,8 @@ impl Job {
                 Job { old: b"xy", atomic: true, later: true, ..job },
             ]);
         }
-        // Rows are added only to a file that has seals.
-        jobs.retain(|job| !(job.first_seal && job.steps.content == Content::Rows));
+        // Rows are added, and attributes set, only in a file that has seals.
+        jobs.retain(|job| !(job.first_seal && matches!(job.steps.content, Content::Rows | Content::Codecs)));
         jobs
     }
 

@@ -1,15 +1,17 @@
-//! Simulated runs: one seed tells the nodes and the order of the ranks and of the threads that write for them, which call or exchange fails or where a rank dies, and the disk that is left.
-//! All ranks must say the same, nobody waits for ever, and no commit is lost. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
+//! Simulated runs: one seed tells the nodes and the order of the ranks and of the threads that write for them, which call or exchange fails or where a rank dies, and the disk that is left; and whether another reads on meanwhile.
+//! All ranks must say the same, nobody waits for ever, no commit is lost, and who reads on sees each. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
 
 use crate::common::Rng;
 use crate::common::watched::Watched;
 use crate::disks::{Event, Loss, Write};
 use crate::record::{Log, Record};
 use crate::schedule::{self, End, Fault};
-use crate::steps::Content;
+use crate::steps::{Content, Steps};
 use crate::{FIRST_JOBS, Job, Run, folder, number};
-use scda::Communicator;
+use scda::{Communicator, Reader, Result};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What happened in a simulated run.
 struct Simulated {
@@ -18,6 +20,8 @@ struct Simulated {
     failed_in_thread: bool,
     /// Whether all ranks had success.
     is_good: bool,
+    /// How often who read on found more.
+    found_more: usize,
     record: Record,
 }
 
@@ -28,6 +32,8 @@ struct Plan {
     buffer: usize,
     fault: Fault,
     seed: u64,
+    /// Whether a thread of rank 0 reads on.
+    is_followed: bool,
 }
 
 impl Plan {
@@ -40,12 +46,13 @@ impl Plan {
         // One node, or several with up to `most` ranks each.
         let most = rng.below(ranks as u64) as usize + 1;
         let nodes = (0..ranks).step_by(most).map(|first| most.min(ranks - first)).collect();
-        Self { job, nodes, buffer, fault, seed }
+        let is_followed = seed.is_multiple_of(3) && job.can_be_followed();
+        Self { job, nodes, buffer, fault, seed, is_followed }
     }
 
     /// Runs it, and checks what all ranks say and what is left, whole and on a disk that `rng` chooses.
     fn run(&self, rng: &mut Rng, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated {
-        let Self { job, ref nodes, buffer, fault, seed } = *self;
+        let Self { job, ref nodes, buffer, fault, seed, is_followed } = *self;
         let ranks = nodes.iter().sum();
         // The bytes of streams depend on the number of ranks.
         let whole =
@@ -55,10 +62,24 @@ impl Plan {
         let path = folder.path().join("f");
         job.prepare(&path);
         let log = Log::of(folder.path());
+        let is_without_error = matches!(fault, Fault::Nothing | Fault::Short);
+        let (durable, found_more) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (ends, failed_in_thread) = schedule::run(&what, seed, nodes, fault, |comm| {
             let own = comm.clone();
+            let reads_on = is_followed && comm.rank() == 0;
             let watched = Watched::new(comm, move |_, _| own.fails());
-            job.run(watched, &path, buffer, |count| log.note_durable(count)).map_err(|error| error.code())
+            std::thread::scope(|scope| {
+                if reads_on {
+                    let follow = || job.follow(&path, is_without_error, &durable, &found_more, &what);
+                    // If the thread cannot be started, nobody reads.
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, follow);
+                }
+                let note = |count| {
+                    log.note_durable(count);
+                    durable.fetch_max(count, Ordering::Relaxed);
+                };
+                job.run(watched, &path, buffer, note).map_err(|error| error.code())
+            })
         });
         let is_killed = ends.contains(&End::Killed);
         assert!(
@@ -66,7 +87,7 @@ impl Plan {
             "{what}: ranks disagree: {ends:?}"
         );
         let is_good = ends == vec![End::Returned(Ok(())); ranks];
-        assert!(is_good || !matches!(fault, Fault::Nothing | Fault::Short), "{what}: {ends:?}");
+        assert!(is_good || !is_without_error, "{what}: {ends:?}");
         if is_good {
             job.note_closed(&log);
         }
@@ -82,7 +103,59 @@ impl Plan {
         let count = initial + rng.below((all - initial) as u64 + 1) as usize;
         let loss = Loss::random(rng);
         run.check(&loss.random_disk(&run.events(count, None), rng), count, loss, &what);
-        Simulated { fault, failed_in_thread, is_good, record: run.record }
+        // A call that failed may be one of who reads on.
+        let failed_in_thread = failed_in_thread && !is_followed;
+        Simulated {
+            fault,
+            failed_in_thread,
+            is_good,
+            found_more: found_more.into_inner(),
+            record: run.record,
+        }
+    }
+}
+
+impl Job {
+    /// Whether who reads while it writes sees one commit after the other: where nothing that was committed is given up, and a mark tells
+    /// what is not.
+    fn can_be_followed(self) -> bool {
+        self.atomic || !self.goes_back && !self.first_seal && (self.appends || self.old.is_empty())
+    }
+
+    /// Reads on while the job writes, by another process.
+    fn follow(
+        self,
+        path: &Path,
+        is_without_error: bool,
+        durable: &AtomicUsize,
+        found_more: &AtomicUsize,
+        what: &str,
+    ) {
+        let (mut reader, mut seen): (Option<Reader>, Option<usize>) = (None, None);
+        for look in 0..12 {
+            let durable = durable.load(Ordering::Relaxed);
+            let mut read = || -> Result<Vec<u8>> {
+                match &mut reader {
+                    Some(reader) if look % 4 > 0 => drop(reader.refresh()?),
+                    reader => drop(reader.replace(Steps::open(path)?)),
+                }
+                self.steps.read_from(reader.as_mut().unwrap())
+            };
+            match read() {
+                Ok(found) => {
+                    let before = seen.replace(found.len()).unwrap_or(found.len());
+                    assert!(self.allows(&found, durable), "{what}: reads on: {found:?}, {durable} durable");
+                    assert!(!is_without_error || found.len() >= before, "{what}: {found:?} after {before}");
+                    found_more.fetch_add(usize::from(found.len() > before), Ordering::Relaxed);
+                }
+                // Of a new file, there may be nothing yet.
+                Err(error) => {
+                    let is_new = seen.is_none() && self.old.is_empty();
+                    assert!(!is_without_error || is_new, "{what}: cannot read on: {error}");
+                    reader = None;
+                }
+            }
+        }
     }
 }
 
@@ -96,17 +169,19 @@ fn whatever_fails_in_whatever_order_all_ranks_say_the_same_and_no_commit_is_lost
     let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 800));
     println!("SCDA_SEED={first} SCDA_SEEDS={seeds}");
     let mut wholes = BTreeMap::new();
-    let (mut without, mut short, mut in_threads) = (0, 0, 0);
+    let (mut without, mut short, mut in_threads, mut found_more) = (0, 0, 0, 0);
     for seed in first..first + seeds {
         let run = simulate(seed, u64::MAX, &mut wholes);
         without += u64::from(run.fault == Fault::Nothing);
         short += u64::from(run.fault == Fault::Short);
         in_threads += u64::from(run.failed_in_thread);
+        found_more += run.found_more;
     }
     println!(
-        "{without} without a fault, {short} short transfers, {in_threads} faults of threads that write in the background"
+        "{without} without a fault, {short} short transfers, {in_threads} faults of threads that write in the background; \
+         {found_more} times a reader found more"
     );
-    assert!(seeds < 100 || without > 0 && short > 0 && in_threads > 0);
+    assert!(seeds < 100 || without > 0 && short > 0 && in_threads > 0 && found_more > 0);
 }
 
 /// Each call of a thread that writes in the background fails in its turn, alone and with all that follow; in each kind of job but
@@ -121,7 +196,8 @@ fn whatever_call_of_a_background_thread_fails_is_an_error_of_all_ranks() {
         for (nodes, goes_on) in [(vec![1], false), (vec![2], true), (vec![1, 2], false)] {
             for at in 0.. {
                 let fault = Fault::InThread(at, libc::EIO, goes_on);
-                let plan = Plan { job: *job, nodes: nodes.clone(), buffer: 0, fault, seed: at };
+                let plan =
+                    Plan { job: *job, nodes: nodes.clone(), buffer: 0, fault, seed: at, is_followed: false };
                 let run = plan.run(&mut Rng(at), &mut wholes);
                 if !run.failed_in_thread {
                     break;

@@ -3,8 +3,8 @@
 use crate::common::Rng;
 use scda::internals::crc;
 use scda::{
-    DataType, Dataset, Driver, Encode, ErrorKind, Layout, Params, Reader, Region, Result, Sink, Solo, Source,
-    Writer, uniform_partition,
+    Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut, Params,
+    Reader, Region, Result, Sink, Solo, Source, Writer, uniform_partition,
 };
 use std::path::Path;
 
@@ -19,8 +19,12 @@ pub enum Content {
     Datasets,
     /// Rows that are added to a dataset, which the first job writes without any.
     Rows,
+    /// A dataset of rounded numbers that lie scattered in memory, by each codec in turn; and attributes that are set later, of the first
+    /// one and of the file.
+    Codecs,
 }
 
+const FILE_HEADER_BYTES: u64 = 128;
 /// A file in which nothing is yet is shorter.
 const LEAST_BYTES: u64 = 512;
 
@@ -56,7 +60,8 @@ impl Steps {
     /// The bytes of all elements.
     fn bytes(self, step: u8) -> Vec<u8> {
         let mut rng = Rng(1);
-        let noise = |rng: &mut Rng| if self.content == Content::Datasets { rng.next() as u8 } else { 0 };
+        let is_noisy = matches!(self.content, Content::Datasets | Content::Codecs);
+        let noise = |rng: &mut Rng| if is_noisy { rng.next() as u8 } else { 0 };
         (0..8 * self.count).map(|_| step ^ noise(&mut rng)).collect()
     }
 
@@ -83,6 +88,19 @@ impl Steps {
                 rows.extends = true;
                 file.dataset(&rows, &[Region::new([first, 0], [counts[rank], 8])], data)
             }
+            Content::Codecs => {
+                let mut dataset = Dataset::new("u", DataType::Float64, [self.count, 8]);
+                dataset.layout = Layout::Chunked { shape: Some(vec![self.count / 4, 8]), text: false };
+                (dataset.codec, dataset.max_relative_error) = (Codec::NAMES[usize::from(step % 4)].0, 1e-3);
+                // A little less than `data`, to which it is rounded; the last one first, with a gap behind each.
+                let memory = data.iter().rev().flat_map(|&byte| [f64::from(byte) * (1.0 - 1e-6), f64::NAN]);
+                let memory: Vec<u8> = memory.flat_map(f64::to_ne_bytes).collect();
+                let memory = Memory::strided(&memory, memory.len() - 16, &[-128, -16]);
+                let own = [Region::new([first, 0], [counts[rank], 8])];
+                file.dataset(&dataset, &own, Data::Boxes(&[memory]))?;
+                let attribute = format!("{{{}}}", attributes(&[step]));
+                ["u", "/"].into_iter().try_for_each(|name| file.set_attributes(name, 0, &attribute))
+            }
         }
     }
 
@@ -95,12 +113,21 @@ impl Steps {
 
     /// The steps of a file, all of whose bytes are compared with its checksums.
     pub fn read(self, path: &Path) -> Result<Vec<u8>> {
+        self.read_from(&mut Self::open(path)?)
+    }
+
+    pub fn open(path: &Path) -> Result<Reader> {
         let mut params = Params::default();
         params.verify = true;
-        let mut file = Reader::open(Solo, path, &params)?;
+        Reader::open(Solo, path, &params)
+    }
+
+    /// The steps of an open file, as far as it can be read now.
+    pub fn read_from(self, file: &mut Reader) -> Result<Vec<u8>> {
         let (mut steps, mut data) = (Vec::new(), vec![0; 8 * self.count as usize]);
         match self.content {
             Content::Sections => {
+                file.seek(FILE_HEADER_BYTES)?;
                 while let Some(section) = file.next_section(true)? {
                     let mut number = [0; 32];
                     assert_eq!(&*section.user, b"step");
@@ -148,6 +175,21 @@ impl Steps {
                     steps.push(self.step(&data));
                 }
             }
+            Content::Codecs => {
+                let (all, mut memory) = ([Region::new([0, 0], [self.count, 8])], vec![0; 2 * data.len()]);
+                let (last, mut of_first) = (memory.len() - 2, None);
+                while let Some(dataset) = file.find_dataset("u", steps.len() as i64)? {
+                    of_first.get_or_insert(dataset.attributes);
+                    let scattered =
+                        MemoryMut::strided(&mut memory, last, &[-16, -2]).of_type(DataType::Uint8);
+                    file.read_dataset(&all, DataMut::Boxes(vec![scattered]))?;
+                    data = memory.iter().copied().rev().skip(1).step_by(2).collect();
+                    steps.push(self.step(&data));
+                }
+                let (of_file, end) = (file.find_group("/")?, attributes(&steps) + "}");
+                let has_all = |attributes: Option<String>| attributes.unwrap_or("{}".into()).ends_with(&end);
+                assert!(has_all(of_first) && has_all(of_file), "half a step");
+            }
         }
         Ok(steps)
     }
@@ -168,6 +210,12 @@ impl Steps {
         assert_eq!(found.pop(), Some(b'!'));
         Ok(found)
     }
+}
+
+/// What each step adds to the attributes of the first dataset and of the file.
+fn attributes(steps: &[u8]) -> String {
+    let each = steps.iter().map(|&step| format!(r#""{}":1"#, char::from(step)));
+    each.collect::<Vec<_>>().join(",")
 }
 
 const CHUNKED: Layout = Layout::Chunked { shape: None, text: false };
