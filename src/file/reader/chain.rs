@@ -246,12 +246,13 @@ impl Chain {
         Span { begin, first }
     }
 
-    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
+    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too, up to the first one, with no
+    /// section before it.
     pub(super) fn seal_where(
         &mut self,
         file: &mut dyn ParallelFile,
         is_wanted: impl Fn(Span) -> bool,
-    ) -> Result<Option<(usize, Sealed)>> {
+    ) -> Result<(usize, Sealed)> {
         let mut known = 0;
         loop {
             let (mut least, mut most) = (known, self.links.len());
@@ -260,11 +261,9 @@ impl Chain {
                 let middle = usize::midpoint(least, most);
                 if is_wanted(self.span(middle)) { most = middle } else { least = middle + 1 }
             }
-            if least < known {
-                return Ok(self.seal(file, least)?.map(|sealed| (least, sealed)));
-            }
-            if !self.extend(file)? {
-                return Ok(None);
+            if least < known || !self.extend(file)? {
+                let found = self.seal(file, least)?.map(|sealed| (least, sealed));
+                return found.ok_or_else(|| differs("seals", "none", "a first one", self.end));
             }
         }
     }

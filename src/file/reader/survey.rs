@@ -208,14 +208,12 @@ impl Surveyor {
             );
             return Err(Error::argument(words).into());
         }
-        let found = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
-            Some(last) => {
-                Chain::new(last.length).seal_where(self.sections.file(), |span| span.first < wanted)
-            }
-            None => Ok(None),
+        let seal = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
+            Some(last) => Chain::new(last.length)
+                .seal_where(self.sections.file(), |span| span.first < wanted)
+                .map(|(_, Sealed { seal, .. })| [seal.length, seal.sections]),
+            None => Ok([0; 2]),
         };
-        let seal =
-            found.map(|found| found.map_or([0; 2], |(_, Sealed { seal, .. })| [seal.length, seal.sections]));
         let [length, sections] = self.sections.team().share(0, seal)?;
         (survey.seal, survey.end) = (Some(LastSeal { length, sections }), length);
         Ok(())

@@ -111,16 +111,8 @@ impl Lookup<'_> {
 
     /// The seal that has the row of this section, and the number of the row.
     pub(super) fn row_of(&mut self, number: u64) -> Result<(Sealed, u64)> {
-        match self.sections.seal_where(|span| span.first <= number)? {
-            Some((_, sealed)) => Ok((sealed, number - sealed.first + sealed.header_rows())),
-            // The first seal of a file has no section before it.
-            None => Err(differs(
-                "seal",
-                "no row",
-                &format!("one of section {number}"),
-                self.sections.ends().sections,
-            )),
-        }
+        let (_, sealed) = self.sections.seal_where(|span| span.first <= number)?;
+        Ok((sealed, number - sealed.first + sealed.header_rows()))
     }
 
     /// The numbers of all sections with this user string, in order.

@@ -52,9 +52,7 @@ impl Lookup<'_> {
                 _ => break,
             }
         }
-        let Some((from_end, sealed)) = self.sections.seal_where(|span| span.begin == 0)? else {
-            return Err(differs("seals", "none", "a first one", self.sections.ends().sections));
-        };
+        let (from_end, sealed) = self.sections.seal_where(|span| span.begin == 0)?;
         self.sections.check_index(from_end)?;
         self.compare_section(&sealed, 0)?;
         Ok(())
@@ -108,9 +106,7 @@ impl Lookup<'_> {
         {
             let (position, mut expected) = (self.sections.position(), None);
             let [start, end] = self.look_up(|this| {
-                let found = this.sections.seal_where(|span| span.begin <= position)?;
-                let (from_end, sealed) =
-                    found.ok_or_else(|| differs("seals", "none", "a first one", position))?;
+                let (from_end, sealed) = this.sections.seal_where(|span| span.begin <= position)?;
                 this.sections.check_index(from_end)?;
                 let Some(number) = this.sections.row_at(&sealed, position)? else {
                     this.check_other_tables(from_end)?;

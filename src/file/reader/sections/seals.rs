@@ -50,7 +50,7 @@ impl Sections {
     }
 
     /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
-    pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<Option<(usize, Sealed)>> {
+    pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, Sealed)> {
         self.chain.seal_where(&mut *self.file, is_wanted)
     }
 
@@ -86,9 +86,7 @@ impl Sections {
         if wanted == 0 || !self.is_sealed() {
             return Ok(None);
         }
-        let Some((from_end, sealed)) = self.seal_where(|span| span.begin <= data)? else {
-            return Ok(None);
-        };
+        let (from_end, sealed) = self.seal_where(|span| span.begin <= data)?;
         if data >= sealed.start || sealed.start == sealed.names {
             return Ok(None);
         }
