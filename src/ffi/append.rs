@@ -2,7 +2,7 @@
 
 use super::context::{on_writer, scda_fcontext_t};
 use super::guard;
-use super::mpi_types::{MPI_Comm, communicator};
+use super::mpi_types::Comm;
 use super::notes::note_path;
 use super::open::{append, hand_out};
 use super::params::{read_params, scda_params_t};
@@ -46,7 +46,7 @@ use std::ptr::null_mut;
 /// is not running, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_append(
-    comm: MPI_Comm,
+    comm: Comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
@@ -55,9 +55,7 @@ pub unsafe extern "C" fn scda_fopen_append(
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = read_params(params);
-        // SAFETY: C passes a valid communicator.
-        let comm = unsafe { communicator(comm) }?;
-        let opened = append(comm, filename, userstr, len, params).and_then(hand_out)?;
+        let opened = append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)?;
         note_path(opened.0, filename);
         Ok(opened)
     };

@@ -5,13 +5,13 @@ use super::context::{Context, locally, scda_fcontext_t, with};
 use super::dataset::{scda_dataset_t, without_pointers};
 use super::guard;
 use super::memory::put;
-use super::mpi_types::{comm_of_fortran, communicator, hints_of_fortran};
+use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{read_params, scda_params_t};
-use super::pointers::Text;
+use super::pointers::{Text, UserTextOut};
 use super::versioned::{In, InOut};
 use crate::error::Error;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -41,8 +41,8 @@ pub unsafe extern "C" fn scda_fopen_f(
     info: Option<&c_int>,
     filename: Text<'_>,
     mode: Text<'_>,
-    userstr: *mut c_char,
-    len: *mut usize,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     params: In<'_, scda_params_t>,
     rank: Option<&mut MaybeUninit<c_int>>,
     size: Option<&mut MaybeUninit<c_int>>,
@@ -55,11 +55,8 @@ pub unsafe extern "C" fn scda_fopen_f(
             unsafe { hints_of_fortran(*info, chosen) };
         }
         // SAFETY: C passes a valid communicator of Fortran.
-        let comm = unsafe { comm_of_fortran(comm) };
-        // SAFETY: which is one of C, too.
-        let comm = unsafe { communicator(comm) }?;
-        // SAFETY: C passes a user string, or room for one, as the mode says.
-        let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
+        let comm = unsafe { comm_of_fortran(comm) }.duplicate()?;
+        let mut context = open_in_mode(comm, filename, mode, userstr, len, chosen)?;
         let ranks = context.ranks();
         put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
         put(size, c_int::try_from(ranks.size).unwrap_or(c_int::MAX));

@@ -1,9 +1,10 @@
 //! Boxes of datasets, as C passes them.
 
 use super::guard;
-use super::memory::{slice, slice_mut};
+use super::memory::{Values, slice, slice_mut};
+use super::pointers::Text;
 use super::types::{Described, scda_member_t};
-use super::versioned::{self, versioned};
+use super::versioned::{Structs, Unset, versioned};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Dataset, MAX_DIMENSIONS, Region};
 use crate::format::layout::{product, sum};
@@ -11,15 +12,15 @@ use crate::items::{Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use std::borrow::Cow;
-use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 
 /// A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
 /// dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what you need: at least `data`. What it points to
 /// is used only during the call.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct scda_box {
+pub struct scda_box<'a> {
     /// The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
     /// the same one.
     pub size: usize,
@@ -27,16 +28,16 @@ pub struct scda_box {
     /// those of the box before, if that has no `stride`, either; or there are none.
     pub data: *mut c_void,
     /// The first index of the box in each dimension. NULL (default): 0.
-    pub start: *const u64,
+    pub start: Values<'a, u64>,
     /// The number of indices of the box in each dimension; 0 is allowed. NULL (default): up to the end of the array.
-    pub count: *const u64,
+    pub count: Values<'a, u64>,
     /// The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
     /// several times. NULL (default): the items lie in C order, without gaps.
-    pub stride: *const i64,
+    pub stride: Values<'a, i64>,
     /// The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
     /// patch whose cells are one dimension of a dataset with all cells. Together as many as `count`. `stride` is then for
     /// these. NULL (default): as `count`.
-    pub memory_shape: *const u64,
+    pub memory_shape: Values<'a, u64>,
     /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
     pub memory_ndims: u64,
     /// The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers and floating-point numbers are
@@ -48,32 +49,32 @@ pub struct scda_box {
     /// The bytes of an item in memory, as in a dataset. 0 (default) where `type` says it.
     pub item_bytes: u64,
     /// With a `type` of times: their unit, as in a dataset. NULL (default): none.
-    pub unit: *const c_char,
+    pub unit: Text<'a>,
     /// With a `type` of structs: their members in memory, as in a dataset. Structs may have gaps; of those that are read, members may be
     /// left out, and each may have another type than in the file. NULL (default): none.
-    pub members: *const scda_member_t,
+    pub members: Values<'a, scda_member_t<'a>>,
 }
 
 /// A box of a dataset, and where its items lie in memory.
-pub type scda_box_t = scda_box;
+pub type scda_box_t<'a> = scda_box<'a>;
 
-versioned!(scda_box_t, "box", "scda_box_init", defaults(), members: *const scda_member_t);
+versioned!(scda_box_t<'_>, "box", "scda_box_init", defaults(), members: Values<'_, scda_member_t<'_>>);
 
-fn defaults() -> scda_box_t {
+fn defaults<'a>() -> scda_box_t<'a> {
     let size = size_of::<scda_box_t>();
     scda_box_t {
         size,
         data: null_mut(),
-        start: null(),
-        count: null(),
-        stride: null(),
-        memory_shape: null(),
+        start: Values::NULL,
+        count: Values::NULL,
+        stride: Values::NULL,
+        memory_shape: Values::NULL,
         memory_ndims: 0,
         r#type: 0,
         reserved: 0,
         item_bytes: 0,
-        unit: null(),
-        members: null(),
+        unit: Text::NULL,
+        members: Values::NULL,
     }
 }
 
@@ -85,25 +86,22 @@ fn defaults() -> scda_box_t {
 /// @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_box_init_size(b: *mut scda_box_t, size: usize) -> c_int {
-    // SAFETY: C passes NULL, or `size` bytes that may be written.
-    guard(None, -1, || unsafe { versioned::init(b, size) })
+pub unsafe extern "C" fn scda_box_init_size(b: Unset<'_, scda_box_t>, size: usize) -> c_int {
+    guard(None, -1, || b.init(size))
 }
 
 /// The boxes of several datasets, one dataset after the other. Each list may be an error of this rank.
 pub(super) struct Lists<'a> {
     nboxes: Result<Option<&'a [usize]>>,
-    boxes: Result<Cow<'a, [scda_box_t]>>,
+    boxes: Result<Cow<'a, [scda_box_t<'a>]>>,
     /// The first one of the dataset that comes next.
     next: usize,
 }
 
 impl<'a> Lists<'a> {
-    /// # Safety
-    /// As of [`slice`], for `n` numbers, and as many boxes as these say in all, or `n`.
-    pub unsafe fn new(n: usize, nboxes: *const usize, boxes: *const scda_box_t) -> Self {
-        // SAFETY: the caller has a number for each dataset, or NULL.
-        let nboxes = unsafe { each(nboxes, n, "nboxes") };
+    /// There are `n` numbers, and as many boxes as these say in all, or `n`.
+    pub fn new(n: usize, nboxes: Values<'a, usize>, boxes: Structs<'a, scda_box_t<'a>>) -> Self {
+        let nboxes = nboxes.optional(n as u64, "nboxes");
         let all = match &nboxes {
             Ok(Some(numbers)) => numbers.iter().try_fold(0, |all, &n| sum(all, n as u64)),
             Ok(None) => Some(n as u64),
@@ -111,13 +109,12 @@ impl<'a> Lists<'a> {
             Err(_) => Some(0),
         };
         let all = all.ok_or_else(|| Error::range("nboxes: the sum exceeds 63 bits"));
-        // SAFETY: the caller has `all` boxes there.
-        let boxes = all.and_then(|all| unsafe { versioned::read_all(boxes, all, "boxes") });
+        let boxes = all.and_then(|all| boxes.read(all, "boxes"));
         Self { nboxes, boxes, next: 0 }
     }
 
     /// Those of the dataset of this number, which comes next.
-    pub fn next(&mut self, index: usize) -> Result<&[scda_box_t]> {
+    pub fn next(&mut self, index: usize) -> Result<&[scda_box_t<'a>]> {
         let numbers = self.nboxes.as_ref().map_err(Error::again)?;
         let boxes = self.boxes.as_ref().map_err(Error::again)?;
         let first = self.next;
@@ -126,44 +123,28 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What is passed for each of `n` datasets; `None` for NULL.
-///
-/// # Safety
-/// As of [`slice`].
-pub(super) unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
-    // SAFETY: the caller has `n` values there, if it is not NULL.
-    (!pointer.is_null()).then(|| unsafe { slice(pointer, n as u64, name) }).transpose()
-}
-
 /// Boxes whose items follow one another in memory.
 pub(super) struct Flat {
-    regions: Vec<Region>,
-    data: *mut u8,
-    bytes: u64,
+    pub regions: Vec<Region>,
+    /// The bytes of all items.
+    pub bytes: u64,
 }
 
 impl Flat {
-    /// Boxes of an array, which lie in it, given by all their numbers.
-    ///
-    /// # Safety
-    /// `start` and `count` are NULL, or a number for each box and dimension may be read there.
-    pub unsafe fn new(
+    /// Boxes of an array, which lie in it, given by a number for each box and dimension.
+    pub fn new(
         dataset: &Dataset,
-        data: *mut c_void,
         nboxes: usize,
-        start: *const u64,
-        count: *const u64,
+        start: Values<'_, u64>,
+        count: Values<'_, u64>,
     ) -> Result<Self> {
-        let (shape, data) = (&dataset.shape, data.cast());
+        let shape = &dataset.shape;
         if nboxes == 1 && start.is_null() && count.is_null() {
-            return Ok(Self { regions: vec![Region::all(shape)], data, bytes: dataset.data_bytes()? });
+            return Ok(Self { regions: vec![Region::all(shape)], bytes: dataset.data_bytes()? });
         }
         let too_many = || Error::range(format!("nboxes: found {nboxes}, more than memory can hold"));
         let numbers = product(nboxes as u64, shape.len() as u64).ok_or_else(too_many)?;
-        // SAFETY: the caller has a number for each box and dimension there.
-        let starts = unsafe { slice(start, numbers, "start") }?;
-        // SAFETY: the caller has a number for each box and dimension there.
-        let counts = unsafe { slice(count, numbers, "count") }?;
+        let (starts, counts) = (start.get(numbers, "start")?, count.get(numbers, "count")?);
         let (mut regions, mut bytes) = (Vec::new(), 0);
         reserve(&mut regions, nboxes)?;
         for index in 0..nboxes {
@@ -172,45 +153,28 @@ impl Flat {
             bytes = add_bytes(dataset, index, &region, bytes)?;
             regions.push(region);
         }
-        Ok(Self { regions, data, bytes })
+        Ok(Self { regions, bytes })
     }
 
-    /// The boxes without their items.
-    pub fn regions(self) -> Vec<Region> {
-        self.regions
-    }
-
-    /// As boxes whose items have this type in memory.
-    pub fn of_type<'a>(self, dataset: &Dataset, data_type: DataType) -> Result<CBoxes<'a>> {
+    /// With their items, which have this type in memory.
+    pub fn items<'a>(
+        self,
+        data: Values<'a, c_void>,
+        dataset: &Dataset,
+        data_type: DataType,
+    ) -> Result<(Vec<Region>, CItems<'a>)> {
         if data_type == dataset.data_type {
-            return Ok(CBoxes::Flat(self));
+            return Ok((self.regions, CItems::Packed(data.bytes(self.bytes)?)));
         }
-        let (mut places, mut data) = (Vec::new(), self.data);
-        reserve(&mut places, self.regions.len())?;
+        let (mut memories, mut data) = (Vec::new(), data.pointer().cast::<u8>());
+        reserve(&mut memories, self.regions.len())?;
         for region in &self.regions {
-            places.push(BoxMemory { data, stride: None, shape: None, data_type });
+            // SAFETY: C passes the items of the boxes.
+            memories.push(unsafe { Memory::at(data, None) }.of_type(data_type));
             let bytes = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             data = if data.is_null() { data } else { data.wrapping_add(to_usize(bytes)) };
         }
-        Ok(CBoxes::Apart(self.regions, places))
-    }
-
-    /// With their items.
-    ///
-    /// # Safety
-    /// As of [`slice`].
-    pub unsafe fn items<'a>(self) -> Result<(Vec<Region>, &'a [u8])> {
-        // SAFETY: the caller has the items of the boxes.
-        Ok((self.regions, unsafe { slice(self.data, self.bytes, "data") }?))
-    }
-
-    /// With room for their items.
-    ///
-    /// # Safety
-    /// As of [`slice_mut`].
-    pub unsafe fn room<'a>(self) -> Result<(Vec<Region>, &'a mut [u8])> {
-        // SAFETY: the caller has room for the items of the boxes.
-        Ok((self.regions, unsafe { slice_mut(self.data, self.bytes, "data") }?))
+        Ok((self.regions, CItems::Boxes(memories)))
     }
 }
 
@@ -229,7 +193,7 @@ fn exceeds() -> Error {
 /// Boxes of an array, which lie in it, and anywhere in memory.
 pub(super) enum CBoxes<'a> {
     /// Their items follow one another.
-    Flat(Flat),
+    Flat { regions: Vec<Region>, data: *mut u8, bytes: u64 },
     /// Each in a place of its own.
     Apart(Vec<Region>, Vec<BoxMemory<'a>>),
 }
@@ -242,11 +206,25 @@ pub(super) struct BoxMemory<'a> {
     data_type: DataType,
 }
 
+impl<'a> BoxMemory<'a> {
+    fn items(self) -> Memory<'a> {
+        // SAFETY: C passes the items of the box.
+        let memory = unsafe { Memory::at(self.data, self.stride) }.of_type(self.data_type);
+        self.shape.map_or(memory, |shape| memory.shaped(shape))
+    }
+
+    fn room(self) -> MemoryMut<'a> {
+        // SAFETY: C passes room for the items of the box, which no other box reaches.
+        let memory = unsafe { MemoryMut::at(self.data, self.stride) }.of_type(self.data_type);
+        match self.shape {
+            Some(shape) => memory.shaped(shape),
+            None => memory,
+        }
+    }
+}
+
 /// The type of the items of a box in memory.
-///
-/// # Safety
-/// What the type points to may be read.
-unsafe fn type_in_memory(one: &scda_box_t, default: DataType) -> Result<DataType> {
+fn type_in_memory(one: &scda_box_t<'_>, default: DataType) -> Result<DataType> {
     let &scda_box_t { r#type: code, item_bytes, unit, members, .. } = one;
     match code {
         0 => Ok(default),
@@ -254,26 +232,18 @@ unsafe fn type_in_memory(one: &scda_box_t, default: DataType) -> Result<DataType
         code if code == default.code() && members.is_null() && unit.is_null() && item_bytes == 0 => {
             Ok(default)
         }
-        // SAFETY: as the caller promises.
-        code => unsafe { Described { code, item_bytes, unit, members }.data_type() },
+        code => Described { code, item_bytes, unit, members }.data_type(),
     }
 }
 
 /// The numbers of indices in memory, if they are others than those of the box.
-///
-/// # Safety
-/// `memory_shape` is NULL, or has `memory_ndims` numbers that may be read.
-unsafe fn memory_shape<'a>(one: &scda_box_t) -> Result<Option<&'a [u64]>> {
-    if one.memory_shape.is_null() {
-        return Ok(None);
-    }
-    if one.memory_ndims > MAX_DIMENSIONS as u64 {
+fn memory_shape<'a>(one: &scda_box_t<'a>) -> Result<Option<&'a [u64]>> {
+    if !one.memory_shape.is_null() && one.memory_ndims > MAX_DIMENSIONS as u64 {
         let words =
             format!("memory_ndims of a box: found {}, expected at most {MAX_DIMENSIONS}", one.memory_ndims);
         return Err(Error::argument(words));
     }
-    // SAFETY: the caller has `memory_ndims` numbers there.
-    unsafe { slice(one.memory_shape, one.memory_ndims, "memory_shape of a box") }.map(Some)
+    one.memory_shape.optional(one.memory_ndims, "memory_shape of a box")
 }
 
 /// The items of boxes.
@@ -292,9 +262,8 @@ impl CItems<'_> {
 }
 
 impl<'a> CBoxes<'a> {
-    /// # Safety
-    /// A number for each dimension may be read where a box points to some. `in_memory` is the type of the items where a box names none.
-    pub unsafe fn new(dataset: &Dataset, in_memory: DataType, boxes: &[scda_box_t]) -> Result<Self> {
+    /// Boxes whose items have the type `in_memory` where a box names none.
+    pub fn new(dataset: &Dataset, in_memory: DataType, boxes: &[scda_box_t<'a>]) -> Result<Self> {
         let dimensions = dataset.shape.len() as u64;
         let (mut regions, mut places) = (Vec::new(), Vec::new());
         reserve(&mut regions, boxes.len())?;
@@ -305,28 +274,23 @@ impl<'a> CBoxes<'a> {
                 return Err(Error::argument(format!("reserved number of box {index}: it is not zero")));
             }
             let mut region = Region::all(&dataset.shape);
-            if !one.start.is_null() {
-                // SAFETY: not NULL, so C passes a number for each dimension.
-                region.start.copy_from_slice(unsafe { slice(one.start, dimensions, "start of a box") }?);
+            if let Some(start) = one.start.optional(dimensions, "start of a box")? {
+                region.start.copy_from_slice(start);
                 region.count.iter_mut().zip(&region.start).for_each(|(n, at)| *n = n.saturating_sub(*at));
             }
-            if !one.count.is_null() {
-                // SAFETY: not NULL, so C passes a number for each dimension.
-                region.count.copy_from_slice(unsafe { slice(one.count, dimensions, "count of a box") }?);
+            if let Some(count) = one.count.optional(dimensions, "count of a box")? {
+                region.count.copy_from_slice(count);
             }
-            // SAFETY: C passes members and a unit where the type needs them.
-            let data_type = unsafe { type_in_memory(one, in_memory) }?;
+            let data_type = type_in_memory(one, in_memory)?;
             let all = add_bytes(dataset, index, &region, bytes)?;
             // In memory, an item may have another size.
             let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             let before = bytes;
             bytes = all;
             regions.push(region);
-            // SAFETY: not NULL, so C passes a number for each dimension.
-            let shape = unsafe { memory_shape(one) }?;
-            let strides = shape.map_or(dataset.shape.len(), <[u64]>::len);
-            // SAFETY: not NULL, so C passes a number for each dimension.
-            let stride = unsafe { each(one.stride, strides, "stride of a box") }?;
+            let shape = memory_shape(one)?;
+            let strides = shape.map_or(dataset.shape.len(), <[u64]>::len) as u64;
+            let stride = one.stride.optional(strides, "stride of a box")?;
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
                 (data, ..) if data.is_null() && bytes > before => {
@@ -343,55 +307,32 @@ impl<'a> CBoxes<'a> {
             behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
             places.push(BoxMemory { data, stride, shape, data_type });
         }
-        Ok(if is_flat {
-            Self::Flat(Flat { regions, data: first, bytes })
-        } else {
-            Self::Apart(regions, places)
-        })
+        Ok(if is_flat { Self::Flat { regions, data: first, bytes } } else { Self::Apart(regions, places) })
     }
 
     /// With their items.
-    ///
-    /// # Safety
-    /// The items of the boxes may be read there for the lifetime.
-    pub unsafe fn items(self) -> Result<(Vec<Region>, CItems<'a>)> {
-        let (regions, places) = match self {
-            Self::Flat(flat) => {
-                // SAFETY: the caller has the items of the boxes.
-                let (regions, data) = unsafe { flat.items() }?;
-                return Ok((regions, CItems::Packed(data)));
+    pub fn items(self) -> Result<(Vec<Region>, CItems<'a>)> {
+        Ok(match self {
+            Self::Flat { regions, data, bytes } => {
+                // SAFETY: C passes the items of the boxes.
+                (regions, CItems::Packed(unsafe { slice(data, bytes, "data") }?))
             }
-            Self::Apart(regions, places) => (regions, places),
-        };
-        let memory = |place: BoxMemory<'a>| {
-            // SAFETY: the caller has the items of the boxes.
-            let memory = unsafe { Memory::at(place.data, place.stride) }.of_type(place.data_type);
-            place.shape.map_or(memory, |shape| memory.shaped(shape))
-        };
-        Ok((regions, CItems::Boxes(places.into_iter().map(memory).collect())))
+            Self::Apart(regions, places) => {
+                (regions, CItems::Boxes(places.into_iter().map(BoxMemory::items).collect()))
+            }
+        })
     }
 
     /// With room for their items.
-    ///
-    /// # Safety
-    /// The items of the boxes may be written there for the lifetime, and are not reached otherwise.
-    pub unsafe fn room(self) -> Result<(Vec<Region>, DataMut<'a>)> {
-        let (regions, places) = match self {
-            Self::Flat(flat) => {
-                // SAFETY: the caller has room for the items of the boxes.
-                let (regions, data) = unsafe { flat.room() }?;
-                return Ok((regions, DataMut::Packed(data)));
+    pub fn room(self) -> Result<(Vec<Region>, DataMut<'a>)> {
+        Ok(match self {
+            Self::Flat { regions, data, bytes } => {
+                // SAFETY: C passes room for the items of the boxes.
+                (regions, DataMut::Packed(unsafe { slice_mut(data, bytes, "data") }?))
             }
-            Self::Apart(regions, places) => (regions, places),
-        };
-        let memory = |place: BoxMemory<'a>| {
-            // SAFETY: the caller has room for the items of the boxes.
-            let memory = unsafe { MemoryMut::at(place.data, place.stride) }.of_type(place.data_type);
-            match place.shape {
-                Some(shape) => memory.shaped(shape),
-                None => memory,
+            Self::Apart(regions, places) => {
+                (regions, DataMut::Boxes(places.into_iter().map(BoxMemory::room).collect()))
             }
-        };
-        Ok((regions, DataMut::Boxes(places.into_iter().map(memory).collect())))
+        })
     }
 }

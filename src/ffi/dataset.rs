@@ -2,10 +2,10 @@
 
 use super::encode::{SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO, SCDA_ENCODE_NONE, SCDA_ENCODE_TEXT};
 use super::guard;
-use super::memory::{slice, utf8};
+use super::memory::{Values, utf8};
 use super::pointers::Text;
 use super::types::{Described, scda_member_t};
-use super::versioned::{self, In, versioned};
+use super::versioned::{In, Unset, versioned};
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
@@ -13,7 +13,6 @@ use crate::items::Memory;
 use crate::memory::copy;
 use crate::numbers::to_usize;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null;
 
 /// The most dimensions of a dataset.
 pub const SCDA_MAX_DIMS: usize = 32;
@@ -38,7 +37,7 @@ pub const SCDA_CODEC_ZLIB: c_int = 3;
 /// `scda_current_dataset` alone sets it all to NULL.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct scda_dataset {
+pub struct scda_dataset<'a> {
     /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too. It may be that of an older or
     /// newer version; all of a call have the same one.
     pub size: usize,
@@ -85,28 +84,28 @@ pub struct scda_dataset {
     pub max_absolute_error: f64,
     /// NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
     /// UTF-8.
-    pub dimension_names: *const *const c_char,
+    pub dimension_names: Values<'a, *const c_char>,
     /// The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
     /// (default): all of its bytes are 0. Of `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C string. After reading it is aligned for its type, and never NULL.
-    pub fill_value: *const c_void,
+    pub fill_value: Values<'a, c_void>,
     /// What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
     /// reading it is never NULL, and has no white space between its parts.
-    pub attributes: *const c_char,
+    pub attributes: Text<'a>,
     /// After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
     /// not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
-    pub unsupported: *const c_char,
+    pub unsupported: Text<'a>,
     /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
     /// `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
-    pub unit: *const c_char,
+    pub unit: Text<'a>,
     /// The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
     /// describes the struct in the file.
-    pub members: *const scda_member_t,
+    pub members: Values<'a, scda_member_t<'a>>,
 }
 
 /// What a dataset is.
-pub type scda_dataset_t = scda_dataset;
+pub type scda_dataset_t<'a> = scda_dataset<'a>;
 
-versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), members: *const scda_member_t);
+versioned!(scda_dataset_t<'_>, "dataset", "scda_dataset_init", empty(), members: Values<'_, scda_member_t<'_>>);
 
 /// Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
 /// `scda_dataset_init` calls.
@@ -117,12 +116,11 @@ versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), members: *co
 /// @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_dataset_init_size(d: *mut scda_dataset_t, size: usize) -> c_int {
-    // SAFETY: C passes NULL, or `size` bytes that may be written.
-    guard(None, -1, || unsafe { versioned::init(d, size) })
+pub unsafe extern "C" fn scda_dataset_init_size(d: Unset<'_, scda_dataset_t>, size: usize) -> c_int {
+    guard(None, -1, || d.init(size))
 }
 
-pub(super) fn empty() -> scda_dataset_t {
+pub(super) fn empty<'a>() -> scda_dataset_t<'a> {
     scda_dataset_t {
         size: size_of::<scda_dataset_t>(),
         name: [0; SCDA_NAME_BYTES],
@@ -138,12 +136,12 @@ pub(super) fn empty() -> scda_dataset_t {
         extends: 0,
         max_relative_error: 0.0,
         max_absolute_error: 0.0,
-        dimension_names: null(),
-        fill_value: null(),
-        attributes: null(),
-        unsupported: null(),
-        unit: null(),
-        members: null(),
+        dimension_names: Values::NULL,
+        fill_value: Values::NULL,
+        attributes: Text::NULL,
+        unsupported: Text::NULL,
+        unit: Text::NULL,
+        members: Values::NULL,
     }
 }
 
@@ -161,18 +159,13 @@ pub(super) struct InMemory {
 }
 
 /// The dataset at a pointer. Whether there can be such a dataset is not looked at.
-pub(super) fn read_dataset(d: In<'_, scda_dataset_t>) -> Result<InMemory> {
-    // SAFETY: what it points to may be read.
-    unsafe { of_c(&d.read()?) }
+pub(super) fn read_dataset(d: In<'_, scda_dataset_t<'_>>) -> Result<InMemory> {
+    of_c(&d.read()?)
 }
 
 /// The dataset that C describes.
-///
-/// # Safety
-/// What `c` points to may be read.
-pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
-    // SAFETY: as the caller promises.
-    let InMemory { mut dataset, data_type } = unsafe { array(c) }?;
+pub(super) fn of_c(c: &scda_dataset_t<'_>) -> Result<InMemory> {
+    let InMemory { mut dataset, data_type } = array(c)?;
     let dimensions = dataset.shape.len();
     dataset.layout = layout(c.encode, &c.chunk[..dimensions])?;
     let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
@@ -200,27 +193,22 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
     };
     dataset.max_relative_error = c.max_relative_error;
     dataset.max_absolute_error = c.max_absolute_error;
-    if !c.dimension_names.is_null() {
-        // SAFETY: not NULL, so C passes an entry for each dimension.
-        let names = unsafe { slice(c.dimension_names, dimensions as u64, "dimension_names") }?;
-        for &name in names {
-            // SAFETY: C passes C strings or NULL.
-            let name = unsafe { Text::at(name) }.optional();
-            let name = name.map(|name| utf8(name.to_bytes(), "dimension name")).transpose()?;
-            dataset.dimension_names.push(name.map(str::to_owned));
-        }
+    for &name in c.dimension_names.optional(dimensions as u64, "dimension_names")?.unwrap_or_default() {
+        // SAFETY: C passes C strings or NULL.
+        let name = unsafe { Text::at(name) }.optional();
+        let name = name.map(|name| utf8(name.to_bytes(), "dimension name")).transpose()?;
+        dataset.dimension_names.push(name.map(str::to_owned));
     }
     if !c.fill_value.is_null() {
         let bytes = if data_type.is_variable() {
-            // SAFETY: not NULL, so C passes a C string.
-            unsafe { Text::at(c.fill_value.cast()) }.get("fill_value")?.to_bytes().len() as u64
+            // SAFETY: of such a type, C passes a C string.
+            unsafe { Text::at(c.fill_value.pointer().cast()) }.get("fill_value")?.to_bytes().len() as u64
         } else if data_type.is_valid() {
             data_type.item_bytes()
         } else {
             0
         };
-        // SAFETY: not NULL, so C passes an item.
-        let item = unsafe { slice(c.fill_value.cast::<u8>(), bytes, "fill_value") }?;
+        let item = c.fill_value.bytes(bytes)?;
         dataset.fill_value = match data_type == dataset.data_type {
             true => copy(item)?,
             // Without the gaps.
@@ -235,17 +223,13 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
         }
     }
     if !c.attributes.is_null() {
-        // SAFETY: not NULL, so C passes a C string.
-        dataset.attributes = json(unsafe { Text::at(c.attributes) })?;
+        dataset.attributes = json(c.attributes)?;
     }
     Ok(InMemory { dataset, data_type })
 }
 
 /// The name, the type and the shape.
-///
-/// # Safety
-/// The members and the unit of the type may be read.
-pub(super) unsafe fn array(c: &scda_dataset_t) -> Result<InMemory> {
+pub(super) fn array(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
     let Some(end) = name.iter().position(|&byte| byte == 0) else {
         return Err(Error::argument(format!(
@@ -258,8 +242,7 @@ pub(super) unsafe fn array(c: &scda_dataset_t) -> Result<InMemory> {
         return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
     };
     let described = Described { code: c.r#type, item_bytes: c.item_bytes, unit: c.unit, members: c.members };
-    // SAFETY: as the caller promises.
-    let data_type = unsafe { described.data_type() }?;
+    let data_type = described.data_type()?;
     Ok(InMemory { dataset: Dataset::new(name, data_type.in_file()?, &c.shape[..dimensions]), data_type })
 }
 
@@ -291,7 +274,7 @@ pub(super) fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
 }
 
 /// The dataset as C has it, without what it points to.
-pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
+pub(super) fn without_pointers<'a>(dataset: &Dataset) -> scda_dataset_t<'a> {
     let mut c = empty();
     for (to, &from) in c.name.iter_mut().zip(dataset.name.as_bytes().iter().take(SCDA_NAME_BYTES - 1)) {
         *to = c_char::from_ne_bytes([from]);
@@ -346,8 +329,7 @@ mod tests {
         dataset.codec = Codec::Pcodec;
         dataset.shuffle = false;
         let c = without_pointers(&dataset);
-        // SAFETY: it points to nothing.
-        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
         dataset.fill_value = (1..=8).collect();
         let mut expected = [1.0_f32; 2].map(f32::to_ne_bytes).concat();
         expected.copy_from_slice(&if cfg!(target_endian = "big") {

@@ -1,5 +1,6 @@
 //! Error codes, and what they say.
 
+use super::memory::Room;
 use super::{Outcome, guard, last_error};
 use crate::error::{Error, ErrorKind, Result};
 use std::ffi::{c_char, c_int};
@@ -73,22 +74,19 @@ fn text(code: c_int) -> Result<&'static str> {
 ///                      empty.
 /// Spec: A.6.1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: Option<&mut c_int>) -> c_int {
+pub unsafe extern "C" fn scda_ferror_string(
+    err: c_int,
+    str: Room<'_, c_char>,
+    len: Option<&mut c_int>,
+) -> c_int {
     let body = || {
-        let Some(len) = len.filter(|_| !str.is_null()) else {
+        let (Some(len), false) = (len, str.is_null()) else {
             return Err(Error::argument("str or len is NULL"));
         };
         let room = usize::try_from(*len).map_err(|_| Error::argument(format!("len: found {len}")))?;
         let found = text(err);
         let shown = *found.as_ref().unwrap_or(&"");
-        let n = shown.len().min(room.saturating_sub(1));
-        if room > 0 {
-            // SAFETY: C passes room for `room` bytes, and n is less.
-            unsafe { str.cast::<u8>().copy_from(shown.as_ptr(), n) };
-            // SAFETY: C passes room for `room` bytes, and n is less.
-            unsafe { str.wrapping_add(n).write(0) };
-        }
-        *len = c_int::try_from(n).unwrap_or(0);
+        *len = c_int::try_from(str.put_text(shown.as_bytes(), room)).unwrap_or(0);
         found.map(|_| (0, Outcome::Success))
     };
     guard(None, -1, body)

@@ -1,6 +1,8 @@
 //! What was given to C and belongs to a file: what a dataset points to, and attributes.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
+use super::memory::Values;
+use super::pointers::Text;
 use super::types::OwnedType;
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
@@ -54,7 +56,7 @@ impl LastGiven {
     }
 
     /// The dataset as C has it, which points to what is kept here.
-    pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t {
+    pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t<'static> {
         self.attributes = c_string(&dataset.attributes);
         self.unsupported = dataset.unsupported.as_deref().map(c_string);
         self.fill_value = fill_words(dataset);
@@ -62,11 +64,15 @@ impl LastGiven {
         self.pointers = DimensionNames(self.names.iter().map(pointer).collect());
         let mut c = without_pointers(dataset);
         if !self.names.is_empty() {
-            c.dimension_names = self.pointers.0.as_ptr();
+            // SAFETY: they are kept here.
+            c.dimension_names = unsafe { Values::at(self.pointers.0.as_ptr()) };
         }
-        c.fill_value = self.fill_value.as_ptr().cast();
-        c.attributes = self.attributes.as_ptr();
-        c.unsupported = pointer(&self.unsupported);
+        // SAFETY: it is kept here.
+        c.fill_value = unsafe { Values::at(self.fill_value.as_ptr().cast()) };
+        // SAFETY: they are kept here.
+        c.attributes = unsafe { Text::at(self.attributes.as_ptr()) };
+        // SAFETY: it is kept here, or NULL.
+        c.unsupported = unsafe { Text::at(pointer(&self.unsupported)) };
         self.described = OwnedType::default();
         let described = self.described.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
@@ -93,8 +99,7 @@ fn c_string(text: &str) -> CString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffi::dataset::read_dataset;
-    use crate::ffi::versioned::In;
+    use crate::ffi::dataset::of_c;
     use crate::format::dataset::DataType;
 
     #[test]
@@ -106,21 +111,18 @@ mod tests {
         let mut given = LastGiven::default();
         let c = given.dataset(&dataset);
         assert!(c.unsupported.is_null());
-        // SAFETY: what it points to is there as long as `given` is.
-        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
 
         let mut names = Dataset::new("names", DataType::String, [2]);
         names.fill_value = b"none at all".into();
         let c = given.dataset(&names);
         assert_eq!(c.item_bytes, 0);
-        // SAFETY: as above.
-        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, names);
+        assert_eq!(of_c(&c).unwrap().dataset, names);
 
         // U+0000, which JSON can have, ends a string of C.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
         let c = given.dataset(&dataset);
         dataset.dimension_names[0] = Some("y".into());
-        // SAFETY: as above.
-        assert_eq!(read_dataset(unsafe { In::at(&raw const c) }).unwrap().dataset, dataset);
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, locally, scda_fcontext_t};
-use super::memory::slice;
+use super::memory::Values;
 use super::versioned::{InOut, versioned};
 use crate::error::{Error, Result};
 use crate::file::ThisRank;
@@ -18,11 +18,11 @@ const NO_LENGTH: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 #[repr(C)]
 #[allow(non_snake_case)]
-pub struct scda_lengths {
+pub struct scda_lengths<'a> {
     /// The size of this struct in bytes, as the caller sets it.
     pub size: usize,
     /// What is passed as `Nq`.
-    pub Nq: *const u64,
+    pub Nq: Values<'a, u64>,
     /// The entries there are in it.
     pub Nq_entries: u64,
     /// With `Nq`, out: the index of the first element of this rank, how many it has, and how many all ranks have. Without, in: the number
@@ -35,7 +35,7 @@ pub struct scda_lengths {
     /// The bytes of each element, where there are no `Ei`.
     pub E: u64,
     /// What is passed as `Ei`. NULL: the sizes are to be read.
-    pub Ei: *const u64,
+    pub Ei: Values<'a, u64>,
     /// The entries there are in it.
     pub Ei_entries: u64,
     /// The entries of `Sq`.
@@ -53,20 +53,20 @@ pub struct scda_lengths {
 }
 
 /// How long the arguments of a call are.
-pub type scda_lengths_t = scda_lengths;
+pub type scda_lengths_t<'a> = scda_lengths<'a>;
 
-versioned!(scda_lengths_t, "lengths", "the binding", UNKNOWN, exactly: c_int);
+versioned!(scda_lengths_t<'_>, "lengths", "the binding", UNKNOWN, exactly: c_int);
 
 /// Nothing is known.
-const UNKNOWN: scda_lengths_t = scda_lengths_t {
+const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
     size: size_of::<scda_lengths_t>(),
-    Nq: std::ptr::null(),
+    Nq: Values::NULL,
     Nq_entries: NO_LENGTH,
     first: 0,
     n: 0,
     total: 0,
     E: 0,
-    Ei: std::ptr::null(),
+    Ei: Values::NULL,
     Ei_entries: NO_LENGTH,
     Sq_entries: NO_LENGTH,
     data: NO_LENGTH,
@@ -94,27 +94,23 @@ pub unsafe extern "C" fn scda_check_lengths(
 ) -> c_int {
     let body = |context: &mut Context| {
         let mut known = lengths.given().read()?;
-        // SAFETY: C passes as many entries as it says.
-        let checked = unsafe { known.check(context) };
+        let checked = known.check(context);
         lengths.write(known)?;
         checked.inspect_err(|error| context.refuse(error.again()))
     };
     locally(f, err, body)
 }
 
-impl scda_lengths {
-    /// # Safety
-    /// `Nq` and `Ei` have as many entries as the lengths say.
+impl scda_lengths<'_> {
     #[allow(non_snake_case)]
-    unsafe fn check(&mut self, context: &mut Context) -> Result<()> {
+    fn check(&mut self, context: &mut Context) -> Result<()> {
         let Self { Nq, Nq_entries, Ei, Ei_entries, Sq_entries, .. } = *self;
         let ThisRank { rank, size } = context.ranks();
         let ranks = size as u64;
         let has_counts = Nq_entries != NO_LENGTH;
         if has_counts {
             (self.first, self.n, self.total) = (0, 0, 0);
-            // SAFETY: the caller has `Nq_entries` entries there.
-            let counts = unsafe { slice(Nq, Nq_entries, "Nq") }?;
+            let counts = Nq.get(Nq_entries, "Nq")?;
             (self.first, self.n, self.total) = match *counts {
                 [_, _, _, first, n, total, _, _] if is_known(counts) => (first, n, total),
                 _ => {
@@ -142,8 +138,7 @@ impl scda_lengths {
             self.check_bytes(has_counts)?;
             return self.check_unit();
         }
-        // SAFETY: the caller has at least `n` entries there.
-        check_sizes(self.data, unsafe { slice(Ei, n, "Ei") }?)
+        check_sizes(self.data, Ei.get(n, "Ei")?)
     }
 
     /// The error for another number of elements.

@@ -8,10 +8,10 @@
 //! that is stored in a pointer. A context that was freed already is thus an error: no such pointer is ever
 //! dereferenced.
 //!
-//! The C caller guarantees what `include/scda.h` says of each argument. Where that is all in the type of the argument, it is
-//! used without `unsafe` code: a single value is `Option<&T>`, or `Option<&mut MaybeUninit<T>>` if it goes out, `None` for NULL; the
-//! others are in `pointers` and `versioned`. Comments on the rest, mostly on how many values there are, name the guarantee
-//! as what "C passes".
+//! The C caller guarantees what `include/scda.h` says of each argument. The type of the argument says it, too, so that it is
+//! used without `unsafe` code: a single value is `Option<&T>`, or `Option<&mut MaybeUninit<T>>` if it goes out, `None` for NULL;
+//! lists and data are `Values` and `Room`; the others are in `pointers`, `versioned` and `mpi_types`. How many values there are,
+//! only `scda.h` says: who asks for them passes that number. Comments on the rest name the guarantee as what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links

@@ -6,6 +6,7 @@ use crate::parallel::Communicator;
 #[cfg(feature = "mpi")]
 use crate::parallel::mpi::sys;
 use std::ffi::c_int;
+use std::marker::PhantomData;
 
 #[cfg(feature = "mpi")]
 pub use crate::parallel::mpi::{MpiHandle as MPI_Comm, MpiHandle as MPI_Info};
@@ -21,30 +22,37 @@ pub type MPI_Info = *mut std::ffi::c_void;
 /// MPI equals it.
 const SELF: c_int = 0x5cda_5e1f;
 
-/// The communicator of a file, duplicated from the user's.
-///
-/// # Safety
-/// `comm` is a valid communicator.
-#[cfg(feature = "mpi")]
-pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
-    // SAFETY: the caller's `comm` is a valid communicator.
-    Ok(Box::new(unsafe { crate::parallel::mpi::Mpi::duplicate(comm) }?))
-}
+/// A valid communicator. For cbindgen it is what it holds.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Comm<'a>(MPI_Comm, PhantomData<&'a ()>);
 
-/// The communicator of a file: this process.
-///
-/// # Safety
-/// None: the value is only compared.
-#[cfg(not(feature = "mpi"))]
-#[allow(clippy::cast_possible_truncation)]
-pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
-    // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
-    if comm as usize as u32 == SELF.cast_unsigned() {
-        return Ok(Box::new(crate::parallel::Solo));
+impl Comm<'_> {
+    /// # Safety
+    /// It is valid for the lifetime.
+    pub unsafe fn of(comm: MPI_Comm) -> Self {
+        Self(comm, PhantomData)
     }
-    Err(crate::error::Error::argument(
-        "communicator: this libscda was built without MPI and takes only SCDA_COMM_SELF",
-    ))
+
+    /// The communicator of a file, duplicated from the user's.
+    #[cfg(feature = "mpi")]
+    pub fn duplicate(self) -> Result<Box<dyn Communicator>> {
+        // SAFETY: it is valid.
+        Ok(Box::new(unsafe { crate::parallel::mpi::Mpi::duplicate(self.0) }?))
+    }
+
+    /// The communicator of a file: this process.
+    #[cfg(not(feature = "mpi"))]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn duplicate(self) -> Result<Box<dyn Communicator>> {
+        // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
+        if self.0 as usize as u32 == SELF.cast_unsigned() {
+            return Ok(Box::new(crate::parallel::Solo));
+        }
+        Err(crate::error::Error::argument(
+            "communicator: this libscda was built without MPI and takes only SCDA_COMM_SELF",
+        ))
+    }
 }
 
 /// A communicator that Fortran knows by a number.
@@ -52,16 +60,15 @@ pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
 /// # Safety
 /// `comm` is `SCDA_COMM_SELF` of Fortran, or a valid communicator of MPI in Fortran.
 #[cfg(feature = "mpi")]
-pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
-    if comm == SELF {
-        return sys::comm_self();
-    }
-    // Open MPI ends a program that asks before MPI is initialised. `communicator` makes that an error.
-    if !crate::parallel::mpi::is_running() {
-        return sys::comm_null();
-    }
-    // SAFETY: MPI is running, and the caller has a valid communicator of Fortran.
-    unsafe { sys::comm_of_fortran(comm) }
+pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
+    let comm = match comm {
+        SELF => sys::comm_self(),
+        // SAFETY: MPI is running, and the caller has a valid communicator of Fortran.
+        comm if crate::parallel::mpi::is_running() => unsafe { sys::comm_of_fortran(comm) },
+        // Open MPI ends a program that asks before MPI is initialised. `duplicate` makes that an error.
+        _ => sys::comm_null(),
+    };
+    Comm(comm, PhantomData)
 }
 
 /// The stand-in of the same value.
@@ -69,8 +76,8 @@ pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
 /// # Safety
 /// None.
 #[cfg(not(feature = "mpi"))]
-pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
-    std::ptr::without_provenance_mut(comm.cast_unsigned() as usize)
+pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
+    Comm(std::ptr::without_provenance_mut(comm.cast_unsigned() as usize), PhantomData)
 }
 
 /// Puts the hints that Fortran knows by a number into the parameters.

@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
-use super::memory::{slice, slice_mut};
-use super::mpi_types::{MPI_Comm, communicator};
+use super::memory::{Room, Values};
+use super::mpi_types::Comm;
 use super::notes::note_path;
 use super::params::{read_params, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
 use crate::parallel::Communicator;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -56,28 +56,21 @@ fn open(
     Ok(Context::reading(reader))
 }
 
-/// # Safety
-/// `userstr` and `len` are as `scda_fopen` says.
-pub(super) unsafe fn open_in_mode(
+pub(super) fn open_in_mode(
     comm: Ranks,
     filename: Text<'_>,
     mode: Text<'_>,
-    userstr: *mut c_char,
-    len: *mut usize,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     params: Result<Params>,
 ) -> Result<Context> {
     let mode = mode.optional().map(CStr::to_bytes);
-    if mode == Some(b"w") {
-        // SAFETY: in this mode, C passes a user string.
-        let userstr = unsafe { UserText::at(userstr) };
-        // SAFETY: C passes its length, or NULL.
-        return create(comm, filename, userstr, unsafe { len.as_ref() }, params);
-    }
-    // SAFETY: in other modes, C passes room for a user string, or NULL.
-    let userstr = unsafe { UserTextOut::at(userstr) };
-    // SAFETY: C passes room for a length, or NULL.
-    let len = unsafe { len.cast::<MaybeUninit<usize>>().as_mut() };
     match mode {
+        Some(b"w") => {
+            // SAFETY: in this mode it has a value.
+            let len = len.map(|len| unsafe { &*len.assume_init_ref() });
+            create(comm, filename, userstr.given(), len, params)
+        }
         Some(b"r") => open(comm, filename, userstr, len, params),
         Some(b"a") => append(comm, filename, userstr, len, params),
         // Fails on all ranks, should this one alone have a wrong mode.
@@ -125,19 +118,17 @@ pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcom
 /// Spec: A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen(
-    comm: MPI_Comm,
+    comm: Comm<'_>,
     filename: Text<'_>,
     mode: Text<'_>,
-    userstr: *mut c_char,
-    len: *mut usize,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: C passes a valid communicator.
-        let comm = unsafe { communicator(comm) }?;
-        // SAFETY: C passes a user string, or room for one, as the mode says.
-        let context = unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) }?;
-        let opened = hand_out(context)?;
+        let params = Ok(Params::default());
+        let opened =
+            open_in_mode(comm.duplicate()?, filename, mode, userstr, len, params).and_then(hand_out)?;
         if mode.optional() == Some(c"a") {
             note_path(opened.0, filename);
         }
@@ -166,7 +157,7 @@ pub unsafe extern "C" fn scda_fopen(
 /// Spec: 2.2, A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_write(
-    comm: MPI_Comm,
+    comm: Comm<'_>,
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
@@ -175,9 +166,7 @@ pub unsafe extern "C" fn scda_fopen_write(
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = read_params(params);
-        // SAFETY: C passes a valid communicator.
-        let comm = unsafe { communicator(comm) }?;
-        create(comm, filename, userstr, len, params).and_then(hand_out)
+        create(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }
@@ -198,7 +187,7 @@ pub unsafe extern "C" fn scda_fopen_write(
 /// Spec: 2.2, A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_read(
-    comm: MPI_Comm,
+    comm: Comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
@@ -207,9 +196,7 @@ pub unsafe extern "C" fn scda_fopen_read(
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = read_params(params);
-        // SAFETY: C passes a valid communicator.
-        let comm = unsafe { communicator(comm) }?;
-        open(comm, filename, userstr, len, params).and_then(hand_out)
+        open(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }
@@ -261,19 +248,16 @@ pub unsafe extern "C" fn scda_fflush(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_proc_sizes(
     f: *mut scda_fcontext_t,
-    Ei: *const u64,
+    Ei: Values<'_, u64>,
     Nq: PerRank<'_>,
-    Sq: *mut u64,
+    Sq: Room<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (_, count) = context.counts(Nq)?;
         let size = context.ranks().size as u64;
-        // SAFETY: C passes an `Sq` with room for one entry per rank.
-        let sums = context.require(unsafe { slice_mut(Sq, size, "Sq") })?;
-        // SAFETY: C passes an `Ei` of one entry for each element of this rank.
-        let sizes = unsafe { slice(Ei, count, "Ei") };
-        sums.copy_from_slice(&context.proc_sizes(sizes)?);
+        let sums = context.require(Sq.get(size, "Sq"))?;
+        sums.copy_from_slice(&context.proc_sizes(Ei.get(count, "Ei"))?);
         Ok(())
     };
     with(f, err, body)
@@ -295,13 +279,12 @@ pub unsafe extern "C" fn scda_proc_sizes(
 pub unsafe extern "C" fn scda_proc_counts(
     f: *mut scda_fcontext_t,
     Np: u64,
-    Nq: *mut u64,
+    Nq: Room<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let size = context.ranks().size as u64;
-        // SAFETY: C passes an `Nq` with room for one entry per rank.
-        let counts = context.require(unsafe { slice_mut(Nq, size, "Nq") })?;
+        let counts = context.require(Nq.get(size, "Nq"))?;
         counts.copy_from_slice(&context.proc_counts(Np)?);
         Ok(())
     };

@@ -2,7 +2,7 @@
 
 use super::guard;
 use super::mpi_types::MPI_Info;
-use super::versioned::{self, In, versioned};
+use super::versioned::{In, Unset, versioned};
 use crate::codec::Encoder;
 use crate::error::{Error, Result};
 use crate::file::Params;
@@ -147,9 +147,8 @@ versioned!(scda_params_t, "params", "scda_params_init", defaults(), lend: u64);
 /// @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_params_init_size(params: *mut scda_params_t, size: usize) -> c_int {
-    // SAFETY: C passes NULL, or `size` bytes that may be written.
-    guard(None, -1, || unsafe { versioned::init(params, size) })
+pub unsafe extern "C" fn scda_params_init_size(params: Unset<'_, scda_params_t>, size: usize) -> c_int {
+    guard(None, -1, || params.init(size))
 }
 
 fn defaults() -> scda_params_t {

@@ -3,7 +3,7 @@
 //!
 //! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/main.rs`.
 
-use super::memory::{put, slice, utf8};
+use super::memory::{Room, put, slice, utf8};
 use crate::error::{Error, Result};
 use crate::format::USER_STRING_BYTES;
 use crate::parallel::partition::{KNOWN_WORDS, is_known};
@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr::null;
 
 /// A C string, or NULL.
 #[derive(Clone, Copy)]
@@ -19,16 +20,22 @@ use std::path::Path;
 pub struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
 
 impl<'a> Text<'a> {
+    pub const NULL: Self = Self(null(), PhantomData);
+
     /// # Safety
     /// There is a C string for the lifetime, unless it is NULL.
     pub unsafe fn at(pointer: *const c_char) -> Self {
         Self(pointer, PhantomData)
     }
 
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
     /// The C string; `None` for NULL.
     pub fn optional(self) -> Option<&'a CStr> {
         // SAFETY: not NULL, so it is a C string.
-        (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
+        (!self.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
     }
 
     /// The C string, an error for NULL.
@@ -57,12 +64,6 @@ impl<'a> Text<'a> {
 pub struct UserText<'a>(*const c_char, PhantomData<&'a [u8]>);
 
 impl<'a> UserText<'a> {
-    /// # Safety
-    /// There is a user string for the lifetime, unless it is NULL.
-    pub unsafe fn at(pointer: *const c_char) -> Self {
-        Self(pointer, PhantomData)
-    }
-
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -91,13 +92,12 @@ fn too_long(found: &str) -> Error {
 
 /// Room for the longest user string and a NUL, or NULL.
 #[repr(transparent)]
-pub struct UserTextOut<'a>(*mut c_char, PhantomData<&'a mut [u8]>);
+pub struct UserTextOut<'a>(Room<'a, c_char>);
 
-impl UserTextOut<'_> {
-    /// # Safety
-    /// There is this room for the lifetime, unless it is NULL.
-    pub unsafe fn at(pointer: *mut c_char) -> Self {
-        Self(pointer, PhantomData)
+impl<'a> UserTextOut<'a> {
+    /// The user string to write that it is instead, where a mode of the function says so.
+    pub fn given(self) -> UserText<'a> {
+        UserText(self.0.pointer(), PhantomData)
     }
 
     pub fn is_null(&self) -> bool {
@@ -106,13 +106,7 @@ impl UserTextOut<'_> {
 
     /// Hands out a user string that was read, with a NUL behind it, and its length.
     pub fn put(self, user: &[u8], len: Option<&mut MaybeUninit<usize>>) {
-        if !self.0.is_null() {
-            let shown = &user[..user.len().min(USER_STRING_BYTES)];
-            // SAFETY: not NULL, so there is room for the longest user string and a NUL.
-            unsafe { self.0.cast::<u8>().copy_from(shown.as_ptr(), shown.len()) };
-            // SAFETY: as above.
-            unsafe { self.0.wrapping_add(shown.len()).write(0) };
-        }
+        self.0.put_text(user, USER_STRING_BYTES + 1);
         put(len, user.len());
     }
 }

@@ -1,7 +1,7 @@
 //! Reading some elements of a section on each rank.
 
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{slice, slice_mut, with_sink};
+use super::memory::{Room, Values};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Sizes};
 use std::ffi::{c_int, c_void};
@@ -39,14 +39,13 @@ fn no_range(first: u64, count: u64) -> Error {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_block_range(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     first: u64,
     bytes: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: not NULL, so C passes room for `bytes` bytes.
-        let data = (!dbytes.is_null()).then(|| unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") });
+        let data = (!dbytes.is_null()).then(|| dbytes.bytes(bytes));
         let part = range(first, bytes).and_then(|range| Ok((range, data.transpose()?)));
         reader.read(|state| state.sections().read_block_range(part))
     };
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_array_range(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     first: u64,
     count: u64,
     E: u64,
@@ -88,13 +87,10 @@ pub unsafe extern "C" fn scda_fread_array_range(
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sizes = Ok(Sizes::Fixed { count, size: E });
-        // SAFETY: C passes room for these elements, or pointers to it, or NULL.
-        unsafe {
-            with_sink(dbytes, sizes, indirect != 0, |data| {
-                let part = range(first, count).and_then(|range| Ok((range, data?)));
-                reader.read(|state| state.sections().read_array_range(E, part))
-            })
-        }
+        dbytes.with_sink(sizes, indirect != 0, |data| {
+            let part = range(first, count).and_then(|range| Ok((range, data?)));
+            reader.read(|state| state.sections().read_array_range(E, part))
+        })
     };
     on_reader(f, err, body)
 }
@@ -119,15 +115,13 @@ pub unsafe extern "C" fn scda_fread_array_range(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_varray_sizes_range(
     f: *mut scda_fcontext_t,
-    Ei: *mut u64,
+    Ei: Room<'_, u64>,
     first: u64,
     count: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each of these elements.
-        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") });
-        let part = range(first, count).and_then(|range| Ok((range, sizes.transpose()?)));
+        let part = range(first, count).and_then(|range| Ok((range, Ei.optional(count, "Ei")?)));
         reader.read(|state| state.sections().read_varray_sizes_range(part))
     };
     on_reader(f, err, body)
@@ -157,25 +151,21 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_varray_range(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     first: u64,
     count: u64,
-    Ei: *const u64,
+    Ei: Values<'_, u64>,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let wanted = if dbytes.is_null() { 0 } else { count };
-        // SAFETY: C passes an `Ei` of one entry for each of these elements, if they are not skipped.
-        let sizes = unsafe { slice(Ei, wanted, "Ei") };
+        let sizes = Ei.get(wanted, "Ei");
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: C passes room for these elements, or pointers to it, or NULL.
-        unsafe {
-            with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                let part = range(first, count).and_then(|range| Ok((range, data?)));
-                reader.read(|state| state.sections().read_varray_range(each, part))
-            })
-        }
+        dbytes.with_sink(sizes.map(Sizes::Each), indirect != 0, |data| {
+            let part = range(first, count).and_then(|range| Ok((range, data?)));
+            reader.read(|state| state.sections().read_varray_range(each, part))
+        })
     };
     on_reader(f, err, body)
 }

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
-use super::memory::{put, slice, slice_mut, with_sink};
+use super::memory::{Room, Values, put};
 use super::pointers::{PerRank, UserTextOut};
 use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
@@ -78,15 +78,14 @@ pub unsafe extern "C" fn scda_fread_section_header(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_inline_data(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     root: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
         let bytes = if dbytes.is_null() { 0 } else { root.own_bytes(INLINE_BYTES as u64) };
-        // SAFETY: C passes room for 32 bytes on the root, or NULL.
-        let data = reader.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
+        let data = reader.require(dbytes.bytes(bytes))?;
         reader.read_inline(root.rank, data.first_chunk_mut())
     };
     on_reader(f, err, body)
@@ -109,7 +108,7 @@ pub unsafe extern "C" fn scda_fread_inline_data(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_block_data(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     E: u64,
     root: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -117,8 +116,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
     let body = |reader: &mut Reader| {
         let root = reader.root(root)?;
         let wanted = root.is_here && !dbytes.is_null();
-        // SAFETY: not NULL, so C passes room for `E` bytes on the root.
-        let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
+        let data = wanted.then(|| dbytes.bytes(E)).transpose();
         reader.read(|state| state.sections().read_block(E, root.rank, data))
     };
     on_reader(f, err, body)
@@ -142,7 +140,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_array_data(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     Nq: PerRank<'_>,
     E: u64,
     indirect: c_int,
@@ -151,12 +149,9 @@ pub unsafe extern "C" fn scda_fread_array_data(
     let body = |reader: &mut Reader| {
         let (counts, count) = reader.counts(Nq)?;
         let sizes = Sizes::Fixed { count, size: E };
-        // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
-        unsafe {
-            with_sink(dbytes, Ok(sizes), indirect != 0, |data| {
-                reader.read(|state| state.sections().read_array(counts, E, data))
-            })
-        }
+        dbytes.with_sink(Ok(sizes), indirect != 0, |data| {
+            reader.read(|state| state.sections().read_array(counts, E, data))
+        })
     };
     on_reader(f, err, body)
 }
@@ -177,14 +172,13 @@ pub unsafe extern "C" fn scda_fread_array_data(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_varray_sizes(
     f: *mut scda_fcontext_t,
-    Ei: *mut u64,
+    Ei: Room<'_, u64>,
     Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (counts, count) = reader.counts(Nq)?;
-        // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each element of this rank.
-        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
+        let sizes = Ei.optional(count, "Ei");
         reader.read(|state| state.sections().read_varray_sizes(counts, sizes))
     };
     on_reader(f, err, body)
@@ -211,9 +205,9 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_varray_data(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     Nq: PerRank<'_>,
-    Ei: *const u64,
+    Ei: Values<'_, u64>,
     Sq: PerRank<'_>,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -222,17 +216,12 @@ pub unsafe extern "C" fn scda_fread_varray_data(
         let (counts, count) = reader.counts(Nq)?;
         let sums = reader.sums(Sq)?;
         let count = if dbytes.is_null() { 0 } else { count };
-        // SAFETY: C passes an `Ei` of one entry for each element of this rank, if they are not skipped.
-        let sizes = unsafe { slice(Ei, count, "Ei") };
+        let sizes = Ei.get(count, "Ei");
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
-        unsafe {
-            with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read(|state| {
-                    state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data)))
-                })
-            })
-        }
+        dbytes.with_sink(sizes.map(Sizes::Each), indirect != 0, |data| {
+            reader
+                .read(|state| state.sections().read_varray(counts, sums, data.map(|data| (Some(each), data))))
+        })
     };
     on_reader(f, err, body)
 }

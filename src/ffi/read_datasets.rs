@@ -1,13 +1,13 @@
 //! Reading datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::boxes::{CBoxes, Flat, Lists, each, scda_box_t};
+use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
 use super::dataset::{InMemory, array, scda_dataset_t};
 use super::given::LastGiven;
-use super::memory::put;
+use super::memory::{Room, Values, put};
 use super::pointers::{Text, UserTextOut};
-use super::versioned::{self, InOut};
+use super::versioned::{InOut, Structs};
 use crate::error::Result;
 use crate::file::{OwnRequest, Reader};
 use crate::format::dataset::Dataset;
@@ -17,10 +17,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// Where C takes a dataset.
-type Receiver<'a> = Option<InOut<'a, scda_dataset_t>>;
+type Receiver<'a, 'd> = Option<InOut<'a, scda_dataset_t<'d>>>;
 
 /// Where a dataset can be given to: nowhere if nobody wants it. Memory of the wrong size is an error of this rank.
-fn receiver<'a>(reader: &mut Reader, d: InOut<'a, scda_dataset_t>) -> Receiver<'a> {
+fn receiver<'a, 'd>(reader: &mut Reader, d: InOut<'a, scda_dataset_t<'d>>) -> Receiver<'a, 'd> {
     if d.given().is_null() {
         return None;
     }
@@ -32,7 +32,7 @@ fn give(
     given: &mut LastGiven,
     dataset: Option<&Dataset>,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: Receiver<'_>,
+    d: Receiver<'_, '_>,
 ) -> Result<()> {
     put(found, c_int::from(dataset.is_some()));
     if let Some(dataset) = dataset {
@@ -148,19 +148,17 @@ pub unsafe extern "C" fn scda_ffind_dataset(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_dataset(
     f: *mut scda_fcontext_t,
-    data: *mut c_void,
+    data: Room<'_, c_void>,
     nboxes: usize,
-    start: *const u64,
-    count: *const u64,
+    start: Values<'_, u64>,
+    count: Values<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         reader.read(|state| {
             let mine = state.current_dataset().and_then(|dataset| {
-                // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
-                let flat = unsafe { Flat::new(dataset, data, nboxes, start, count) }?;
-                // SAFETY: as above.
-                unsafe { flat.room() }
+                let flat = Flat::new(dataset, nboxes, start, count)?;
+                Ok((flat.regions, data.bytes(flat.bytes)?))
             });
             match mine {
                 Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, DataMut::Packed(data)))),
@@ -199,46 +197,36 @@ pub unsafe extern "C" fn scda_fread_dataset(
 pub unsafe extern "C" fn scda_fread_datasets(
     f: *mut scda_fcontext_t,
     n: usize,
-    d: *const scda_dataset_t,
-    record: *const i64,
-    nboxes: *const usize,
-    boxes: *const scda_box_t,
+    d: Structs<'_, scda_dataset_t>,
+    record: Values<'_, i64>,
+    nboxes: Values<'_, usize>,
+    boxes: Structs<'_, scda_box_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        // SAFETY: C passes NULL, or as many boxes as it says.
-        let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
+        let mut lists = Lists::new(n, nboxes, boxes);
         if d.is_null() && n == 1 {
             return reader.read(|state| {
-                let mine = state.current_dataset().and_then(|dataset| {
-                    // SAFETY: C passes boxes in the dataset, and room for their items.
-                    let boxes = unsafe { CBoxes::new(dataset, dataset.data_type, lists.next(0)?) }?;
-                    // SAFETY: as above.
-                    unsafe { boxes.room() }
-                });
+                let mine = state
+                    .current_dataset()
+                    .and_then(|dataset| CBoxes::new(dataset, dataset.data_type, lists.next(0)?)?.room());
                 match mine {
                     Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, data))),
                     Err(error) => state.datasets().read_dataset(Err(error)),
                 }
             });
         }
-        // SAFETY: C passes a `d` that is NULL, or `n` datasets.
-        let structs = reader.require(unsafe { versioned::read_all(d, n as u64, "d") })?;
-        // SAFETY: C passes NULL, or a number for each dataset.
-        let record = reader.require(unsafe { each(record, n, "record") })?;
+        let structs = reader.require(d.read(n as u64, "d"))?;
+        let record = reader.require(record.optional(n as u64, "record"))?;
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for (index, one) in structs.iter().enumerate() {
-            // SAFETY: C passes a dataset, and what its type needs.
-            let in_memory = reader.require(unsafe { array(one) })?;
+            let in_memory = reader.require(array(one))?;
             datasets.push((in_memory, record.map_or(0, |record| record[index])));
         }
         for (index, (InMemory { dataset, data_type }, _)) in datasets.iter().enumerate() {
-            // SAFETY: C passes boxes in the dataset, and room for their items.
-            let boxes =
-                lists.next(index).and_then(|boxes| unsafe { CBoxes::new(dataset, *data_type, boxes) });
-            // SAFETY: as above.
-            let room = boxes.and_then(|boxes| unsafe { boxes.room() });
+            let boxes = lists.next(index).and_then(|boxes| CBoxes::new(dataset, *data_type, boxes));
+            let room = boxes.and_then(CBoxes::room);
             mine.push(match room {
                 Ok((regions, data)) => (regions, Ok(data)),
                 Err(error) => (Vec::new(), Err(error)),

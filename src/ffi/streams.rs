@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
-use super::memory::{put, slice, slice_mut, with_sink};
+use super::memory::{Room, Values, put};
 use super::pointers::{PerRank, UserText};
 use crate::error::{Error, Result};
 use crate::file::{Sizes, Writer};
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn scda_fwrite_streams_begin(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stream_write(
     f: *mut scda_fcontext_t,
-    data: *const c_void,
+    data: Values<'_, c_void>,
     bytes: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
@@ -68,8 +68,7 @@ pub unsafe extern "C" fn scda_stream_write(
         let Context::Writing(writer) = context else {
             return Err(Error::usage("this function writes; the file is open for reading"));
         };
-        // SAFETY: C passes `bytes` bytes.
-        match unsafe { slice(data.cast::<u8>(), bytes, "data") } {
+        match data.bytes(bytes) {
             Ok(data) => writer.write_stream(data),
             Err(error) => {
                 writer.refuse(error.again());
@@ -189,16 +188,14 @@ pub unsafe extern "C" fn scda_stream_read(
     f: *mut scda_fcontext_t,
     task: u64,
     offset: u64,
-    data: *mut c_void,
+    data: Room<'_, c_void>,
     bytes: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
         let (reader, stream) = read_locally(context, task)?;
         stream.check_range(offset, bytes)?;
-        // SAFETY: C passes room for `bytes` bytes, which the stream has.
-        let data = unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?;
-        reader.read_stream(stream, offset, data)
+        reader.read_stream(stream, offset, data.bytes(bytes)?)
     };
     locally(f, err, body)
 }
@@ -221,7 +218,7 @@ pub unsafe extern "C" fn scda_stream_read(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_streams_sizes(
     f: *mut scda_fcontext_t,
-    Ei: *mut u64,
+    Ei: Room<'_, u64>,
     Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -229,8 +226,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
         let (reader, given) = context.reader_and_given()?;
         let streams = reader.require(given.streams())?;
         let (counts, count) = reader.counts(Nq)?;
-        // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each stream of this rank.
-        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
+        let sizes = Ei.optional(count, "Ei");
         reader.read(|open| open.streams().read_streams_sizes(streams, counts, sizes))
     };
     with(f, err, body)
@@ -254,9 +250,9 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_streams_data(
     f: *mut scda_fcontext_t,
-    dbytes: *mut c_void,
+    dbytes: Room<'_, c_void>,
     Nq: PerRank<'_>,
-    Ei: *const u64,
+    Ei: Values<'_, u64>,
     indirect: c_int,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -265,16 +261,11 @@ pub unsafe extern "C" fn scda_fread_streams_data(
         let streams = reader.require(given.streams())?;
         let (counts, count) = reader.counts(Nq)?;
         let count = if dbytes.is_null() { 0 } else { count };
-        // SAFETY: C passes an `Ei` of one entry for each stream of this rank, if they are not skipped.
-        let sizes = unsafe { slice(Ei, count, "Ei") };
+        let sizes = Ei.get(count, "Ei");
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: C passes room for this rank's streams, or pointers to it, or NULL.
-        unsafe {
-            with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader
-                    .read(|open| open.streams().read_streams(streams, counts, data.map(|data| (each, data))))
-            })
-        }
+        dbytes.with_sink(sizes.map(Sizes::Each), indirect != 0, |data| {
+            reader.read(|open| open.streams().read_streams(streams, counts, data.map(|data| (each, data))))
+        })
     };
     with(f, err, body)
 }

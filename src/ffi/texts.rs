@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::boxes::Flat;
 use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
-use super::memory::{slice, slice_mut};
+use super::memory::{Room, Values, slice};
 use super::pointers::Text;
 use super::versioned::In;
 use crate::error::{Error, Result};
@@ -15,7 +15,6 @@ use crate::numbers::to_usize;
 use crate::texts::Texts;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 
 /// Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
 /// of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
@@ -40,14 +39,13 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     f: *mut scda_fcontext_t,
     d: In<'_, scda_dataset_t>,
     count: u64,
-    items: *const *const c_char,
-    lengths: *const u64,
+    items: Values<'_, *const c_char>,
+    lengths: Values<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
-        // SAFETY: C passes a pointer for each item, and lengths or C strings.
-        let mine = unsafe { own_texts(&dataset, count, items, lengths) };
+        let mine = own_texts(&dataset, count, items, lengths);
         writer.write_dataset(None, |datasets| {
             datasets.texts(&dataset, count, mine.as_ref().map_err(Error::again))
         })
@@ -55,30 +53,23 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     on_writer(f, err, body)
 }
 
-/// The items of this rank.
-///
-/// # Safety
-/// There are as many pointers as items, and as many lengths unless these are NULL; each pointer is to bytes of its length, or
-/// to a C string.
-unsafe fn own_texts(
+/// The items of this rank: each pointer is to bytes of its length, or without lengths to a C string.
+fn own_texts(
     dataset: &Dataset,
     count: u64,
-    pointers: *const *const c_char,
-    lengths: *const u64,
+    pointers: Values<'_, *const c_char>,
+    lengths: Values<'_, u64>,
 ) -> Result<Texts> {
     let row = items(dataset.shape.get(1..).unwrap_or_default());
     let all = row.and_then(|row| product(count, row));
     let all = all.ok_or_else(|| Error::range("count: the number of items exceeds 63 bits"))?;
-    // SAFETY: the caller has `all` pointers there.
-    let pointers = unsafe { slice(pointers, all, "items") }?;
-    // SAFETY: not NULL, so the caller has `all` lengths there.
-    let lengths = (!lengths.is_null()).then(|| unsafe { slice(lengths, all, "lengths") }).transpose()?;
+    let (pointers, lengths) = (pointers.get(all, "items")?, lengths.optional(all, "lengths")?);
     let mut texts = Texts::new();
     for (place, &pointer) in pointers.iter().enumerate() {
         texts.push(match lengths {
-            // SAFETY: the caller has bytes of this length there.
+            // SAFETY: C passes bytes of this length.
             Some(lengths) => unsafe { slice(pointer.cast::<u8>(), lengths[place], "item") }?,
-            // SAFETY: the caller passes a C string.
+            // SAFETY: C passes a C string.
             None => unsafe { Text::at(pointer) }.get("item")?.to_bytes(),
         })?;
     }
@@ -105,9 +96,9 @@ unsafe fn own_texts(
 pub unsafe extern "C" fn scda_fread_texts_sizes(
     f: *mut scda_fcontext_t,
     nboxes: usize,
-    start: *const u64,
-    count: *const u64,
-    lengths: *mut u64,
+    start: Values<'_, u64>,
+    count: Values<'_, u64>,
+    lengths: Room<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
@@ -115,11 +106,9 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
         given.texts = None;
         let texts = reader.read(|state| {
             let mine = state.current_dataset().and_then(|dataset| {
-                // SAFETY: C passes a number for each box and dimension.
-                let regions = unsafe { Flat::new(dataset, null_mut(), nboxes, start, count) }?.regions();
+                let regions = Flat::new(dataset, nboxes, start, count)?.regions;
                 let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
-                // SAFETY: C has room for a length of each item.
-                Ok((regions, unsafe { slice_mut(lengths, all, "lengths") }?))
+                Ok((regions, lengths.get(all, "lengths")?))
             });
             match mine {
                 Ok((regions, lengths)) => {
@@ -153,7 +142,7 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_texts_data(
     f: *mut scda_fcontext_t,
-    data: *mut c_void,
+    data: Room<'_, c_void>,
     bytes: u64,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
@@ -167,8 +156,7 @@ pub unsafe extern "C" fn scda_texts_data(
         if found.len() != to_usize(bytes) {
             return Err(Error::argument(format!("bytes: found {bytes}, expected {}", found.len())));
         }
-        // SAFETY: C has room for `bytes` bytes.
-        unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?.copy_from_slice(found);
+        data.bytes(bytes)?.copy_from_slice(found);
         Ok(())
     };
     locally(f, err, body)

@@ -1,6 +1,6 @@
 //! The types of items, as C names and describes them.
 
-use super::memory::put;
+use super::memory::{Values, put};
 use super::pointers::Text;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
@@ -58,9 +58,9 @@ pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 /// `{ NULL }`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct scda_member {
+pub struct scda_member<'a> {
     /// Its name: a C string in UTF-8. NULL ends the list.
-    pub name: *const c_char,
+    pub name: Text<'a>,
     /// Its type: `SCDA_TYPE_FLOAT64`, ...
     pub r#type: c_int,
     /// 0 or 1: it is one item; more: an array of this number of items.
@@ -71,13 +71,13 @@ pub struct scda_member {
     /// may be 0.
     pub item_bytes: u64,
     /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`, as for a dataset.
-    pub unit: *const c_char,
+    pub unit: Text<'a>,
     /// The members of `SCDA_TYPE_STRUCT`, as for a dataset.
-    pub members: *const scda_member,
+    pub members: Values<'a, scda_member<'a>>,
 }
 
 /// A member of a struct.
-pub type scda_member_t = scda_member;
+pub type scda_member_t<'a> = scda_member<'a>;
 
 /// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes",
 /// "struct", "string" and "variable_length_bytes" for those that more is to be said of.
@@ -107,26 +107,20 @@ pub unsafe extern "C" fn scda_type_name(
 
 /// How C describes a type: by its number, and what more is to be said of some.
 #[derive(Clone, Copy)]
-pub(super) struct Described {
+pub(super) struct Described<'a> {
     pub code: c_int,
     pub item_bytes: u64,
-    pub unit: *const c_char,
-    pub members: *const scda_member,
+    pub unit: Text<'a>,
+    pub members: Values<'a, scda_member<'a>>,
 }
 
-impl Described {
+impl Described<'_> {
     /// The type, as items of it lie in memory.
-    ///
-    /// # Safety
-    /// What it points to may be read: C strings, and lists that end.
-    pub unsafe fn data_type(self) -> Result<DataType> {
-        // SAFETY: as the caller promises.
-        unsafe { self.at_level(0) }
+    pub fn data_type(self) -> Result<DataType> {
+        self.at_level(0)
     }
 
-    /// # Safety
-    /// As of [`Self::data_type`].
-    unsafe fn at_level(self, level: usize) -> Result<DataType> {
+    fn at_level(self, level: usize) -> Result<DataType> {
         let Self { code, item_bytes, .. } = self;
         // What no type can have is refused with the dataset.
         let bytes = u32::try_from(item_bytes).unwrap_or(u32::MAX);
@@ -138,12 +132,9 @@ impl Described {
                 let words = format!("item_bytes: found {bytes} for SCDA_TYPE_TEXT, expected a multiple of 4");
                 return Err(Error::argument(words));
             }
-            // SAFETY: as the caller promises.
-            SCDA_TYPE_STRUCT => return unsafe { self.structure(level) },
-            // SAFETY: as the caller promises.
-            SCDA_TYPE_DATETIME64 => DataType::Datetime(unsafe { self.time_unit() }?),
-            // SAFETY: as the caller promises.
-            SCDA_TYPE_TIMEDELTA64 => DataType::Timedelta(unsafe { self.time_unit() }?),
+            SCDA_TYPE_STRUCT => return self.structure(level),
+            SCDA_TYPE_DATETIME64 => DataType::Datetime(self.time_unit()?),
+            SCDA_TYPE_TIMEDELTA64 => DataType::Timedelta(self.time_unit()?),
             SCDA_TYPE_STRING => DataType::String,
             SCDA_TYPE_VARIABLE_BYTES => DataType::VariableBytes,
             _ => DataType::from_code(code).ok_or_else(|| {
@@ -159,18 +150,13 @@ impl Described {
         Ok(data_type)
     }
 
-    /// # Safety
-    /// As of [`Self::data_type`].
-    unsafe fn time_unit(self) -> Result<TimeUnit> {
-        // SAFETY: the caller's `unit` is NULL or a C string.
-        let unit = unsafe { Text::at(self.unit) }.utf8("unit")?;
+    fn time_unit(self) -> Result<TimeUnit> {
+        let unit = self.unit.utf8("unit")?;
         TimeUnit::from_text(unit)
             .ok_or_else(|| Error::argument(format!("unit: found \"{unit}\", expected \"s\", \"10us\", ...")))
     }
 
-    /// # Safety
-    /// As of [`Self::data_type`].
-    unsafe fn structure(self, level: usize) -> Result<DataType> {
+    fn structure(self, level: usize) -> Result<DataType> {
         if self.members.is_null() {
             return Err(Error::argument("members is NULL, but SCDA_TYPE_STRUCT needs them"));
         }
@@ -179,20 +165,17 @@ impl Described {
         }
         let mut members = Vec::new();
         for place in 0.. {
-            // SAFETY: the list has not ended, so the caller lets this member be read.
-            let member = unsafe { self.members.wrapping_add(place).read_unaligned() };
+            let member = self.members.read(place);
             if member.name.is_null() {
                 break;
             }
             if place >= Struct::MAX_MEMBERS {
                 return Err(Error::argument("members: there are too many, or SCDA_MEMBERS_END is missing"));
             }
-            // SAFETY: not NULL, so C passes a C string.
-            let name = unsafe { Text::at(member.name) }.utf8("name of a member")?;
+            let name = member.name.utf8("name of a member")?;
             let scda_member { r#type, item_bytes, unit, members: inner, count, offset, .. } = member;
             let one = Self { code: r#type, item_bytes, unit, members: inner };
-            // SAFETY: as the caller promises.
-            let mut data_type = unsafe { one.at_level(level + 1) }?;
+            let mut data_type = one.at_level(level + 1)?;
             if count < 0 {
                 return Err(Error::argument(format!("count of the member {name}: found {count}")));
             }
@@ -209,7 +192,7 @@ impl Described {
 #[derive(Default)]
 pub(super) struct OwnedType {
     texts: Vec<CString>,
-    lists: Vec<Vec<scda_member>>,
+    lists: Vec<Vec<scda_member<'static>>>,
 }
 
 // SAFETY: the pointers in the lists point to texts and lists that are kept beside them, and nobody changes these.
@@ -217,23 +200,23 @@ unsafe impl Send for OwnedType {}
 
 impl OwnedType {
     /// What C is told of a type.
-    pub fn describe(&mut self, data_type: DataType) -> Described {
+    pub fn describe(&mut self, data_type: DataType) -> Described<'static> {
         let mut described = Described {
             code: data_type.code(),
             item_bytes: if data_type.is_variable() { 0 } else { data_type.item_bytes() },
-            unit: null(),
-            members: null(),
+            unit: Text::NULL,
+            members: Values::NULL,
         };
         match data_type {
             DataType::Datetime(unit) | DataType::Timedelta(unit) => {
                 described.unit = self.text(&unit.to_string())
             }
             DataType::Struct(all) => {
-                let mut list: Vec<scda_member> =
-                    all.members().iter().map(|member| self.member(member)).collect();
-                let end = Described { code: 0, item_bytes: 0, unit: null(), members: null() };
-                list.push(member(null(), end, 0, 0));
-                described.members = list.as_ptr();
+                let mut list: Vec<_> = all.members().iter().map(|member| self.member(member)).collect();
+                let end = Described { code: 0, item_bytes: 0, unit: Text::NULL, members: Values::NULL };
+                list.push(member(Text::NULL, end, 0, 0));
+                // SAFETY: the list is kept here.
+                described.members = unsafe { Values::at(list.as_ptr()) };
                 self.lists.push(list);
             }
             _ => {}
@@ -241,7 +224,7 @@ impl OwnedType {
         described
     }
 
-    fn member(&mut self, of: &Member) -> scda_member {
+    fn member(&mut self, of: &Member) -> scda_member<'static> {
         let name = self.text(&of.name);
         let array = match of.data_type {
             DataType::Struct(all) => all.as_array().filter(|(_, count)| *count > 1),
@@ -251,13 +234,16 @@ impl OwnedType {
         member(name, self.describe(data_type), c_int::try_from(count).unwrap_or(0), of.offset)
     }
 
-    fn text(&mut self, text: &str) -> *const c_char {
-        self.texts.push(CString::new(text).unwrap_or_default());
-        self.texts.last().map_or(null(), |text| text.as_ptr())
+    fn text(&mut self, text: &str) -> Text<'static> {
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: the string is kept here.
+        let kept = unsafe { Text::at(text.as_ptr()) };
+        self.texts.push(text);
+        kept
     }
 }
 
-fn member(name: *const c_char, described: Described, count: c_int, offset: u64) -> scda_member {
+fn member<'a>(name: Text<'a>, described: Described<'a>, count: c_int, offset: u64) -> scda_member<'a> {
     let Described { code, item_bytes, unit, members } = described;
     scda_member { name, r#type: code, count, offset, item_bytes, unit, members }
 }

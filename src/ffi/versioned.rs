@@ -60,13 +60,16 @@ pub struct In<'a, T>(*const T, PhantomData<&'a T>);
 #[repr(transparent)]
 pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-impl<'a, T: Versioned> In<'a, T> {
-    /// # Safety
-    /// As much may be read there for the lifetime as the struct says, unless it is NULL.
-    pub unsafe fn at(pointer: *const T) -> Self {
-        Self(pointer, PhantomData)
-    }
+/// Structs as [`In`], one after the other, as many as the documentation of the exported function says; or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Structs<'a, T>(*const T, PhantomData<&'a [T]>);
 
+/// A struct of which as many bytes may be written as the argument beside it says; or NULL.
+#[repr(transparent)]
+pub struct Unset<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<'a, T: Versioned> In<'a, T> {
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -129,30 +132,33 @@ fn possible<T: Versioned>(size: usize) -> Result<usize> {
     )))
 }
 
-/// `n` structs, one after the other, all of the size of the first one.
-///
-/// # Safety
-/// `pointer` is NULL, or each has as many bytes as it says.
-pub unsafe fn read_all<'a, T: Versioned>(pointer: *const T, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
-    let own = size_of::<T>();
-    // SAFETY: there is a first one, so the caller lets it be read.
-    let size = if n == 0 || pointer.is_null() { own } else { unsafe { In::at(pointer) }.size()? };
-    if size == own {
-        // SAFETY: the caller has `n` structs of this size there.
-        let all = unsafe { slice(pointer, n, name) }?;
-        return all.iter().try_for_each(|one| same(one.size(), size)).map(|()| Cow::Borrowed(all));
+impl<'a, T: Versioned> Structs<'a, T> {
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
     }
-    let all = product(n, size as u64).ok_or_else(|| Error::range(format!("{name}: found {n} of them")))?;
-    let bytes = to_usize(all);
-    let mut values = Vec::new();
-    reserve(&mut values, bytes / size)?;
-    for at in (0..bytes).step_by(size) {
-        // SAFETY: the caller has `n` structs of this size there.
-        let value = unsafe { In::at(pointer.cast::<u8>().wrapping_add(at).cast::<T>()) }.read()?;
-        same(value.size(), size)?;
-        values.push(value);
+
+    /// `n` structs, all of the size of the first one.
+    pub fn read(self, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
+        let own = size_of::<T>();
+        let one_at = |byte| In(self.0.wrapping_byte_add(byte), PhantomData);
+        let size = if n == 0 || self.is_null() { own } else { one_at(0).size()? };
+        if size == own {
+            // SAFETY: there are `n` structs of this size.
+            let all = unsafe { slice(self.0, n, name) }?;
+            return all.iter().try_for_each(|one| same(one.size(), size)).map(|()| Cow::Borrowed(all));
+        }
+        let all =
+            product(n, size as u64).ok_or_else(|| Error::range(format!("{name}: found {n} of them")))?;
+        let bytes = to_usize(all);
+        let mut values = Vec::new();
+        reserve(&mut values, bytes / size)?;
+        for byte in (0..bytes).step_by(size) {
+            let value = one_at(byte).read()?;
+            same(value.size(), size)?;
+            values.push(value);
+        }
+        Ok(Cow::Owned(values))
     }
-    Ok(Cow::Owned(values))
 }
 
 fn same(found: usize, expected: usize) -> Result<()> {
@@ -164,17 +170,16 @@ fn same(found: usize, expected: usize) -> Result<()> {
     )))
 }
 
-/// Fills a struct of a program, of `size` bytes, with the defaults.
-///
-/// # Safety
-/// `pointer` is NULL, or `size` bytes may be written there.
-pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int, Outcome)> {
-    if pointer.is_null() {
-        return Err(null::<T>());
+impl<T: Versioned> Unset<'_, T> {
+    /// Fills it, of `size` bytes, with the defaults.
+    pub(super) fn init(self, size: usize) -> Result<(c_int, Outcome)> {
+        if self.0.is_null() {
+            return Err(null::<T>());
+        }
+        // SAFETY: not NULL, so `size` bytes may be written.
+        unsafe { fill(self.0, possible::<T>(size)?, T::defaults()) };
+        Ok((0, Outcome::Success))
     }
-    // SAFETY: not NULL, so the caller lets `size` bytes be written.
-    unsafe { fill(pointer, possible::<T>(size)?, T::defaults()) };
-    Ok((0, Outcome::Success))
 }
 
 /// # Safety
@@ -200,19 +205,16 @@ mod tests {
         for size in [8, 16, own, own + 8, own + 24] {
             let mut words = [u64::MAX; 32];
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            // SAFETY: there is room for twice as much.
-            assert!(unsafe { init(place, size) }.is_ok());
+            assert!(Unset(place, PhantomData).init(size).is_ok());
             assert_eq!(words[0], size as u64);
             assert!(words[1..size / 8].iter().all(|&word| word == 0), "{size}");
             assert!(words[size / 8..].iter().all(|&word| word == u64::MAX), "{size}");
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            // SAFETY: as above.
-            let value = unsafe { In::at(place) }.read().unwrap();
+            let value = In(place, PhantomData).read().unwrap();
             assert!(value.size() == size && value.data.is_null() && value.stride.is_null());
             if size > own {
                 words[own / 8] = 1 << 40;
-                // SAFETY: as above.
-                assert!(unsafe { In::at(words.as_ptr().cast::<scda_box_t>()) }.read().is_err());
+                assert!(In(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err());
             }
         }
     }
@@ -223,11 +225,9 @@ mod tests {
         for size in [0, 4, 7, 12, own - 1, own + 4, MOST_BYTES + 8, usize::MAX - 7] {
             let mut words = [u64::MAX; 32];
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            // SAFETY: nothing is written.
-            assert!(unsafe { init(place, size) }.is_err() && words == [u64::MAX; 32], "{size}");
+            assert!(Unset(place, PhantomData).init(size).is_err() && words == [u64::MAX; 32], "{size}");
             words[0] = size as u64;
-            // SAFETY: no more than the size is read.
-            assert!(unsafe { In::at(words.as_ptr().cast::<scda_box_t>()) }.read().is_err(), "{size}");
+            assert!(In(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err(), "{size}");
         }
     }
 
@@ -241,17 +241,15 @@ mod tests {
                 words[index * step] = size as u64;
                 words[index * step + 1] = 0x1000 + index as u64;
             }
-            // SAFETY: there are three.
-            let all = unsafe { read_all(words.as_ptr().cast::<scda_box_t>(), 3, "boxes") }.unwrap();
-            let data: Vec<usize> = all.iter().map(|one| one.data.addr()).collect();
+            let all = |words: &[u64; 64]| {
+                Structs(words.as_ptr().cast::<scda_box_t>(), PhantomData).read(3, "boxes")
+            };
+            let data: Vec<usize> = all(&words).unwrap().iter().map(|one| one.data.addr()).collect();
             assert_eq!(data, [0x1000, 0x1001, 0x1002]);
             words[2 * step] += 8;
-            // SAFETY: there is room for more.
-            assert!(unsafe { read_all(words.as_ptr().cast::<scda_box_t>(), 3, "boxes") }.is_err());
+            assert!(all(&words).is_err());
         }
-        // SAFETY: nothing is read.
-        assert!(unsafe { read_all::<scda_box_t>(std::ptr::null(), 0, "boxes") }.unwrap().is_empty());
-        // SAFETY: as above.
-        assert!(unsafe { read_all::<scda_box_t>(std::ptr::null(), 1, "boxes") }.is_err());
+        let none = Structs::<scda_box_t>(std::ptr::null(), PhantomData);
+        assert!(none.read(0, "boxes").unwrap().is_empty() && none.read(1, "boxes").is_err());
     }
 }

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{on_writer, scda_fcontext_t};
 use super::encode::encoding;
-use super::memory::{slice, with_source};
+use super::memory::Values;
 use super::pointers::{PerRank, UserText};
 use crate::error::Result;
 use crate::file::{Sizes, Source, Writer};
@@ -34,7 +34,7 @@ pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<Lent> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_inline(
     f: *mut scda_fcontext_t,
-    dbytes: *const c_void,
+    dbytes: Values<'_, c_void>,
     userstr: UserText<'_>,
     len: Option<&usize>,
     root: c_int,
@@ -43,8 +43,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
     let body = |writer: &mut Writer| {
         let root = writer.root(root)?;
         let user = writer.user_string(userstr, len)?;
-        // SAFETY: C passes 32 bytes on the root.
-        let data = unsafe { slice(dbytes.cast::<u8>(), root.own_bytes(INLINE_BYTES as u64), "data") };
+        let data = dbytes.bytes(root.own_bytes(INLINE_BYTES as u64));
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
         writer.write(|sections| sections.inline(user, root.rank, data))
     };
@@ -71,7 +70,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fwrite_block(
     f: *mut scda_fcontext_t,
-    dbytes: *const c_void,
+    dbytes: Values<'_, c_void>,
     E: u64,
     userstr: UserText<'_>,
     len: Option<&usize>,
@@ -83,8 +82,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let root = writer.root(root)?;
         let encode = writer.require(encoding(encode))?;
         let user = writer.user_string(userstr, len)?;
-        // SAFETY: C passes `E` bytes on the root.
-        let data = unsafe { slice(dbytes.cast::<u8>(), root.own_bytes(E), "data") };
+        let data = dbytes.bytes(root.own_bytes(E));
         writer.write_lent(lent(&data), |sections| sections.block(user, root.rank, E, data, encode))
     };
     on_writer(f, err, body)
@@ -111,7 +109,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fwrite_array(
     f: *mut scda_fcontext_t,
-    dbytes: *const c_void,
+    dbytes: Values<'_, c_void>,
     Nq: PerRank<'_>,
     E: u64,
     indirect: c_int,
@@ -125,13 +123,10 @@ pub unsafe extern "C" fn scda_fwrite_array(
         let user = writer.user_string(userstr, len)?;
         let (counts, count) = writer.counts(Nq)?;
         let sizes = Ok(Sizes::Fixed { count, size: E });
-        // SAFETY: C passes this rank's elements, or pointers to them.
-        unsafe {
-            with_source(dbytes, sizes, indirect != 0, |data| {
-                let memory = lent(&data.as_ref().map(Source::contiguous));
-                writer.write_lent(memory, |sections| sections.array(user, counts, E, data, encode))
-            })
-        }
+        dbytes.with_source(sizes, indirect != 0, |data| {
+            let memory = lent(&data.as_ref().map(Source::contiguous));
+            writer.write_lent(memory, |sections| sections.array(user, counts, E, data, encode))
+        })
     };
     on_writer(f, err, body)
 }
@@ -159,9 +154,9 @@ pub unsafe extern "C" fn scda_fwrite_array(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fwrite_varray(
     f: *mut scda_fcontext_t,
-    dbytes: *const c_void,
+    dbytes: Values<'_, c_void>,
     Nq: PerRank<'_>,
-    Ei: *const u64,
+    Ei: Values<'_, u64>,
     Sq: PerRank<'_>,
     indirect: c_int,
     userstr: UserText<'_>,
@@ -174,17 +169,13 @@ pub unsafe extern "C" fn scda_fwrite_varray(
         let user = writer.user_string(userstr, len)?;
         let (counts, count) = writer.counts(Nq)?;
         let sums = writer.sums(Sq)?;
-        // SAFETY: C passes an `Ei` of one entry for each element of this rank.
-        let sizes = unsafe { slice(Ei, count, "Ei") };
+        let sizes = Ei.get(count, "Ei");
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: C passes this rank's elements, or pointers to them.
-        unsafe {
-            with_source(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
-                let memory = lent(&data.as_ref().map(Source::contiguous));
-                let data = data.map(|data| (each, data));
-                writer.write_lent(memory, |sections| sections.varray(user, counts, sums, data, encode))
-            })
-        }
+        dbytes.with_source(sizes.map(Sizes::Each), indirect != 0, |data| {
+            let memory = lent(&data.as_ref().map(Source::contiguous));
+            let data = data.map(|data| (each, data));
+            writer.write_lent(memory, |sections| sections.varray(user, counts, sums, data, encode))
+        })
     };
     on_writer(f, err, body)
 }

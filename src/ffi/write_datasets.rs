@@ -4,9 +4,9 @@ use super::arguments::Arguments;
 use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
-use super::memory::slice;
+use super::memory::Values;
 use super::pointers::{PerRank, Text};
-use super::versioned::{self, In};
+use super::versioned::{In, Structs};
 use super::write::lent;
 use crate::error::{Error, Result};
 use crate::file::{Given, ThisRank, Writer};
@@ -49,18 +49,16 @@ use std::mem::MaybeUninit;
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,
     d: In<'_, scda_dataset_t>,
-    data: *const c_void,
+    data: Values<'_, c_void>,
     nboxes: usize,
-    start: *const u64,
-    count: *const u64,
+    start: Values<'_, u64>,
+    count: Values<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let InMemory { dataset, data_type } = writer.require(read_dataset(d))?;
-        // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
-        let mine = unsafe { Flat::new(&dataset, data.cast_mut(), nboxes, start, count) };
-        // SAFETY: as above.
-        let mine = mine.and_then(|flat| unsafe { flat.of_type(&dataset, data_type)?.items() });
+        let mine = Flat::new(&dataset, nboxes, start, count);
+        let mine = mine.and_then(|flat| flat.items(data, &dataset, data_type));
         let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
         let memory = match &boxes {
             Ok((_, Data::Packed(items))) => lent(&Ok::<_, ()>(*items)),
@@ -94,28 +92,22 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
 pub unsafe extern "C" fn scda_fwrite_datasets(
     f: *mut scda_fcontext_t,
     n: usize,
-    d: *const scda_dataset_t,
-    nboxes: *const usize,
-    boxes: *const scda_box_t,
+    d: Structs<'_, scda_dataset_t>,
+    nboxes: Values<'_, usize>,
+    boxes: Structs<'_, scda_box_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
-        // SAFETY: C passes a `d` that is NULL, or `n` datasets.
-        let structs = writer.require(unsafe { versioned::read_all(d, n as u64, "d") })?;
+        let structs = writer.require(d.read(n as u64, "d"))?;
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         writer.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for one in &*structs {
-            // SAFETY: C passes structs of which each points to what it needs.
-            datasets.push(writer.require(unsafe { of_c(one) })?);
+            datasets.push(writer.require(of_c(one))?);
         }
-        // SAFETY: C passes NULL, or as many boxes as it says.
-        let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
+        let mut lists = Lists::new(n, nboxes, boxes);
         for (index, InMemory { dataset, data_type }) in datasets.iter().enumerate() {
-            // SAFETY: C passes boxes in the dataset, and their items.
-            let boxes =
-                lists.next(index).and_then(|boxes| unsafe { CBoxes::new(dataset, *data_type, boxes) });
-            // SAFETY: as above.
-            mine.push(boxes.and_then(|boxes| unsafe { boxes.items() }));
+            let boxes = lists.next(index).and_then(|boxes| CBoxes::new(dataset, *data_type, boxes));
+            mine.push(boxes.and_then(CBoxes::items));
         }
         let all = datasets.iter().zip(&mine).map(|(InMemory { dataset, .. }, mine)| {
             let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
@@ -150,7 +142,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
     f: *mut scda_fcontext_t,
     name: Text<'_>,
     r#type: c_int,
-    data: *const c_void,
+    data: Values<'_, c_void>,
     count: u64,
     components: u64,
     encode: c_int,
@@ -159,8 +151,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
     let body = |writer: &mut Writer| {
         let name = writer.require(name.utf8("name of a dataset"))?;
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
-        // SAFETY: C passes the items of this rank.
-        let data = unsafe { own_items(&dataset, data, count) };
+        let data = own_items(&dataset, data, count);
         writer.write_dataset(lent(&data), |datasets| {
             datasets.own_field(&dataset, count, data.map(Data::Packed))
         })
@@ -189,7 +180,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
     f: *mut scda_fcontext_t,
     name: Text<'_>,
     r#type: c_int,
-    data: *const c_void,
+    data: Values<'_, c_void>,
     Nq: PerRank<'_>,
     components: u64,
     encode: c_int,
@@ -202,23 +193,18 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let total = Partition::new(counts, rank, size).map(|part| part.total);
         let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
         let dataset = writer.require(dataset)?;
-        // SAFETY: C passes the items of this rank.
-        let data = unsafe { own_items(&dataset, data, rows) };
+        let data = own_items(&dataset, data, rows);
         writer.write_dataset(lent(&data), |datasets| datasets.field(&dataset, counts, data.map(Data::Packed)))
     };
     on_writer(f, err, body)
 }
 
 /// The items of this rank, which has `rows` indices of the first dimension.
-///
-/// # Safety
-/// They are at `data`, for the lifetime.
-unsafe fn own_items<'a>(dataset: &Dataset, data: *const c_void, rows: u64) -> Result<&'a [u8]> {
+fn own_items<'a>(dataset: &Dataset, data: Values<'a, c_void>, rows: u64) -> Result<&'a [u8]> {
     let items = dataset.shape.iter().skip(1).try_fold(rows, |items, &n| product(items, n));
     let bytes = items.and_then(|items| product(items, dataset.data_type.item_bytes()));
     let bytes = bytes.ok_or_else(|| Error::range("components: the number of bytes exceeds 63 bits"))?;
-    // SAFETY: the caller has `bytes` bytes there.
-    unsafe { slice(data.cast::<u8>(), bytes, "data") }
+    data.bytes(bytes)
 }
 
 /// The dataset of a field.

@@ -93,25 +93,33 @@ static BINDINGS: LazyLock<String> = LazyLock::new(|| {
 /// Both.
 static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
 
-/// The types in `src/ffi` that are pointers for C, which may be followed by the type of what they point to.
-const POINTERS: [(&str, &str); 6] = [
+/// What types in `src/ffi` are for C: pointers, some of which are followed by the type of what they point to.
+const POINTERS: [(&str, &str); 11] = [
+    ("Comm", "MPI_Comm"),
     ("Text", "*const c_char"),
     ("UserText", "*const c_char"),
     ("UserTextOut", "*mut c_char"),
     ("PerRank", "*const u64"),
+    ("Values", "*const "),
+    ("Room", "*mut "),
     ("In", "*const "),
     ("InOut", "*mut "),
+    ("Structs", "*const "),
+    ("Unset", "*mut "),
 ];
 
-/// A source with pointers in place of [`POINTERS`], as cbindgen understands it.
-fn with_pointers(mut source: String) -> String {
+/// A source with [`POINTERS`] as C has them and without lifetimes, as cbindgen understands it.
+fn with_pointers(source: String) -> String {
+    let mut source =
+        source.replace("<'a>", "").replace("<'_>", "").replace("<'a, ", "<").replace("<'_, ", "<");
     for (name, pointer) in POINTERS {
-        let begin = format!(": {name}<'_");
+        source = source.replace(&format!(": {name},"), &format!(": {pointer},"));
+        let begin = format!(": {name}<");
         let mut parts = source.split(&begin);
         let mut replaced = parts.next().unwrap().to_owned();
         for part in parts {
             let (target, rest) = part.split_once('>').unwrap();
-            replaced += &[": ", pointer, target.trim_start_matches(", "), rest].concat();
+            replaced += &[": ", pointer, target, rest].concat();
         }
         source = replaced;
     }

@@ -4,7 +4,7 @@ use super::libsc::log_error;
 use super::open_files::{OpenFile, closed};
 use crate::error::{ErrorKind, Result};
 use crate::ffi::context::{run, scda_fcontext_t};
-use crate::ffi::memory::put;
+use crate::ffi::memory::{Room, put};
 use crate::ffi::{Outcome, caught, guard};
 use crate::file::{Reader, Writer};
 use std::ffi::{c_char, c_int};
@@ -203,7 +203,7 @@ const ERROR_STRING_BYTES: usize = 256;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_ferror_string(
     errcode: sc_scda_ferror,
-    str: *mut c_char,
+    str: Room<'_, c_char>,
     len: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = || {
@@ -215,11 +215,7 @@ pub unsafe extern "C" fn sc_scda_ferror_string(
             MPI => system::text(errcode.mpiret),
             code => ErrorKind::from_code(code).map(ErrorKind::text).unwrap_or_default().to_owned(),
         };
-        let n = text.len().min(ERROR_STRING_BYTES - 1);
-        // SAFETY: C passes room for `MPI_MAX_ERROR_STRING` bytes, and n is less.
-        unsafe { str.cast::<u8>().copy_from(text.as_ptr(), n) };
-        // SAFETY: C passes room for `MPI_MAX_ERROR_STRING` bytes, and n is less.
-        unsafe { str.wrapping_add(n).write(0) };
+        let n = str.put_text(text.as_bytes(), ERROR_STRING_BYTES);
         put(len, c_int::try_from(n).unwrap_or(0));
         Ok((SUCCESS, Outcome::Success))
     };

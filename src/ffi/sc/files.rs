@@ -9,7 +9,7 @@ use crate::ffi::memory::put;
 use crate::ffi::pointers::{Text, UserText, UserTextOut};
 use crate::ffi::{Outcome, caught, guard};
 #[cfg(feature = "mpi")]
-use crate::ffi::{mpi_types::communicator, params::no_info};
+use crate::ffi::{mpi_types::Comm, params::no_info};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
 use crate::parallel::Communicator;
@@ -17,14 +17,15 @@ use crate::parallel::Communicator;
 use crate::parallel::mpi::{is_running, succeeded, sys};
 use crate::storage::faults::Faults;
 use std::ffi::{c_int, c_uint};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 #[cfg(feature = "mpi")]
-pub use crate::ffi::{MPI_Comm as sc_comm, MPI_Info as sc_info};
+pub use crate::ffi::{MPI_Info as sc_info, mpi_types::Comm as sc_comm};
 /// `sc_MPI_Comm` of a libsc without MPI.
 #[cfg(not(feature = "mpi"))]
-pub type sc_comm = c_int;
+pub type sc_comm<'a> = c_int;
 /// `sc_MPI_Info` of a libsc without MPI.
 #[cfg(not(feature = "mpi"))]
 pub type sc_info = c_int;
@@ -46,23 +47,16 @@ pub struct ScParams<Info> {
 }
 
 /// The ranks of a file to be opened.
-///
-/// # Safety
-/// `comm` is a valid communicator.
 #[cfg(feature = "mpi")]
-unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
-    // SAFETY: the caller's `comm` is a valid communicator.
-    unsafe { communicator(comm) }
+fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
+    comm.duplicate()
 }
 
 /// The ranks of a file to be opened: this process, by whatever number libsc knows it.
-///
-/// # Safety
-/// None: the value is only compared.
 #[cfg(not(feature = "mpi"))]
-unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
+fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
     /// `sc_MPI_COMM_NULL`.
-    const COMM_NULL: sc_comm = 0x0400_0000;
+    const COMM_NULL: c_int = 0x0400_0000;
     if comm == COMM_NULL {
         return Err(Error::argument("communicator: found sc_MPI_COMM_NULL"));
     }
@@ -83,40 +77,41 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
         let status = unsafe { sys::MPI_Comm_size(world, &raw mut size) };
         if succeeded(status) && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks)) {
             // SAFETY: valid, since MPI is running.
-            return unsafe { communicator(world) };
+            return unsafe { Comm::of(world) }.duplicate();
         }
     }
     Err(Error::argument("elem_counts: it needs a number for each rank of an open file, or of MPI"))
 }
 
-/// The parameters at a pointer, in the layout that the program's MPI gives them.
-///
-/// # Safety
-/// They may be read.
-unsafe fn read_layout(params: *const sc_scda_params) -> sc_scda_params {
-    #[cfg(feature = "mpi")]
-    if sys::handles_are_ints() {
-        // SAFETY: the caller's promise; with this MPI, C has this layout.
-        let ScParams { info, fuzzy_everyn, fuzzy_seed, log_level } =
-            unsafe { params.cast::<ScParams<c_int>>().read_unaligned() };
-        return ScParams { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level };
+/// Parameters in the layout that the program's MPI gives them, with valid hints; or NULL.
+#[repr(transparent)]
+pub struct ParamsIn<'a>(*const sc_scda_params, PhantomData<&'a sc_scda_params>);
+
+impl ParamsIn<'_> {
+    /// `None` for NULL.
+    fn read(self) -> Option<sc_scda_params> {
+        if self.0.is_null() {
+            return None;
+        }
+        #[cfg(feature = "mpi")]
+        if sys::handles_are_ints() {
+            // SAFETY: not NULL; with this MPI, C has this layout.
+            let ScParams { info, fuzzy_everyn, fuzzy_seed, log_level } =
+                unsafe { self.0.cast::<ScParams<c_int>>().read_unaligned() };
+            return Some(ScParams { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level });
+        }
+        // SAFETY: not NULL.
+        Some(unsafe { self.0.read_unaligned() })
     }
-    // SAFETY: the caller's promise.
-    unsafe { params.read_unaligned() }
 }
 
 /// libsc's parameters, the defaults for NULL, and whether errors are logged.
-///
-/// # Safety
-/// `params` is NULL or may be read, and its `info` is valid.
-unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
+fn read_params(params: ParamsIn<'_>) -> (Params, bool) {
     // libsc returns an error from the call in which it happens.
     let mut all = Params { check: true, ..Params::default() };
-    if params.is_null() {
+    let Some(params) = params.read() else {
         return (all, true);
-    }
-    // SAFETY: not NULL, so the caller lets it be read.
-    let params = unsafe { read_layout(params) };
+    };
     if params.fuzzy_everyn > 0 {
         all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
         // Every function that moves data shall access the file, and so may fail.
@@ -124,29 +119,24 @@ unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
     }
     #[cfg(feature = "mpi")]
     {
-        // SAFETY: the caller has a valid handle, which is used only while the file is opened.
+        // SAFETY: C passes a valid handle, which is used only while the file is opened.
         all.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(params.info) };
     }
     (all, is_logged(params.log_level))
 }
 
 /// Opens a file by `body`, which is given the ranks and the parameters.
-///
-/// # Safety
-/// `comm` is a valid communicator; `params` is NULL or may be read, and its `info` is valid.
-unsafe fn open(
-    comm: sc_comm,
-    params: *const sc_scda_params,
+fn open(
+    comm: sc_comm<'_>,
+    params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
     body: impl FnOnce(Box<dyn Communicator>, Params) -> Result<Context>,
 ) -> *mut scda_fcontext_t {
     let (mut rank, mut logged) = (0, true);
     let run = || {
-        // SAFETY: the caller's `params` is NULL or may be read, and its `info` is valid.
-        let (params, is_logged) = unsafe { read_params(params) };
+        let (params, is_logged) = read_params(params);
         logged = is_logged;
-        // SAFETY: the caller's `comm` is a valid communicator.
-        let comm = unsafe { ranks(comm) }?;
+        let comm = ranks(comm)?;
         let size = comm.size() as u64;
         rank = comm.rank();
         let fc = register(body(comm, params)?)?;
@@ -187,29 +177,28 @@ fn no_info() -> sc_info {
 /// As [`crate::ffi::scda_fopen_write`]. `params` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_write(
-    comm: sc_comm,
+    comm: sc_comm<'_>,
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: *const sc_scda_params,
+    params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
         let user = written_user_string(userstr, len).and_then(UserString::new);
         Writer::create_if_valid(comm, filename.path(), user, Ok(params)).map(Context::Writing)
     };
-    // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
-    unsafe { open(comm, params, errcode, body) }
+    open(comm, params, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fopen_read(
-    comm: sc_comm,
+    comm: sc_comm<'_>,
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: *const sc_scda_params,
+    params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
@@ -218,8 +207,7 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
         userstr.put(reader.user(), len);
         Ok(Context::reading(reader))
     };
-    // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
-    unsafe { open(comm, params, errcode, body) }
+    open(comm, params, errcode, body)
 }
 
 /// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
