@@ -60,8 +60,9 @@ impl ChunkCodec {
                 Method::Blosc(Blosc { compressor, level, shuffle, item_bytes })
             }
             Some(Step::Pcodec { level }) => Method::Pcodec(dataset.data_type, level),
-            Some(_) => Method::Zlib(encoder, level),
-            None => Method::Text(encoder, level, line_break),
+            // This library writes no streams of gzip and no bare ones of Zstandard.
+            Some(Step::Zlib { .. } | Step::Gzip { .. } | Step::Zstd { .. }) => Method::Zlib(encoder, level),
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => Method::Text(encoder, level, line_break),
         };
         Self { item_bytes, method, rounded: Rounded::of(dataset) }
     }
@@ -152,12 +153,14 @@ pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
     let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
     let Some(without) = bytes.checked_sub(crc as u64) else { return false };
     match codecs.compressor() {
-        None => without == chunk_bytes,
+        None | Some(Step::Shuffle(_) | Step::Crc32c) => without == chunk_bytes,
         Some(Step::Zlib { .. }) => {
             can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
         }
         // Those that others write may be a little longer than what they compress, in pieces of any size.
-        Some(_) => without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16),
+        Some(Step::Gzip { .. } | Step::Zstd { .. } | Step::Blosc { .. } | Step::Pcodec { .. }) => {
+            without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
+        }
     }
 }
 
@@ -222,7 +225,7 @@ impl ChunkDecoder {
         }
         let stream = &self.stream[..n];
         let data = match codecs.compressor() {
-            None => copy(stream)?,
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => copy(stream)?,
             Some(Step::Blosc { .. }) => {
                 let length =
                     BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
@@ -245,12 +248,13 @@ impl ChunkDecoder {
                 all_read(rest)?;
                 out
             }
-            Some(_) => {
+            Some(Step::Zlib { .. }) => {
                 let mut rest = stream;
                 let out = read_all(ZlibDecoder::new(&mut rest), MAX_CHUNK_BYTES, "zlib stream")?;
                 all_read(rest)?;
                 out
             }
+            Some(Step::Pcodec { .. }) => return Err(bad("Pcodec has no items of variable length".into())),
         };
         let Some(item_bytes) = shuffled_items(codecs) else { return Ok(data) };
         let mut out = Vec::new();
@@ -273,7 +277,7 @@ impl ChunkDecoder {
             }
             Some(Step::Zstd { .. }) => zstd_frame(&mut self.zstd, stream, out)?,
             Some(Step::Pcodec { .. }) => pcodec::decode(stream, data_type, out)?,
-            Some(step) => {
+            Some(step @ (Step::Zlib { .. } | Step::Gzip { .. })) => {
                 let inflater = match &mut self.inflater {
                     Some(inflater) => inflater,
                     none => none.insert(Box::new(Inflater::new(self.strict)?)),
@@ -284,11 +288,14 @@ impl ChunkDecoder {
                     inflater.inflate(with_zeros, out).map_err(|what| format!("zlib stream: {what}"))
                 }
             }
-            None if n == out.len() => {
-                out.copy_from_slice(stream);
-                Ok(())
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => {
+                if n == out.len() {
+                    out.copy_from_slice(stream);
+                    Ok(())
+                } else {
+                    Err(format!("found {n} bytes, expected {}", out.len()))
+                }
             }
-            None => Err(format!("found {n} bytes, expected {}", out.len())),
         };
         done.map_err(bad)
     }

@@ -103,15 +103,19 @@ pub enum Step {
 impl Step {
     /// Whether the length of what it makes depends on the data.
     pub fn compresses(self) -> bool {
-        !matches!(self, Self::Shuffle(_) | Self::Crc32c)
+        self.place() == 1
     }
 
     /// Its place among the steps: each comes once, in the order of places.
     pub fn place(self) -> u8 {
         match self {
             Self::Shuffle(_) => 0,
+            Self::Zlib { .. }
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Blosc { .. }
+            | Self::Pcodec { .. } => 1,
             Self::Crc32c => 2,
-            _ => 1,
         }
     }
 
@@ -288,11 +292,14 @@ impl Codecs {
                 let codec = match compressor {
                     BloscCompressor::Zstd => Codec::Zstd,
                     BloscCompressor::Zlib => Codec::Zlib,
-                    _ => Codec::Lz4,
+                    BloscCompressor::BloscLz
+                    | BloscCompressor::Lz4
+                    | BloscCompressor::Lz4Hc
+                    | BloscCompressor::Snappy => Codec::Lz4,
                 };
                 (codec, Some(level(found.into())))
             }
-            _ => (Codec::default(), None),
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => (Codec::default(), None),
         };
     }
 
