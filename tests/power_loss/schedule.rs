@@ -84,6 +84,8 @@ struct Thread {
     /// The rank that it is, or that has started it.
     rank: usize,
     wait: Wait,
+    /// The number at the address of [`Wait::Change`], when it began to wait.
+    expected: u32,
     /// Of a thread that a rank has started.
     handle: Option<pthread_t>,
 }
@@ -223,7 +225,7 @@ impl Own {
     pub fn start(&self) -> Self {
         let mut inside = self.state();
         let rank = inside.threads[self.number].rank;
-        inside.threads.push(Thread { rank, wait: Wait::Nothing, handle: None });
+        inside.threads.push(Thread { rank, wait: Wait::Nothing, expected: 0, handle: None });
         Self { number: inside.threads.len() - 1, ..self.clone() }
     }
 
@@ -252,6 +254,7 @@ impl Own {
         }
         if place.load(Ordering::SeqCst) == expected {
             inside.threads[self.number].wait = Wait::Change(place.as_ptr() as usize);
+            inside.threads[self.number].expected = expected;
             self.pass(&mut inside);
             if inside.is_stuck {
                 eprintln!("{}: threads wait for one another for ever", self.schedule.what);
@@ -376,11 +379,29 @@ impl State {
     }
 
     fn choose(&mut self) {
-        let ready: Vec<usize> =
-            (0..self.threads.len()).filter(|&number| self.threads[number].wait == Wait::Nothing).collect();
+        // Where nobody is ready, a thread of no schedule may have what one waits for, such as a lock of the standard library.
+        let ready = (0..1000).map(|_| self.ready()).find(|ready| !ready.is_empty()).unwrap_or_default();
         let is_end = self.threads.iter().all(|thread| thread.wait == Wait::Over);
         self.turn = (!ready.is_empty()).then(|| ready[self.rng.below(ready.len() as u64) as usize]);
         self.is_stuck |= !self.is_killed && self.turn.is_none() && !is_end;
+    }
+
+    /// The threads that may have the turn. If there are none, looks for changes that nobody has told.
+    fn ready(&mut self) -> Vec<usize> {
+        let is_ready = |thread: &Thread| thread.wait == Wait::Nothing;
+        if !self.is_killed && !self.threads.iter().any(is_ready) {
+            for thread in &mut self.threads {
+                if let Wait::Change(place) = thread.wait {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    // SAFETY: the thread that waits there keeps the number.
+                    let place = unsafe { AtomicU32::from_ptr(place as *mut u32) };
+                    if place.load(Ordering::SeqCst) != thread.expected {
+                        thread.wait = Wait::Nothing;
+                    }
+                }
+            }
+        }
+        (0..self.threads.len()).filter(|&number| is_ready(&self.threads[number])).collect()
     }
 
     /// At most `most` threads that wait for this need not any more; how many there were.
@@ -474,7 +495,9 @@ pub fn run<T: Send>(
         exchanges: 0,
         broken: None,
         failing: None,
-        threads: (0..ranks).map(|rank| Thread { rank, wait: Wait::Nothing, handle: None }).collect(),
+        threads: (0..ranks)
+            .map(|rank| Thread { rank, wait: Wait::Nothing, expected: 0, handle: None })
+            .collect(),
         turn: None,
         failed_in_thread: false,
         groups,
