@@ -68,7 +68,7 @@ pub(super) fn open_in_mode(
     match mode {
         Some(b"w") => {
             // SAFETY: in this mode it has a value.
-            let len = len.map(|len| unsafe { &*len.assume_init_ref() });
+            let len = len.map(|len| unsafe { len.assume_init_ref() });
             create(comm, filename, userstr.given(), len, params)
         }
         Some(b"r") => open(comm, filename, userstr, len, params),
