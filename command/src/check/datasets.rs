@@ -1,21 +1,17 @@
 //! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
 
+use super::decoding::undecodable;
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
 use super::later::{Later, Looked};
-use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
+use crate::datasets::{Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use crate::unfinished::Unfinished;
-use scda::internals::to_usize;
-use scda::{AddedRows, DataType, Dataset, ErrorKind, Layout, Reader, Region, Section, Streams};
+use scda::{ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
-
-/// The most chunks that are decompressed together.
-const MOST_CHUNKS: u64 = 4096;
 
 /// Adds what is wrong with datasets, groups and streams. Zlib streams of chunks are decompressed, and bools are read, if they are not
 /// sealed, or if all is read.
@@ -66,7 +62,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             match later.look(&item, is_of_unknown, || walk.dataset_reader())? {
                 // Damage may have hidden the dataset.
                 Looked::Wrong(words) if before == 0 => {
-                    scan.findings.push(finding(item.number, &item.section, Fault::Words(words)));
+                    scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Words(words)));
                 }
                 Looked::Rows(rows)
                     if !counts && ![item.number - 1, item.number].iter().any(|n| damaged.contains(n)) =>
@@ -143,7 +139,7 @@ fn one(
             scan.notes.push(Note { number: item.number, words: fault.to_string() });
             return Ok(());
         }
-        scan.findings.push(finding(item.number, &item.section, Fault::Invalid(fault)));
+        scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Invalid(fault)));
     }
     let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
     if let Some(why) = &found.dataset.unsupported {
@@ -156,108 +152,6 @@ fn one(
         // For what goes on behind it.
         reader.seek(item.section.offset)?;
         reader.next_section(true)?;
-    }
-    Ok(())
-}
-
-/// What is wrong with the items of a dataset, the last section of which has this number. `of_dataset` has found it, `reader` is another
-/// reader of the file.
-pub(super) fn undecodable(
-    of_dataset: &mut Reader,
-    reader: &mut Reader,
-    number: u64,
-    found: &Found,
-) -> Result<Option<Finding>> {
-    let own = Stretch::of(found);
-    let error = match own.iter().try_for_each(|rows| decode(of_dataset, reader, rows)) {
-        Ok(()) => return Ok(None),
-        Err(fail) => Fault::of(fail)?,
-    };
-    Ok(Some(finding(number, &found.data, error)))
-}
-
-/// Something wrong with a dataset or group whose sections are whole.
-pub(super) fn finding(number: u64, section: &Section, error: Fault) -> Finding {
-    let user = Some(section.user);
-    Finding { section: Some(*section), user, of_dataset: true, ..Finding::of_section(number, error) }
-}
-
-/// The rows of a dataset that one section has.
-struct Stretch {
-    /// As if there were no others.
-    dataset: Dataset,
-    /// Where the section begins.
-    data: u64,
-    /// How many rows the dataset has before them.
-    first: u64,
-}
-
-impl Stretch {
-    /// All of a dataset.
-    fn of(found: &Found) -> Vec<Self> {
-        let mut own = found.dataset.clone();
-        if let (Some(rows), Some(added)) = (own.shape.first_mut(), found.added.first()) {
-            *rows = added.first;
-        }
-        let own = Self { dataset: own, data: found.data.offset, first: 0 };
-        std::iter::once(own).chain(found.added.iter().map(Self::added)).collect()
-    }
-
-    fn added(rows: &AddedRows) -> Self {
-        Self { dataset: rows.dataset.clone(), data: rows.data, first: rows.first }
-    }
-
-    /// A region of these rows as one of the dataset.
-    fn whole(&self, mut region: Region) -> Region {
-        region.start.iter_mut().take(1).for_each(|row| *row += self.first);
-        region
-    }
-}
-
-/// [`decode`] of rows that were added to the dataset that `reader` has found.
-pub(super) fn decode_rows(reader: &mut Reader, beside: &mut Reader, rows: &AddedRows) -> Result<()> {
-    let rows = Stretch::added(rows);
-    decode(reader, beside, &rows)
-}
-
-/// Reads the items of some rows of which something can be wrong although their section is whole: chunks that are compressed, and
-/// bools. `beside` is another reader of the file.
-fn decode(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
-    let (own, mut data) = (&rows.dataset, Vec::new());
-    let all = Region::all(&own.shape);
-    let mut read = |slab| slabs::read(reader, own, &rows.whole(slab), &mut data);
-    match own.layout {
-        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, rows),
-        _ if own.data_type != DataType::Bool => Ok(()),
-        Layout::Contiguous => Slabs::new(own, all).try_for_each(&mut read),
-        _ => slabs::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), slabs::MOST_BYTES)
-            .try_for_each(&mut read),
-    }
-}
-
-/// Decompresses chunks that are streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
-/// value, in which nothing can be wrong, and may claim any number of items: they are passed over.
-fn decode_chunks(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
-    let own = &rows.dataset;
-    let (all, chunk) = (Region::all(&own.shape), own.chunk_shape());
-    let counts: Vec<u64> = all.count.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
-    let chunk_bytes = chunk.iter().product::<u64>().saturating_mul(own.data_type.item_bytes());
-    beside.seek(rows.data)?;
-    beside.next_section(true)?;
-    let (mut sizes, mut data, mut first) = (Vec::new(), Vec::new(), 0);
-    for slab in Slabs::of_grid(&counts, chunk_bytes.max(slabs::MOST_BYTES / MOST_CHUNKS), slabs::MOST_BYTES) {
-        let count = slabs::items(&slab);
-        sizes.resize(to_usize(count), 0);
-        beside.read_varray_sizes_range(first..first + count, &mut sizes)?;
-        first += count;
-        let one = |index| Region::new(slabs::index_of(&slab, index), vec![1; slab.count.len()]);
-        let boxes: Vec<Region> = match sizes.contains(&0) {
-            false => vec![slab.clone()],
-            true => (0..).zip(&sizes).filter(|(_, size)| **size > 0).map(|(index, _)| one(index)).collect(),
-        };
-        let regions = boxes.iter().map(|slab| rows.whole(slabs::of_slab(slab, &chunk, &all)));
-        let regions: Vec<_> = regions.collect();
-        slabs::read_all(reader, own, &regions, &mut data)?;
     }
     Ok(())
 }

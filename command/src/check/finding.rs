@@ -46,6 +46,12 @@ impl Finding {
         }
     }
 
+    /// In a dataset or group whose sections are whole.
+    pub fn of_dataset(number: u64, section: &Section, error: Fault) -> Self {
+        let user = Some(section.user);
+        Self { section: Some(*section), user, of_dataset: true, ..Self::of_section(number, error) }
+    }
+
     /// In a seal.
     pub fn of_seal(number: u64, error: Fault) -> Self {
         Self { seal: Some(number), ..Self::of_header(error) }

@@ -1,6 +1,6 @@
 //! What was added to datasets later: whether it names a dataset, and is right.
 
-use super::datasets::{decode_rows, finding};
+use super::decoding::decode_rows;
 use super::finding::{Fault, Finding};
 use super::walk::header_at;
 use crate::datasets::{Added, Addition, Item, Pair, added_to, announced};
@@ -119,7 +119,7 @@ impl Later {
         let added = match of_dataset.take_unsealed_rows(rows.metadata, is_whole.then_some(before)) {
             Ok(added) => added,
             Err(error) if is_invalid(&error) => {
-                return Ok(Some(finding(item.number, &item.section, Fault::Invalid(error))));
+                return Ok(Some(Finding::of_dataset(item.number, &item.section, Fault::Invalid(error))));
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -133,6 +133,6 @@ impl Later {
             Ok(()) => return Ok(None),
             Err(fail) => Fault::of(fail)?,
         };
-        Ok(Some(finding(item.number, &item.section, error)))
+        Ok(Some(Finding::of_dataset(item.number, &item.section, error)))
     }
 }

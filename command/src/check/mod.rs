@@ -1,6 +1,7 @@
 //! `scda check`: whether files are whole, and what is wrong.
 
 mod datasets;
+mod decoding;
 mod finding;
 mod later;
 mod meshes;

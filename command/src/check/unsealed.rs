@@ -1,7 +1,7 @@
 //! What no seal covers, and gets into a sealed file: the seal of that would make damage look valid. So it is decoded first, as
 //! `scda check` does.
 
-use super::datasets::undecodable;
+use super::decoding::undecodable;
 use super::finding::{Finding, Scan};
 use super::later::{Later, Rows};
 use super::walk::{header_at, walk};
