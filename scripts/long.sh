@@ -217,20 +217,25 @@ steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructio
   limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
   t8code dealii offline "reproduce serial" "reproduce wheels" "reproduce debian" debian address
   "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
+usage() {
+  echo "usage: $0 [--share N | STEP [ARGUMENT...]], of which all are" >&2
+  printf '  %s\n' "${steps[@]}" >&2
+  exit 2
+}
 share=1
-[ "${1-}" != --share ] || { share=$2 && shift 2; }
+if [ "${1-}" = --share ]; then
+  [[ $# -eq 2 && $2 =~ ^[1-9][0-9]*$ ]] || usage
+  share=$2
+  shift 2
+fi
 if [ $# -eq 0 ]; then
   for step in "${steps[@]}"; do
     number=${step##* }
-    [[ ! $number =~ ^[0-9]+$ ]] || step="${step% *} $((number / share))"
+    [[ ! $number =~ ^[0-9]+$ ]] || step="${step% *} $((number / share > 0 ? number / share : 1))"
     # shellcheck disable=SC2086 # a step and its numbers
     once scripts/long.sh $step
   done
   exit
 fi
-[ "$(type -t "step_$1")" = function ] || {
-  echo "usage: $0 [--share N | STEP [ARGUMENT...]], of which all are" >&2
-  printf '  %s\n' "${steps[@]}" >&2
-  exit 2
-}
+[ "$(type -t "step_$1")" = function ] || usage
 "step_$1" "${@:2}"

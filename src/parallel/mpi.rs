@@ -143,7 +143,7 @@ impl Mpi {
     }
 
     /// The communicator that has this number in Fortran, which is what `MPI_Comm_c2f` gives: itself, as a caller has it that duplicates by
-    /// itself, and frees it.
+    /// itself, and frees it. From then on its errors are returned, not fatal.
     ///
     /// # Errors
     /// `Usage` if MPI is not running, `Mpi`.
