@@ -1,9 +1,18 @@
 #!/usr/bin/env bash
 # long.sh [STEP [ARGUMENT...]]: what takes too long for every day, with Open MPI: all steps, or this one, also with another number of its own.
-# long.sh --share N: all steps, with an Nth of their numbers.
+# long.sh --share N: all steps, with an Nth of their numbers. long.sh --list: their names and numbers.
 # Of all steps, what has passed for this commit is not repeated (`once` in lib.sh). Each shows time and peak memory of its programs. Writes
 # below target only; needs 11 GiB in target/long.
 set -euo pipefail
+# What is cheap and most likely to fail comes first.
+steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
+  limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
+  t8code dealii offline reproduce address
+  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
+if [ "$*" = --list ]; then
+  printf '%s\n' "${steps[@]}"
+  exit
+fi
 here=$(dirname -- "$0")
 "$here/setup.sh" long
 . "$here/lib.sh"
@@ -41,7 +50,6 @@ sys.exit(status)
 END
 }
 
-# The steps, in the order of $steps below.
 step_package() { # all tests of the packaged crate, in the package
   cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
   unpack_crate $folder/cargo
@@ -106,8 +114,7 @@ step_offline() { # built without a network
   scripts/offline.sh openmpi
   scripts/offline.sh serial
 }
-# step_reproduce WHAT: the same bytes from two builds
-step_reproduce() { [ "$1" = debian ] && lacks_debian || scripts/reproduce.sh "$1"; }
+step_reproduce() { scripts/reproduce.sh serial; } # the same bytes from two builds
 step_limits() { # large numbers
   library openmpi
   for how in array varray beyond; do
@@ -207,18 +214,9 @@ step_powerless() {
     done
   done
 }
-step_debian() { lacks_debian || scripts/debian.sh; } # Debian packages
-lacks_debian() {
-  ! command -v dpkg-buildpackage >/dev/null && echo "skipped: Debian packages: there is no dpkg-buildpackage"
-}
 
-# What is cheap and most likely to fail comes first.
-steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000" paraview
-  limits large_streams ranks digits "power_loss 1000000" each "background 10000" injected "codes_fuzz 5000" "fuzz 3000"
-  t8code dealii offline "reproduce serial" "reproduce wheels" "reproduce debian" debian address
-  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "simulation 100000")
 usage() {
-  echo "usage: $0 [--share N | STEP [ARGUMENT...]], of which all are" >&2
+  echo "usage: $0 [--list | --share N | STEP [ARGUMENT...]], of which all are" >&2
   printf '  %s\n' "${steps[@]}" >&2
   exit 2
 }

@@ -1,44 +1,63 @@
 #!/usr/bin/env bash
-# reproduce.sh [openmpi|mpich|serial|wheels|debian]: makes something of the last commit twice, in two folders, and compares it byte by byte:
-# what CMake installs and the archive of scripts/dist.sh; the wheel for this processor and its source archive; the Debian packages.
-# Writes below target/reproduce only; tools of the wheels are kept in target/tools.
+# reproduce.sh dist|wheels|debian|openmpi|mpich|serial [FOLDER]: makes something of the last commit twice, here and in another folder, and
+# compares it byte by byte: what scripts/dist.sh, wheels.sh (this processor's wheel, and the source archive) or debian.sh makes; what CMake
+# installs. What those scripts make stays in FOLDER, by default below target/reproduce, where all else is written.
 set -euo pipefail
+first=
+[ $# -ne 2 ] || { mkdir -p -- "$2" && first=$(cd -- "$2" && pwd); }
 . "$(dirname -- "$0")/lib.sh"
 
-variant=${1:-serial}
-folder=$root/target/reproduce
-rm -rf "$folder"
-mkdir -p "$folder" target/tools
-log=$folder/log
-commit=$(git rev-parse HEAD)
-for build in one a-folder-with-a-longer-name; do
-  there=$folder/$build
-  git clone -q --shared "$root" "$there/sources"
-  git -C "$there/sources" checkout -q --detach "$commit"
-  (
-    cd -- "$there/sources"
-    case $variant in
-    wheels)
-      mkdir target
-      ln -s "$root/target/tools" target/tools
-      run 7200 scripts/wheels.sh "$there/made" "$(uname -m)"
-      ;;
-    debian) run 7200 scripts/debian.sh --build "$there/made" ;;
-    *)
-      options=(-DSCDA_MPI=OFF)
-      [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
-      run 120 cmake -S . -B ../build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr "${options[@]}"
-      run 2400 cmake --build ../build
-      run 60 env "DESTDIR=$there/made/installed" cmake --install ../build
-      run 300 scripts/dist.sh "$there/made/archive"
-      ;;
-    esac
-  )
-  rm -rf "$there/build" "$there/sources"
-done
-diff -r "$folder"/{one,a-folder-with-a-longer-name}/made || {
-  echo "FAILED: two builds of $commit differ" >&2
+usage() {
+  echo "usage: $0 dist|wheels|debian [FOLDER]" >&2
+  echo "       $0 openmpi|mpich|serial" >&2
+  exit 2
+}
+what=${1-}
+[ $# -ge 1 ] && [ $# -le 2 ] || usage
+case $what in
+dist | wheels | debian) ;;
+openmpi | mpich | serial) [ $# -eq 1 ] || usage ;;
+*) usage ;;
+esac
+[ -z "$(git status --porcelain)" ] || {
+  echo "FAILED: there are changes that are not committed" >&2
   exit 1
 }
-echo "reproduced, $variant: $(find "$folder/one/made" -type f | wc -l) files are the same from two builds"
+folder=$root/target/reproduce
+rm -rf "$folder"
+mkdir -p "$folder" "$root/target/tools"
+log=$folder/log
+first=${first:-$folder/first}
+second=$folder/second
+sources=$folder/a-folder-with-a-longer-name
+
+# make THERE [again]: with the sources in this folder; the second time no more than what is compared.
+make() {
+  local options=()
+  case $what in
+  dist) scripts/dist.sh "$1" ;;
+  wheels) if [ $# -eq 1 ]; then scripts/wheels.sh "$1"; else run 7200 scripts/wheels.sh "$1" "$(uname -m)"; fi ;;
+  debian) if [ $# -eq 1 ]; then scripts/debian.sh "$1"; else run 7200 scripts/debian.sh --build "$1"; fi ;;
+  *)
+    [ "$what" = serial ] && options=(-DSCDA_MPI=OFF) || options=("-DMPI_C_COMPILER=$(mpicc_of "$what")")
+    run 120 cmake -S . -B target/reproduce/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr "${options[@]}"
+    run 2400 cmake --build target/reproduce/build
+    run 60 env "DESTDIR=$1" cmake --install target/reproduce/build
+    rm -rf target/reproduce/build
+    ;;
+  esac
+}
+make "$first"
+git clone -q --shared "$root" "$sources"
+mkdir "$sources/target"
+ln -s "$root/target/tools" "$sources/target/tools"
+heading "Once more, in another folder: $what"
+(cd -- "$sources" && make "$second" again)
+[ -n "$(find "$second" -type f)" ]
+# In FOLDER there may be more.
+(cd -- "$second" && find . -type f -print0 | xargs -0 sh -c 'for file; do cmp -- "$0/$file" "$file" || exit 255; done' "$first") || {
+  echo "FAILED: two builds of $(git rev-parse HEAD) differ" >&2
+  exit 1
+}
+echo "reproduced, $what: $(find "$second" -type f | wc -l) files are the same from two builds"
 rm -rf "$folder"
