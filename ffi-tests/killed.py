@@ -7,7 +7,9 @@ LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After eac
 the file must be one whole checkpoint, no older than the one before; beside it there may be one file whose name ends in
 ".scda-part", which the next run replaces, and with Open MPI's MPI-IO what it creates to test locks. With
 DRIVER 3 or 4 the file is written in place: what can be read of it must be right, up to where it ends."""
-import glob, os, random, re, shutil, signal, subprocess, sys, time
+import glob, os, random, re, shutil, subprocess, sys, time
+
+from processes import kill, lives, pids
 
 folder, kills, seed, driver, program, *launcher = sys.argv[1:]
 rng = random.Random(int(seed))
@@ -16,23 +18,6 @@ os.makedirs(folder)
 state = os.path.join(folder, "state.scda")
 ranks = int(launcher[-1]) if launcher else 1
 in_place, sections = int(driver) > 2, 1 + 3 * 6
-
-
-def pids():
-    found = []
-    for rank in range(ranks):
-        try:
-            found.append(int(open(os.path.join(folder, f"pid.{rank}")).read()))
-        except (OSError, ValueError):
-            pass
-    return found
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 patience = 240  # seconds: other programs may have the cores
@@ -48,12 +33,12 @@ for number in range(int(kills)):
     started = time.time()
     job = subprocess.Popen(launcher + [program, "write", folder, driver], stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while len(pids()) < ranks or not os.path.exists(state):
+    while len(pids(folder, ranks)) < ranks or not os.path.exists(state):
         time.sleep(0.005)
         if job.poll() is not None or time.time() > started + patience:
             sys.exit(f"kill {number}: the program does not run (status {job.poll()})")
     time.sleep(rng.uniform(0, 0.15))
-    victims = pids()
+    victims = pids(folder, ranks)
     rng.shuffle(victims)
     if rng.random() < 0.5 or ranks == 1:  # the whole job
         for pid in [job.pid] + victims:
@@ -67,7 +52,7 @@ for number in range(int(kills)):
         sys.exit(f"kill {number}: the other ranks still run after {patience} seconds")
     for pid in victims:  # a launcher that was killed may leave some
         kill(pid)
-    while any(os.path.exists(f"/proc/{pid}/exe") for pid in victims):
+    while any(map(lives, victims)):
         time.sleep(0.005)
     if in_place:
         result = subprocess.run([program, "left", folder], capture_output=True, text=True, timeout=patience)

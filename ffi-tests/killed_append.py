@@ -7,7 +7,9 @@ KILLS is how often, at random calls of the system and at random moments, in plac
 system in turn, and in the middle of each that writes. LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each
 kill everything that was committed must be there, all that can be read must be right, and the next run goes on. If SCDA_COMMAND is the
 command scda, it also salvages what killed_streams was writing, which must be right, too."""
-import glob, os, random, re, shutil, signal, subprocess, sys, time
+import glob, os, random, re, shutil, subprocess, sys, time
+
+from processes import kill, lives, pids
 
 folder, kills, seed, driver, program, *launcher = sys.argv[1:]
 rng = random.Random(int(seed))
@@ -34,33 +36,6 @@ def run(*arguments, launched=True, wait=True):
     return job.returncode, out, errors
 
 
-def pids():
-    found = []
-    for rank in range(ranks):
-        try:
-            found.append(int(open(os.path.join(folder, f"pid.{rank}")).read()))
-        except (OSError, ValueError):
-            pass
-    return found
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def lives(pid):
-    """Whether a process still has files, and with them the lock. Its program is gone before them; its last thread is a zombie after them."""
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-        state = open(f"/proc/{pid}/stat").read().rpartition(") ")[2][0]
-    except OSError:
-        return False
-    return len(threads) > 1 or state not in "ZX"
-
-
 def start_anew():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -81,10 +56,10 @@ def append(atomic, call, how, rank, moment=None):
     job = run("append", folder, driver, atomic, call, how, rank, wait=False)
     if moment is not None:
         started = time.time()
-        while len(pids()) < ranks and job.poll() is None and time.time() < started + patience:
+        while len(pids(folder, ranks)) < ranks and job.poll() is None and time.time() < started + patience:
             time.sleep(0.002)
         time.sleep(moment)
-        victims = pids()
+        victims = pids(folder, ranks)
         for pid in victims if rank < 0 else victims[rank:rank + 1]:
             kill(pid)
     started = time.time()
@@ -93,13 +68,13 @@ def append(atomic, call, how, rank, moment=None):
             out, errors = job.communicate(timeout=60)
             break
         except subprocess.TimeoutExpired:
-            if not any(map(lives, pids())):
+            if not any(map(lives, pids(folder, ranks))):
                 kill(job.pid)  # Open MPI's mpiexec, whose ranks are all dead
             elif time.time() > started + patience:
                 sys.exit(f"kill {count}: the other ranks still run after {patience} seconds")
-    for pid in pids():
+    for pid in pids(folder, ranks):
         kill(pid)
-    while any(map(lives, pids())):
+    while any(map(lives, pids(folder, ranks))):
         time.sleep(0.002)
     for line in out.splitlines():
         if line.startswith("cut "):

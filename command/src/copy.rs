@@ -99,6 +99,7 @@ pub fn sections(
                 return Err(Fail::file(input.name(), streams::left_out(&item)));
             }
             set.map(|part| packed.remove(&**part.name()));
+            walk.goes_to(item.last_offset(), None);
             from.skip(&item)?;
             continue;
         }
@@ -114,6 +115,7 @@ pub fn sections(
         packed.extend(set.map(|part| part.name().to_vec()));
         if let Some(other) = pick.replacement(&item)? {
             other.write(output, way, &mut progress)?;
+            walk.goes_to(item.last_offset(), None);
             from.skip(&item)?;
         } else {
             from.check(input, &item, output.is_sealed(), &mut progress)?;

@@ -71,6 +71,7 @@ impl Way<'_> {
                 stored.attributes = parse::dataset(&stored.name, text.as_bytes())?.dataset.attributes;
             }
             let Some(why) = &stored.unsupported else {
+                walk.goes_to(found.data.offset, None);
                 let lost = unknown_keys(&read_metadata(reader, section)?)?;
                 if !lost.is_empty() {
                     let (name, lost) = (&stored.name, lost.join(", "));
@@ -126,6 +127,7 @@ impl Way<'_> {
         }
         reader.next_section(true)?;
         let moved = Moved { position: output.position()?, user: found.data.user };
+        walk.goes_to(found.data.offset, Some(moved.position));
         self.keep(reader, output, &found.data, progress)?;
         self.rows(reader, output, found, moved, progress)
     }
@@ -238,16 +240,25 @@ fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Resul
     Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
 }
 
-/// A section as it is copied: what was added to a dataset whose metadata are none to this library names the place where its data are
-/// then.
+/// A section as it is copied: what was added to a dataset names the place of that one's data, and then of its copy's. (What a seal covers is
+/// no section here but a part of its dataset, if this library knows that.)
 fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Section> {
     let mut section = item.section;
-    if let Some(moved) = walk.moved.get_mut(&section.offset) {
-        moved.position = output.position()?;
-    } else if let Some(Added { addition, data }) = added_to(section.section_type, &section.user)
-        && let Some(moved) = walk.moved.get(&data)
-    {
-        section.user = moved.user_of(addition)?.unwrap_or(section.user);
+    if walk.is_of_unknown(item) {
+        walk.goes_to(section.offset, Some(output.position()?));
+    } else if let Some(added) = added_to(section.section_type, &section.user) {
+        match walk.copy_of(&added) {
+            Some(Some(moved)) => section.user = moved.user_of(added.addition)?.unwrap_or(section.user),
+            Some(None) => {
+                let Added { addition, .. } = added;
+                let words = format!(
+                    "byte {}: found {addition} that no seal covers, and whose dataset is not copied as it is; scda salvage saves them",
+                    section.offset
+                );
+                return Err(Fail::file(walk.file_name(), words));
+            }
+            None => {}
+        }
     }
     Ok(section)
 }

@@ -47,11 +47,7 @@ impl ChunkCodec {
     /// That of a dataset in chunks; without a level of its own, zlib and text have this one.
     pub fn of(dataset: &Dataset, encoder: Encoder, level: u32, line_break: LineBreak) -> Self {
         let codecs = Codecs::of(dataset, level);
-        let shuffled = |step: &Step| match step {
-            Step::Shuffle(size) => Some(to_usize(*size)),
-            _ => None,
-        };
-        let item_bytes = codecs.steps.iter().find_map(shuffled).unwrap_or(1);
+        let item_bytes = shuffled_items(&codecs).unwrap_or(1);
         let level = dataset.level.unwrap_or(level);
         let method = match codecs.compressor() {
             Some(Step::Blosc { compressor, level, shuffle, item_bytes, .. }) => {

@@ -73,9 +73,9 @@ impl Later {
         let Some(before) = before.filter(|before| before.number + 1 == item.number) else {
             return Ok(Looked::Other);
         };
-        let (what, expected) = match before.addition {
-            Addition::Attributes => ("attributes", "a block with attributes of a dataset"),
-            Addition::Rows => ("rows", "an array or varray with rows of a dataset"),
+        let expected = match before.addition {
+            Addition::Attributes => "a block with attributes of a dataset",
+            Addition::Rows => "an array or varray with rows of a dataset",
         };
         let named = added_to(section_type, user).filter(|added| added.addition == before.addition);
         let Some(Added { addition, data }) = named else {
@@ -88,7 +88,7 @@ impl Later {
         };
         let name = found.as_ref().and_then(|section| std::str::from_utf8(&section.user).ok());
         if name.is_none_or(|name| addition.user(data, name).as_bytes() != &**user) {
-            let words = format!("found {what} of no dataset, expected that one's data at byte {data}");
+            let words = format!("found {addition} of no dataset, expected that one's data at byte {data}");
             return Ok(Looked::Wrong(words));
         }
         Ok(match (addition, dataset) {

@@ -4,6 +4,7 @@ use scda::internals::later::{
     ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, later_user, rows_of, rows_user,
 };
 use scda::{SectionType, UserString};
+use std::fmt;
 
 /// What is added to a dataset later.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +20,16 @@ impl Addition {
             Self::Attributes => later_user(data, name),
             Self::Rows => rows_user(data, name),
         }
+    }
+}
+
+/// As in messages.
+impl fmt::Display for Addition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Attributes => "attributes",
+            Self::Rows => "rows",
+        })
     }
 }
 

@@ -34,6 +34,12 @@ impl Item {
         self.pair.as_ref().map_or(&self.section.user, |pair| &pair.second().user)
     }
 
+    /// Where the last section begins; of a dataset its data.
+    pub fn last_offset(&self) -> u64 {
+        let streams = self.streams.as_ref().map(|found| found.lengths.offset);
+        streams.or_else(|| Some(self.pair.as_ref()?.second().offset)).unwrap_or(self.section.offset)
+    }
+
     /// The dataset, if its data can be read.
     pub fn readable(&self) -> Option<&Found> {
         match &self.pair {
@@ -67,8 +73,9 @@ pub struct Walk<'a> {
     attributes: HashSet<String>,
     /// The number of the last section with metadata that are none to this library.
     unknown: u64,
-    /// The data of such datasets, and of those with rows that were added, by where they are: themselves, or their copy.
-    pub moved: HashMap<u64, Moved>,
+    /// The data of such datasets, of those with rows that were added, and, where no seal ends the file, of all, by where they are: themselves,
+    /// or their copy, as [`Self::goes_to`] says. `None`: they have none.
+    moved: HashMap<u64, Option<Moved>>,
     /// How many sections were passed.
     pub number: u64,
 }
@@ -144,13 +151,14 @@ impl<'a> Walk<'a> {
         if item.fault.is_some() && is_first(section.section_type, &section.user) {
             self.unknown = item.number;
         } else if self.is_of_unknown(&item) {
-            self.moved.insert(section.offset, Moved { position: section.offset, user: section.user });
+            let moved = Moved { position: section.offset, user: section.user };
+            self.moved.insert(section.offset, Some(moved));
         }
         if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
             self.rows.extend(found.added.iter().map(|rows| rows.metadata));
-            if !found.added.is_empty() {
+            if !found.added.is_empty() || !reader.is_sealed() {
                 let Section { offset: position, user, .. } = found.data;
-                self.moved.insert(position, Moved { position, user });
+                self.moved.insert(position, Some(Moved { position, user }));
             }
             let name = found.later.and(std::str::from_utf8(&found.data.user).ok());
             self.attributes.extend(name.map(|name| later_user(found.data.offset, name)));
@@ -161,7 +169,20 @@ impl<'a> Walk<'a> {
 
     /// The user string of the data at this offset, if they are of a dataset that was passed to which something may have been added.
     pub fn passed(&self, data: u64) -> Option<&UserString> {
-        self.moved.get(&data).map(|moved| &moved.user)
+        self.moved.get(&data)?.as_ref().map(|moved| &moved.user)
+    }
+
+    /// From now on, what is added to the dataset whose data are at this offset belongs to its copy, the data of which are at this position;
+    /// without a position, there is none.
+    pub fn goes_to(&mut self, data: u64, position: Option<u64>) {
+        if let Some(moved) = self.moved.get_mut(&data) {
+            *moved = moved.zip(position).map(|(moved, position)| Moved { position, ..moved });
+        }
+    }
+
+    /// The copy of the dataset to which something is added, if that was passed; `Some(None)` if there is no copy.
+    pub fn copy_of(&self, added: &Added) -> Option<Option<Moved>> {
+        self.moved.get(&added.data).copied()
     }
 
     /// Whether this section has the data of a dataset whose metadata are none to this library.

@@ -389,6 +389,33 @@ fn chunked(place: &Place, name: &str) -> usize {
 }
 
 #[test]
+fn rows_that_no_seal_covers_stay_those_of_their_dataset() {
+    let place = Place::new();
+    let last_seal = chunked(&place, "sealed.scda");
+    place.scda("salvage --no-seal sealed.scda rows.scda").good();
+    place.write("tail.scda", &place.read("sealed.scda")[..last_seal]);
+    place.write("first.json", br#"{"sections": [{"type": "B", "user": "first", "data_text": "1"}]}"#);
+    place.scda("make first.json plain.scda").good();
+    place.scda("append plain.scda rows.scda").good();
+    for command in ["copy --delete first plain.scda out.scda", "copy -f --unsealed tail.scda out.scda"] {
+        place.scda(command).good();
+        place.scda("seal out.scda").good();
+        let diff = place.scda("diff out.scda sealed.scda");
+        assert!(diff.code == 0, "{command}: {diff:?}");
+    }
+    for command in [
+        "copy -f --decode plain.scda out.scda",
+        "copy -f --delete rho plain.scda out.scda",
+        "copy -f --replace rho=sealed.scda plain.scda out.scda",
+        "copy -f --unsealed --chunk 1,300 tail.scda out.scda",
+    ] {
+        let run = place.scda(command);
+        assert!(run.code == 2 && run.err.contains("found rows that no seal covers, "), "{command}: {run:?}");
+    }
+    place.scda("diff out.scda sealed.scda").good();
+}
+
+#[test]
 fn rows_that_no_seal_makes_count_are_decoded() {
     let place = Place::new();
     let last_seal = chunked(&place, "sealed.scda");
