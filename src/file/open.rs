@@ -152,13 +152,11 @@ pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Resul
             Ok(Ends::all(size))
         });
     let locked = match opened {
-        Ok((file, sizes)) if driver == Driver::MpiIo => {
-            mpi_io::lock(team, file, &mut target).map(|file| (file, sizes))
-        }
-        opened => opened,
+        Ok((file, _)) if driver == Driver::MpiIo => mpi_io::lock(team, file, &mut target),
+        opened => opened.map(|(file, ends)| (file, ends.file)),
     };
     match locked {
-        Ok((file, ends)) => Ok(ExistingFile { file, target, size: ends.file }),
+        Ok((file, size)) => Ok(ExistingFile { file, target, size }),
         Err(failure) => {
             target.discard();
             Err(failure)

@@ -211,7 +211,7 @@ impl Target {
         Ok(())
     }
 
-    /// Rank 0: the size in bytes that the file had when it was opened. On other ranks 0.
+    /// Rank 0: the size in bytes that the file had when it was opened, and locked. On other ranks 0.
     #[cfg(feature = "mpi")]
     pub fn size(&self) -> u64 {
         self.status.map_or(0, |status| status.size)
@@ -236,7 +236,7 @@ impl Target {
                 self.locks.pop().map_or(Ok(()), |lock| Box::new(lock).close())?;
             }
             // Until it was locked, somebody else may have written or replaced it.
-            let found = file_system::status(&goal)?;
+            let found = file_system::fresh_status(&goal)?;
             if found.map(|found| found.identity) != self.status.map(|status| status.identity) {
                 return Err(taken());
             }

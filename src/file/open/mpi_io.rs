@@ -45,15 +45,15 @@ fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Fail
     Failure::Agreed(error)
 }
 
-/// Locks the file that MPI-IO has opened to append to it.
+/// Locks the file that MPI-IO has opened to append to it, and tells its size: until then, another job may have appended, too.
 pub fn lock(
     team: &mut Team,
     file: Box<dyn ParallelFile>,
     target: &mut Target,
-) -> Result<Box<dyn ParallelFile>, Failure> {
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     let locked = if team.rank() == 0 { target.opened_by_name() } else { Ok(()) };
-    match team.agree(locked).map(drop) {
-        Ok(()) => Ok(file),
+    match team.share(0, locked.map(|()| [target.size()])) {
+        Ok([size]) => Ok((file, size)),
         Err(failure) => Err(close(team, file, failure)),
     }
 }

@@ -31,7 +31,7 @@ pub fn lock(
     _: &mut Team,
     _: Box<dyn ParallelFile>,
     _: &mut Target,
-) -> Result<Box<dyn ParallelFile>, Failure> {
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     Err(chosen())
 }
 
