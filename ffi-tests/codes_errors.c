@@ -265,6 +265,183 @@ static void hostile (const char *path) {
   }
 }
 
+/* ---- Files that cannot be written ---- */
+
+static void open_for_reading (const char *path) {
+  int k, err;
+  for (k = 0; k < 2; ++k) {
+    state_t s;
+    scda_fcontext_t *f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+    make (&s);
+    if (k == 0) { f = scda_patches_write_mesh (f, NULL, comm, &s.mesh, &err); }
+    else { f = scda_particles_write (f, NULL, comm, &s.p, &err); }
+    expect_error (f, err, SCDA_ERR_USAGE, "open for reading", k == 0 ? "patches of a file that is read" : "particles of one");
+    scda_patches_free (&s.mesh);
+    scda_particles_free (&s.p);
+  }
+}
+
+/* ---- Without an error code ---- */
+
+static void without_err (const char *path) {
+  int err;
+  state_t s;
+  make (&s);
+  write_state (path, &s, NULL);
+  read_state (path, NULL);
+  make (&s);
+  if (rank == size - 1) { s.boxes[2] += 1; }
+  write_state (path, &s, NULL);
+  CHECK (strstr (scda_last_error_message (), "outside of the domain") != NULL);
+  MPI_Barrier (comm);
+  read_state (path, &err); /* the file that was there */
+  CHECK (err == 0);
+}
+
+/* ---- Files that are continued ---- */
+
+/* As it is, a copy, a name with a prefix that MPICH's MPI-IO knows. */
+#ifdef MPICH_NAME
+enum { hows = 3 };
+#else
+enum { hows = 2 };
+#endif
+
+static int32_t coarse_level[1];
+static int64_t coarse_box[2];
+
+/* Another mesh: a patch for each rank. */
+static void make_coarse (state_t *s) {
+  make (s);
+  coarse_box[0] = mine * width * rank, coarse_box[1] = mine * width;
+  s->mesh.n = 1, s->mesh.level = coarse_level, s->mesh.boxes = coarse_box, s->mesh.number = NULL;
+}
+
+/* After this job a file has an inline section, the one mesh and the other one, and a seal behind each. */
+static void write_meshes (const char *path, state_t *first, state_t *second, int *err) {
+  static const char section[] = "an inline section has 32 bytes..";
+  scda_fcontext_t *f = scda_fopen_write (comm, path, "continued", NULL, NULL, err);
+  f = scda_fwrite_inline (f, section, "first", NULL, 0, err);
+  f = scda_fcommit (f, err);
+  f = scda_patches_write_mesh (f, NULL, comm, &first->mesh, err);
+  f = scda_fcommit (f, err);
+  f = scda_patches_write_mesh (f, NULL, comm, &second->mesh, err);
+  REQUIRE (scda_fclose (f, err) == 0);
+}
+
+/* The mesh that counts is the last one of what is appended to: behind the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
+ * second. */
+static void continued (const char *path) {
+  int how, behind, wants, err, found;
+  for (how = 0; how < hows; ++how) {
+    for (behind = 0; behind < 3; ++behind) {
+      for (wants = 0; wants < 3; ++wants) { /* fields of these meshes; 0: the first one is written anew */
+        char name[1300], what[80];
+        uint64_t section = 0;
+        state_t one, other;
+        scda_params_t params;
+        scda_patch_field_t rho;
+        scda_patches_t *mesh = wants == 2 ? &other.mesh : &one.mesh;
+        scda_fcontext_t *f;
+        make (&one);
+        make_coarse (&other);
+        write_meshes (path, &one, &other, &err);
+        f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+        if (behind > 0) { f = scda_ffind (f, "patches/geometry", NULL, behind - 1, &found, &section, &err); }
+        REQUIRE (scda_fclose (f, &err) == 0);
+        scda_params_init (&params);
+        params.atomic = how == 1, params.behind = section + 1;
+        if (how == 2) { params.driver = SCDA_DRIVER_MPIIO; }
+        scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
+        rho.data = one.data;
+        snprintf (name, sizeof name, "%s%s", how == 2 ? "ufs:" : "", path);
+        snprintf (what, sizeof what, "continued: how %d, behind %d, wants %d", how, behind, wants);
+        f = scda_fopen_append (comm, name, NULL, NULL, &params, &err);
+        if (wants == 0) { f = scda_patches_write_mesh (f, NULL, comm, mesh, &err); }
+        f = scda_patches_write_fields (f, NULL, mesh, 1, &rho, &err);
+        if (wants != 0 && wants != behind) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the last one that was written", what); }
+        else {
+          uint64_t patches = mesh->patches;
+          void *data[mine * 64];
+          size_t i;
+          scda_patches_free (mesh);
+          if (f == NULL || scda_fclose (f, &err) != 0) { expect_error (f, err, 0, "", what); }
+          f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+          f = scda_patches_read_mesh (f, NULL, -1, comm, mesh, &err);
+          REQUIRE (mesh->n <= sizeof data / sizeof *data);
+          for (i = 0; i < mesh->n; ++i) { data[i] = one.values; }
+          rho.data = data;
+          f = scda_patches_read_fields (f, NULL, -1, mesh, 1, &rho, &err);
+          expect_error (f, err, 0, "", what);
+          CHECK (mesh->patches == patches);
+        }
+        scda_patches_free (&one.mesh);
+        scda_patches_free (&other.mesh);
+      }
+    }
+  }
+}
+
+/* ---- A mesh that was read is written by who has other patches of it ---- */
+
+static void chosen (const char *path) {
+  char copy[1300];
+  uint64_t number[mine * 64];
+  int k, err;
+  size_t i;
+  state_t s;
+  scda_patches_t mesh;
+  scda_fcontext_t *f;
+  REQUIRE (size <= 64);
+  snprintf (copy, sizeof copy, "%s.copy", path);
+  make (&s);
+  f = scda_fopen_write (comm, path, "chosen", NULL, NULL, &err);
+  f = scda_patches_write_mesh (f, NULL, comm, &s.mesh, &err);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  scda_patches_free (&s.mesh);
+  scda_patches_init (&mesh, 1);
+  f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  for (k = 0; k < 4; ++k) { /* the share by its numbers, all on the first rank, dealt out; then without numbers, and a number again */
+    if (k == 0) {
+      for (i = 0; i < mesh.n; ++i) { number[i] = mesh.first + i; }
+    }
+    else if (k == 1) {
+      mesh.n = rank == 0 ? (size_t) mesh.patches : 0;
+      for (i = 0; i < mesh.n; ++i) { number[i] = mesh.patches - 1 - i; }
+    }
+    else {
+      mesh.n = mine;
+      for (i = 0; i < mesh.n; ++i) { number[i] = i * (uint64_t) size + (uint64_t) rank; }
+    }
+    mesh.number = number;
+    if (k == 3 && rank == size - 1) { number[0] = mesh.patches; }
+    f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
+    f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+    if (k == 3) { expect_error (f, err, SCDA_ERR_ARG, "was chosen by its number; the mesh has not as many", "chosen"); }
+    else {
+      expect_error (f, err, 0, "", "chosen");
+      CHECK (same_files (path, copy));
+    }
+    MPI_Barrier (comm);
+  }
+  scda_patches_free (&mesh);
+  f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
+  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
+  f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+  expect_error (f, err, 0, "", "as it was read");
+  CHECK (same_files (path, copy));
+  mesh.number = number;
+  MPI_Barrier (comm);
+  f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
+  f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+  expect_error (f, err, SCDA_ERR_ARG, "was chosen by its number; the mesh was written without numbers since it was read", "chosen after that");
+  scda_patches_free (&mesh);
+}
+
 int main (int argc, char **argv) {
   char path[1200];
   start (&argc, &argv);
@@ -275,6 +452,10 @@ int main (int argc, char **argv) {
   snprintf (path, sizeof path, "%s/codes.scda", argv[1]);
   faults (path, argv[1]);
   arguments (path);
+  without_err (path);
+  open_for_reading (path);
+  continued (path);
+  chosen (path);
   hostile (path);
   return finish ();
 }

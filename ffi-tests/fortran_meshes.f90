@@ -17,6 +17,7 @@ program fortran_meshes
   call get_command_argument(1, folder)
   path = trim(folder) // "/fortran-" // achar(iachar("0") + ranks) // ".scda"
   call round_trip()
+  call continued()
   call refusals()
   call MPI_Allreduce(MPI_IN_PLACE, failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, err)
   call MPI_Finalize(err)
@@ -133,6 +134,40 @@ contains
     call scda_patches_free(mesh)
     call scda_particles_free(p)
   end subroutine round_trip
+
+  ! A job that appends knows the mesh and the group of the job before.
+  subroutine continued()
+    type(scda_fcontext_t) :: f
+    type(scda_patches_t) :: mesh
+    type(scda_mesh_field_t) :: fields(1)
+    real(real64), target :: u(2)
+    character(:), allocatable :: attributes
+    integer :: ierr
+    logical :: found
+    u = rank
+    fields(1)%name = "u"
+    fields(1)%data = [c_loc(u)]
+    call make(mesh)
+    call scda_fopen_write(f, MPI_COMM_WORLD, path, "continued")
+    call scda_patches_write_mesh(f, MPI_COMM_WORLD, mesh)
+    call scda_fset_attributes(f, "patches/", '{"title": "a run"}')
+    call scda_fclose(f)
+    call scda_fopen_append(f, MPI_COMM_WORLD, path)
+    call scda_patches_write_fields(f, mesh, fields, ierr=ierr)
+    call check(ierr == SCDA_SUCCESS, "fields of the mesh of the job before")
+    if (ierr == SCDA_SUCCESS) then
+      call scda_patches_write_mesh(f, MPI_COMM_WORLD, mesh)
+      call scda_fclose(f)
+      call scda_fopen_read(f, MPI_COMM_WORLD, path)
+      call scda_ffind_group(f, "patches", found, attributes)
+      call check(found .and. index(attributes, "a run") > 0, "attributes of the group")
+      u = -1
+      call scda_patches_read_fields(f, mesh, fields)
+      call check(all(abs(u - rank) <= 0), "the field")
+      call scda_fclose(f)
+    end if
+    call scda_patches_free(mesh)
+  end subroutine continued
 
   ! A field of particles that is a column.
   subroutine describe(field, x)

@@ -464,6 +464,45 @@ static void strided (const std::string &name) {
   CHECK (std::memcmp (block.data (), before.data (), block.size () * sizeof (cell)) == 0);
 }
 
+// Fields of which this rank has columns, from memory with strides and copied: the same file. The last rank has one element, which lies in order,
+// and so has no strides; `lent`: the library may write from where the data lie until the commit, and is not to find others there.
+static void strided_fields (const std::string &name, bool lent) {
+  const std::size_t n = g.rank == g.size - 1 && g.size > 1 ? 1 : 10000; // 80000 bytes: those of less are copied
+  std::vector<cell> cells (n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = static_cast<double> (i) + 1e6 * g.rank;
+    cells[i] = cell { x, { x + .25, x + .5, x + .75 } };
+  }
+  const std::int64_t step = sizeof (cell);
+  const scda::params chosen = lent ? scda::params ().background_bytes (1 << 20).lend () : scda::params ();
+  for (int turn = 0; turn < 2; ++turn) {
+    std::vector<double> rho, backwards;
+    std::vector<std::array<double, 3>> v;
+    for (const cell &c : cells) {
+      rho.push_back (c.rho);
+      v.push_back ({ { c.v[0], c.v[1], c.v[2] } });
+    }
+    backwards.assign (rho.rbegin (), rho.rend ());
+    scda::writer w (g.comm, name + (turn ? "-copied" : ""), "strided fields", chosen);
+    const scda::partition parts = w.partition_of (n);
+    const scda::const_items rhos = turn ? scda::const_items (rho) : scda::const_items (&cells[0].rho, { n }, { step });
+    const scda::const_items back = turn ? scda::const_items (backwards) : scda::const_items (&cells[n - 1].rho, { n }, { -step });
+    const scda::const_items vs = turn ? scda::const_items (v) : scda::const_items (&cells[0].v, { n }, { step });
+    for (int again = 0; again < 2; ++again) {
+      w.write_field ("rho", rhos);
+      w.write_field ("rho of parts", rhos, parts);
+      w.write_field ("back", back);
+      w.write_field ("back of parts", back, parts, scda::encode_always);
+      w.write_field ("v", vs);
+      w.write_field ("v of parts", vs, parts);
+      if (again == 0) { w.commit_begin ().wait (); }
+    }
+    w.close_begin ().wait ();
+  }
+  CHECK (same_files (name.c_str (), (name + "-copied").c_str ()));
+  barrier (g);
+}
+
 // ---- What is refused ------------------------------------------------------------------------------------------------------
 
 // How the words of a rank begin.
@@ -852,6 +891,8 @@ int main (int argc, char **argv) {
   const std::string block = folder + "/hpp-datasets-strided.scda";
   strided (block);
   if (g.rank == 0) { CHECK (!contents (block).empty () && contents (block) == contents (block + "-copied")); }
+  strided_fields (folder + "/hpp-datasets-fields.scda", false);
+  strided_fields (folder + "/hpp-datasets-fields.scda", true);
   refused (folder + "/hpp-datasets-refused.scda");
   structs (folder + "/hpp-datasets-structs.scda");
   texts (folder + "/hpp-datasets-texts.scda");

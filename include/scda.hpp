@@ -549,11 +549,22 @@ public:
   const std::vector<std::int64_t> &strides () const noexcept { return strides_; }
 
 private:
+  friend class writer;
   static constexpr int none = -1;
   template <typename T> basic_items (T *data, std::size_t size)
     : data_ (data), bytes_ (size * sizeof (T)), type_ (detail::number<typename detail::inner<T>::item>::type),
       item_bytes_ (sizeof (typename detail::inner<T>::item)), members_ (detail::members_of<typename detail::inner<T>::item> ()), shape_ (1, size) {
     detail::inner<T>::append (shape_);
+  }
+  /* Copies items with strides in C order: those from this one on, of this dimension and those behind it. */
+  void pack (std::vector<char> &all, const char *first, std::size_t dimension) const {
+    if (dimension == shape_.size ()) {
+      all.insert (all.end (), first, first + item_bytes_);
+      return;
+    }
+    for (std::uint64_t i = 0; i < shape_[dimension]; ++i) {
+      pack (all, first + static_cast<std::int64_t> (i) * strides_[dimension], dimension + 1);
+    }
   }
   /* Those of the outer dimensions are known; the inner ones, of an element, lie in C order. */
   void set_strides (std::vector<std::int64_t> outer) {
@@ -816,7 +827,9 @@ public:
   void close () {
     if (!is_open ()) { return; }
     int err = SCDA_SUCCESS;
-    if (scda_fclose (take (), &err) != 0) { detail::fail (err); }
+    const bool is_closed = scda_fclose (take (), &err) == 0;
+    lent_.clear ();
+    if (!is_closed) { detail::fail (err); }
   }
   /** Whether the file is open. An error closes it, also one of a function of C that was called with `get`. */
   bool is_open () const noexcept { return info ().is_open != 0; }
@@ -860,13 +873,15 @@ public:
 protected:
   file () noexcept : f_ (nullptr), rank_ (0), size_ (1), exceptions_ (detail::exceptions ()) {}
   file (file &&other) noexcept
-    : f_ (other.take ()), user_ (std::move (other.user_)), rank_ (other.rank_), size_ (other.size_),
-      exceptions_ (other.exceptions_) {}
+    : f_ (other.take ()), user_ (std::move (other.user_)), lent_ (std::move (other.lent_)), lends_ (other.lends_), rank_ (other.rank_),
+      size_ (other.size_), exceptions_ (other.exceptions_) {}
   file &operator= (file &&other) noexcept {
     if (this != &other) {
       drop ();
       f_ = other.take ();
       user_ = std::move (other.user_);
+      lent_ = std::move (other.lent_);
+      lends_ = other.lends_;
       rank_ = other.rank_;
       size_ = other.size_;
       exceptions_ = other.exceptions_;
@@ -875,8 +890,9 @@ protected:
   }
   ~file () { drop (); }
 
-  void opened (MPI_Comm comm, int err) {
+  void opened (MPI_Comm comm, const params &chosen, int err) {
     if (f_ == nullptr) { detail::fail (err); }
+    lends_ = chosen.get ()->lend != 0;
 #ifdef SCDA_SERIAL
     (void) comm;
 #else
@@ -892,7 +908,7 @@ protected:
     std::size_t len = 0;
     int err = SCDA_SUCCESS;
     f_ = function (comm, filename, buffer, &len, chosen.get (), &err);
-    opened (comm, err);
+    opened (comm, chosen, err);
     user_.assign (buffer, len);
   }
 
@@ -1093,6 +1109,8 @@ protected:
 
   scda_fcontext_t *f_;
   std::string user_;
+  std::vector<std::vector<char>> lent_; /* copies of data, from which the library may write until all is written */
+  bool lends_ = false; /* whether it may */
   int rank_, size_;
   int exceptions_; /* that were under way when the object was made */
 };
@@ -1103,11 +1121,12 @@ class request {
 public:
   /** No request: it is complete. */
   request () noexcept : r_ (), exceptions_ (detail::exceptions ()) {}
-  request (request &&other) noexcept : r_ (other.take ()), exceptions_ (other.exceptions_) {}
+  request (request &&other) noexcept : r_ (other.take ()), lent_ (std::move (other.lent_)), exceptions_ (other.exceptions_) {}
   request &operator= (request &&other) noexcept {
     if (this != &other) {
       drop ();
       r_ = other.take ();
+      lent_ = std::move (other.lent_);
       exceptions_ = other.exceptions_;
     }
     return *this;
@@ -1122,7 +1141,9 @@ public:
   void wait () {
     if (r_.file == nullptr) { return; }
     int err = SCDA_SUCCESS;
-    if (scda_wait (&r_, &err) != 0) { detail::fail (err); }
+    const bool is_complete = scda_wait (&r_, &err) == 0;
+    lent_.clear ();
+    if (!is_complete) { detail::fail (err); }
   }
 
 private:
@@ -1138,6 +1159,7 @@ private:
   }
 
   scda_request_t r_;
+  std::vector<std::vector<char>> lent_; /* as of the file */
   int exceptions_; /* that were under way when the object was made */
 };
 
@@ -1150,7 +1172,7 @@ public:
   writer (MPI_Comm comm, const char *filename, text user, const params &chosen = params ()) {
     int err = SCDA_SUCCESS;
     f_ = scda_fopen_write (comm, filename, user.data (), user.size (), chosen.get (), &err);
-    opened (comm, err);
+    opened (comm, chosen, err);
     user_.assign (user.data (), *user.size ());
   }
   writer (MPI_Comm comm, const std::string &filename, text user, const params &chosen = params ())
@@ -1170,18 +1192,21 @@ public:
   /** Writes all that waits, and throws if anything went wrong until now. */
   void flush () {
     call ([&] (int *err) { return scda_fflush (f_, err); });
+    lent_.clear ();
   }
 
   /** Writes all that waits, and a seal: who appends after a kill goes on here.
    * Needs `params::seal`, or a file with a seal that is appended to. */
   void commit () {
     call ([&] (int *err) { return scda_fcommit (f_, err); });
+    lent_.clear ();
   }
 
   /** Begins to commit, and returns when all is copied: see `params::background_bytes`. The file can be written on. */
   request commit_begin () {
     request begun;
     call ([&] (int *err) { return scda_fcommit_begin (f_, &begun.r_, err); });
+    begun.lent_ = std::move (lent_);
     return begun;
   }
   /** Begins to close, and returns when all is copied. The file is the request's then. */
@@ -1189,6 +1214,7 @@ public:
     request begun;
     if (!is_open ()) { return begun; }
     int err = SCDA_SUCCESS;
+    begun.lent_ = std::move (lent_);
     if (scda_fclose_begin (take (), &begun.r_, &err) != 0) { detail::fail (err); }
     return begun;
   }
@@ -1327,7 +1353,7 @@ public:
     });
   }
   /** Writes a dataset whose first dimension is distributed: this rank has as many indices as `data`. The ranks add them up; with
-   * `Nq`, they do not. */
+   * `Nq`, they do not. Items with strides are copied. */
   void write_field (text name, const const_items &data, encoding encode = encode_none) {
     const std::uint64_t one = 1, *partition = &one;
     if (data.shape ().empty () || data.shape ().size () > 2) {
@@ -1336,8 +1362,8 @@ public:
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
     const std::uint64_t n = partition == nullptr ? 0 : data.shape ()[0];
-    call ([&] (int *err) {
-      return scda_fwrite_field (f_, terminated.c_str (), data.type (), data.data (), n, components, encode, err);
+    put_field (data, [&] (const void *packed, int *err) {
+      return scda_fwrite_field (f_, terminated.c_str (), data.type (), packed, n, components, encode, err);
     });
   }
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
@@ -1350,8 +1376,8 @@ public:
     }
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
-    call ([&] (int *err) {
-      return scda_fwrite_field_parts (f_, terminated.c_str (), data.type (), data.data (), partition, components, encode, err);
+    put_field (data, [&] (const void *packed, int *err) {
+      return scda_fwrite_field_parts (f_, terminated.c_str (), data.type (), packed, partition, components, encode, err);
     });
   }
   void write_field (const dataset &d, const const_items &data, const counts &Nq) {
@@ -1391,6 +1417,18 @@ private:
       const std::size_t n = p.boxes.size ();
       return scda_fwrite_datasets (f_, 1, &p.c, &n, p.boxes.data (), err);
     });
+  }
+  /* Writes data of which C takes no strides: copied, if they have some. Whether that is so may differ between the ranks. */
+  template <typename F> void put_field (const const_items &data, F function) {
+    const void *packed = data.data ();
+    if (!data.strides ().empty ()) {
+      lent_.emplace_back ();
+      lent_.back ().reserve (data.bytes ());
+      data.pack (lent_.back (), static_cast<const char *> (packed), 0);
+      packed = lent_.back ().data ();
+    }
+    call ([&] (int *err) { return function (packed, err); });
+    if (!lends_) { lent_.clear (); }
   }
   void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode) {
     call ([&] (int *err) {

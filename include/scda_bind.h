@@ -181,7 +181,7 @@ int scda_check_lengths(scda_fcontext_t *f,
 /**
  * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
  * where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
- * file that was opened by `scda_fopen_append`: its path, a C string.
+ * file that is appended to: the absolute path of what is written, with `params.atomic` of the copy, a C string.
  *
  * Not collective.
  *

@@ -65,7 +65,7 @@ static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, co
   int ignored = SCDA_SUCCESS;
   if (f == NULL) { return scda_refuse (f, e->why, err); } /* the error that is there already stays */
   if (scda_refuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
-  *err = e->err;
+  if (err != NULL) { *err = e->err; }
   return NULL;
 }
 
@@ -79,7 +79,7 @@ static inline scda_fcontext_t *scda_forest_agree_internal (scda_fcontext_t *f, M
   first = e->err == SCDA_SUCCESS ? size : rank;
   MPI_Allreduce (MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
   if (first == size) {
-    *err = SCDA_SUCCESS;
+    if (err != NULL) { *err = SCDA_SUCCESS; }
     return f;
   }
   MPI_Bcast (&e->err, 1, MPI_INT, first, comm);
@@ -477,7 +477,7 @@ typedef struct {
   uint64_t checksum;               /* of their mesh */
 } scda_forest_part_internal_t;
 
-/* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
+/* Looks once into a file that is appended to, up to where that began, for the attributes of the group and for its last mesh. What cannot be read is not known. */
 static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, const char *kind, const char *first, MPI_Comm comm) {
   scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
   const char *path = f == NULL ? NULL : (const char *) scda_note (f, "appended", 0), *attributes = NULL;
@@ -856,6 +856,16 @@ static inline scda_fcontext_t *scda_forest_read_ragged_internal (scda_fcontext_t
 
 /* ---- Internal: the group ---- */
 
+/* Writes the attributes of a group, and notes that they are in the file. */
+static inline scda_fcontext_t *scda_forest_put_group_internal (scda_fcontext_t *f, const char *group, const char *attributes, int *err) {
+  f = scda_fwrite_group (f, group, attributes, err);
+  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+    if (state != NULL) { state->has_group = 1; }
+  }
+  return f;
+}
+
 /* Writes the attributes of a forest of a version of the convention: 1 for squares and cubes, 2 for any shapes. */
 static inline scda_fcontext_t *scda_forest_write_group_internal (scda_fcontext_t *f, const char *group, int version, int dimension,
                                                                  const char *attributes, int *err) {
@@ -873,12 +883,8 @@ static inline scda_fcontext_t *scda_forest_write_group_internal (scda_fcontext_t
   all = (char *) scda_forest_room_internal (strlen (rest) + 64, 1, &e);
   if (all == NULL) { return scda_forest_fail_internal (f, &e, err); }
   sprintf (all, "{\"scda_forest\": %d, \"dimension\": %d%s%s", version, dimension, *rest == '}' ? "" : ", ", rest);
-  f = scda_fwrite_group (f, scda_forest_group_internal (group), all, err);
+  f = scda_forest_put_group_internal (f, scda_forest_group_internal (group), all, err);
   free (all);
-  if (f != NULL) {
-    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    if (state != NULL) { state->has_group = 1; }
-  }
   return f;
 }
 

@@ -251,8 +251,7 @@ static inline scda_fcontext_t *scda_particles_write (scda_fcontext_t *f, const c
     char group_attributes[SCDA_NAME_BYTES + 64];
     sprintf (group_attributes, "{\"scda_particles\": 1%s%.58s%s}", p->mesh == NULL ? "" : ", \"mesh\": \"", p->mesh == NULL ? "" : p->mesh,
              p->mesh == NULL ? "" : "\"");
-    f = scda_fwrite_group (f, scda_particles_group_internal (group), group_attributes, err);
-    state->has_group = 1;
+    f = scda_forest_put_group_internal (f, scda_particles_group_internal (group), group_attributes, err);
   }
   if (f != NULL) {
     scda_forest_parts_internal_t parts;

@@ -25,7 +25,8 @@ typedef struct {
   const int64_t *domain;  /**< The first cell on each axis, then the number of cells on each axis, in cells of level 0. */
   const double *geometry; /**< The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis. */
   size_t n;               /**< The number of patches of this rank. May be 0. */
-  const int32_t *level;   /**< Of each patch of this rank: its level. */
+  const int32_t *level;   /**< Of each patch of this rank: its level. Not set by the program, as the next one, for patches that it
+                               chooses from a mesh that was read. */
   const int64_t *boxes;   /**< Of each patch of this rank: its first cell on each axis, then its number of cells on each axis. */
   const uint64_t *number; /**< Of each patch of this rank: its number among those of all ranks. NULL: they follow one another, in
                                the order of the ranks. On all ranks, or on none. */
@@ -108,7 +109,9 @@ enum {
   scda_patches_boxes_internal,
   scda_patches_ratio_internal,
   scda_patches_domain_internal,
-  scda_patches_geometry_internal
+  scda_patches_geometry_internal,
+  scda_patches_own_level_internal,
+  scda_patches_own_boxes_internal
 };
 
 static inline const char *scda_patches_group_internal (const char *group) { return group == NULL ? SCDA_PATCHES_GROUP : group; }
@@ -217,6 +220,32 @@ static inline void scda_patches_all_internal (scda_patches_t *m, scda_forest_err
     }
   }
   m->offset_internal = offset;
+}
+
+/* Level and box of each patch of this rank, which has some of a mesh that was read: of those with the numbers that were chosen, or of its share. */
+static inline void scda_patches_take_internal (scda_patches_t *m, scda_forest_error_internal_t *e) {
+  const size_t words = 2 * (size_t) m->dimension;
+  int32_t *level = (int32_t *) scda_patches_keep_internal (m, scda_patches_own_level_internal, m->n, sizeof (int32_t), e);
+  int64_t *boxes = (int64_t *) scda_patches_keep_internal (m, scda_patches_own_boxes_internal, m->n, words * 8, e);
+  size_t i;
+  for (i = 0; level != NULL && boxes != NULL && i < m->n; ++i) {
+    const uint64_t number = m->number != NULL ? m->number[i] : m->first + i;
+    if (m->all_boxes == NULL || number >= m->patches) {
+      scda_forest_error_internal (e, SCDA_ERR_ARG, "patch %llu was chosen by its number; %s", (unsigned long long) number,
+                                  m->all_boxes == NULL ? "the mesh was written without numbers since it was read" : "the mesh has not as many");
+      break;
+    }
+    level[i] = m->all_level[number];
+    memcpy (boxes + words * i, m->all_boxes + words * number, words * 8);
+  }
+  m->level = level;
+  m->boxes = boxes;
+}
+
+/* Whether the program has set neither level nor boxes since the mesh was read. */
+static inline int scda_patches_taken_internal (const scda_patches_t *m) {
+  return m->level != NULL && m->level == m->kept_internal[scda_patches_own_level_internal]
+         && m->boxes == m->kept_internal[scda_patches_own_boxes_internal];
 }
 
 /* Gathers level and box of all patches, put in order by their numbers, on all ranks. */
@@ -440,6 +469,7 @@ static inline scda_fcontext_t *scda_patches_write_mesh (scda_fcontext_t *f, cons
   int rank = 0, size = 1, last = -1;
   if (f == NULL) { return NULL; }
   scda_forest_no_error_internal (&e);
+  if (m->number != NULL && scda_patches_taken_internal (m)) { scda_patches_take_internal (m, &e); }
   m->comm = comm;
   m->all_level = NULL;
   m->all_boxes = NULL;
@@ -520,8 +550,7 @@ static inline scda_fcontext_t *scda_patches_write_mesh (scda_fcontext_t *f, cons
   if (!state->has_group) {
     char group_attributes[64];
     sprintf (group_attributes, "{\"scda_patches\": 1, \"dimension\": %d}", d);
-    f = scda_fwrite_group (f, scda_patches_group_internal (group), group_attributes, err);
-    state->has_group = 1;
+    f = scda_forest_put_group_internal (f, scda_patches_group_internal (group), group_attributes, err);
   }
   scda_forest_checksum_text_internal (m->checksum_internal, text);
   sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\"}", text);
@@ -642,7 +671,7 @@ static inline scda_fcontext_t *scda_patches_read_part_internal (scda_fcontext_t 
 /**
  * Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank.
  * `m->n`, `m->level`, `m->boxes` and `m->first` are those of the share. For other shares set `m->n` and `m->number`
- * before the fields are read.
+ * before the fields are read, or before the mesh is written to another file.
  *
  * Collective. All ranks receive all patches, some 60 bytes for each.
  *
@@ -727,21 +756,18 @@ static inline scda_fcontext_t *scda_patches_read_mesh (scda_fcontext_t *f, const
       scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "%s names the mesh %s; its checksum is %s", name.text, found_text, text);
     }
   }
-  f = scda_forest_agree_internal (f, comm, &e, err); /* memory may be short on one rank */
-  if (f == NULL) { return NULL; }
   /* Patch i goes to the rank in whose share its middle lies. */
   share = m->cells / (uint64_t) size + 1;
   m->first = UINT64_MAX;
-  for (i = 0; i < m->patches; ++i) {
+  for (i = 0; e.err == SCDA_SUCCESS && i < m->patches; ++i) {
     const uint64_t middle = m->offset_internal[i] + scda_patches_cells_internal (m->dimension, m->all_boxes + 2 * (uint64_t) m->dimension * i) / 2;
     if (middle / share != (uint64_t) rank) { continue; }
     if (m->first == UINT64_MAX) { m->first = i; }
     ++m->n;
   }
   if (m->first == UINT64_MAX) { m->first = 0; }
-  m->level = m->all_level + m->first;
-  m->boxes = m->all_boxes + 2 * (uint64_t) m->dimension * m->first;
-  return f;
+  if (e.err == SCDA_SUCCESS) { scda_patches_take_internal (m, &e); }
+  return scda_forest_agree_internal (f, comm, &e, err); /* memory may be short on one rank */
 }
 
 /**

@@ -3,7 +3,6 @@
 use super::context::{on_writer, scda_fcontext_t};
 use super::guard;
 use super::mpi_types::Comm;
-use super::notes::note_path;
 use super::open::{append, hand_out};
 use super::params::{read_params, scda_params_t};
 use super::pointers::{Text, UserTextOut};
@@ -55,9 +54,7 @@ pub unsafe extern "C" fn scda_fopen_append(
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = read_params(params);
-        let opened = append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)?;
-        note_path(opened.0, filename);
-        Ok(opened)
+        append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }

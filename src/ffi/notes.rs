@@ -10,14 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
-/// The note of a file that was opened to append: its path, a C string.
+/// The note of a file that is appended to: where it is written, a C string.
 const APPENDED: &[u8] = b"appended";
 /// The most bytes of a note.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
 /// where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
-/// file that was opened by `scda_fopen_append`: its path, a C string.
+/// file that is appended to: the absolute path of what is written, with `params.atomic` of the copy, a C string.
 ///
 /// Not collective.
 ///
@@ -55,9 +55,8 @@ fn new(words: usize) -> Option<Box<[u64]>> {
     Some(memory.into_boxed_slice())
 }
 
-/// Notes the path of a file that was opened to append.
-pub(super) fn note_path(f: *const scda_fcontext_t, filename: Text<'_>) {
-    let path = std::path::absolute(filename.path().unwrap_or(Path::new(""))).unwrap_or_default();
+/// Notes where a file is written that is appended to.
+pub(super) fn note_path(f: *const scda_fcontext_t, path: &Path) {
     let bytes = path.as_os_str().as_bytes();
     with_notes(f, |notes| {
         // A byte more, which stays 0.

@@ -15,6 +15,7 @@ use crate::format::header::UserString;
 use crate::parallel::Communicator;
 use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::ptr::null_mut;
 
 /// The most bytes that a user string can have.
@@ -96,9 +97,17 @@ pub(super) fn append(
     Ok(Context::Writing(writer))
 }
 
-/// Gives an open file to C.
+/// Gives an open file to C, with a note if it is appended to.
 pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
-    Ok((register(context)?, Outcome::Success))
+    let appended = match &context {
+        Context::Writing(writer) => writer.appended().map(Path::to_owned),
+        Context::Reading(..) => None,
+    };
+    let f = register(context)?;
+    if let Some(path) = appended {
+        note_path(f, &path);
+    }
+    Ok((f, Outcome::Success))
 }
 
 /// Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for
@@ -127,12 +136,7 @@ pub unsafe extern "C" fn scda_fopen(
 ) -> *mut scda_fcontext_t {
     let body = || {
         let params = Ok(Params::default());
-        let opened =
-            open_in_mode(comm.duplicate()?, filename, mode, userstr, len, params).and_then(hand_out)?;
-        if mode.optional() == Some(c"a") {
-            note_path(opened.0, filename);
-        }
-        Ok(opened)
+        open_in_mode(comm.duplicate()?, filename, mode, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
 }

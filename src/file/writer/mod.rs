@@ -77,7 +77,8 @@ const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 pub struct Writer {
     session: Session<WriterState>,
     user: UserString,
-    bytes_cut_off: u64,
+    /// Of a file that was there before: the bytes that were cut off when it was opened.
+    cut_off: Option<u64>,
 }
 
 /// What a file has to which sections are appended.
@@ -144,7 +145,7 @@ impl Writer {
             open::if_valid(comm, Function::Create, path, params, create)?;
         let progress = Progress::of_new_file(FILE_HEADER_BYTES as u64);
         let session = Self::begin(team, file, target, params, sealer, progress);
-        Ok(Self { session, user, bytes_cut_off: 0 })
+        Ok(Self { session, user, cut_off: None })
     }
 
     /// Opens an existing file to write more sections behind those that it has. Its user string and its sections stay.
@@ -198,7 +199,7 @@ impl Writer {
                     // What is appended is cut off if it is not committed; what the file had is not.
                     session.operate(|state| state.sections.seal(!is_copy))?;
                 }
-                Ok(Self { session, user, bytes_cut_off: size - end })
+                Ok(Self { session, user, cut_off: Some(size - end) })
             }
             Err(failure) => {
                 let error = team.settle(failure);
@@ -236,7 +237,13 @@ impl Writer {
     /// behind the seal that [`Params::behind`] chose.
     #[must_use]
     pub fn bytes_cut_off(&self) -> u64 {
-        self.bytes_cut_off
+        self.cut_off.unwrap_or(0)
+    }
+
+    /// Where the file is written, if it was there before: with [`Params::atomic`] its copy. An absolute path. Not collective. `None` after
+    /// an error.
+    pub(crate) fn appended(&self) -> Option<&Path> {
+        self.cut_off.and(self.session.state()).map(|state| state.target.goal())
     }
 
     /// Whether closing writes a seal. Not collective. After an error, there is no telling: false.

@@ -104,7 +104,7 @@ fn simulate(
         let target = Target::new(Path::new("f"), params);
         let session = Writer::begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
         let user = UserString::new(b"").unwrap();
-        let mut file = Writer { session, user, bytes_cut_off: 0 };
+        let mut file = Writer { session, user, cut_off: None };
         program(&mut file).unwrap();
         let flushed = file.session.operate(|state| state.sections.flush());
         flushed.unwrap();

@@ -232,7 +232,7 @@ mod tests {
             let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params));
             let file = SummedFile::new(Box::new(file), None);
             let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));
-            let mut file = Writer { session, user: UserString::new(b"").unwrap(), bytes_cut_off: 0 };
+            let mut file = Writer { session, user: UserString::new(b"").unwrap(), cut_off: None };
 
             // With something else between them.
             let memory = vec![0; ITEMS * 8 * (count + 1)];
