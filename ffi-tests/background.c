@@ -176,6 +176,19 @@ static void compare_ways (group_t g) {
   CHECK (scda_fclose_begin (f, &request, &err) == 0);
   CHECK (scda_fflush (f, &err) == NULL && err == SCDA_ERR_USAGE);
   CHECK (scda_wait (&request, &err) != 0 && err == SCDA_ERR_USAGE);
+  /* Of a file that is read, too. */
+  uint64_t sections;
+  f = scda_fopen_read (g.comm, name[0], NULL, NULL, NULL, &err);
+  CHECK (scda_fclose_begin (f, g.rank == g.size - 1 ? NULL : &request, &err) != 0 && err == SCDA_ERR_ARG);
+  CHECK (scda_fsections (f, &sections, &err) == NULL && err == SCDA_ERR_USAGE);
+  f = scda_fopen_read (g.comm, name[0], NULL, NULL, NULL, &err);
+  CHECK (scda_fclose_begin (f, &request, &err) == 0);
+  CHECK (scda_fsections (f, &sections, &err) == NULL && err == SCDA_ERR_USAGE);
+  CHECK (scda_wait (&request, &err) != 0 && err == SCDA_ERR_USAGE);
+  f = scda_fopen_read (g.comm, name[0], NULL, NULL, NULL, &err);
+  CHECK (scda_fclose_begin (f, &request, &err) == 0 && scda_test (&request) == 1);
+  CHECK (scda_wait (&request, &err) == 0 && err == SCDA_SUCCESS);
+  CHECK (scda_fsections (f, &sections, &err) == NULL && err == SCDA_ERR_USAGE);
   /* Too little memory, and MPI-IO. */
   CHECK (create (g, name[1], 1000, &err) == NULL && err == SCDA_ERR_ARG);
   scda_params_t params;

@@ -135,6 +135,38 @@ static void misfits (group_t g, const char *path, uint64_t *rng) {
   }
 }
 
+/* What was found of one dataset stays valid while others are found. */
+static void times (group_t g, const char *path) {
+  int err, found[2] = { 0, 0 };
+  const char *units[2] = { "10us", "D" };
+  int64_t numbers[2][3] = { { 1, INT64_MIN, -5 }, { 7, 8, 9 } }, again[2][3] = { { 0 } };
+  scda_dataset_t d[2];
+  scda_box_t box[2];
+  scda_fcontext_t *f = scda_fopen_write (g.comm, path, "times", NULL, NULL, &err);
+  for (int i = 0; i < 2; ++i) {
+    const uint64_t all = 3;
+    scda_dataset_init (&d[i]);
+    snprintf (d[i].name, sizeof d[i].name, "times %d", i);
+    d[i].type = SCDA_TYPE_DATETIME64, d[i].ndims = 1, d[i].shape[0] = all, d[i].unit = units[i];
+    f = scda_fwrite_dataset (f, &d[i], numbers[i], g.rank == 0, NULL, NULL, &err);
+  }
+  REQUIRE (err == SCDA_SUCCESS && scda_fclose (f, &err) == 0);
+  f = scda_fopen_read (g.comm, path, NULL, NULL, NULL, &err);
+  for (int i = 0; i < 2; ++i) {
+    char name[16];
+    snprintf (name, sizeof name, "times %d", i);
+    scda_dataset_init (&d[i]);
+    f = scda_ffind_dataset (f, name, 0, &found[i], &d[i], &err);
+    scda_box_init (&box[i]);
+    box[i].data = again[i];
+  }
+  REQUIRE (found[0] && found[1]);
+  f = scda_fread_datasets (f, 2, d, NULL, NULL, box, &err);
+  CHECK (f != NULL && strcmp (d[0].unit, units[0]) == 0 && strcmp (d[1].unit, units[1]) == 0);
+  CHECK (memcmp (numbers, again, sizeof numbers) == 0);
+  REQUIRE (scda_fclose (f, &err) == 0);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -154,6 +186,7 @@ int main (int argc, char **argv) {
     read_values (g, path, 0, &rng);
   }
   misfits (g, path, &rng);
+  times (g, path);
   uint64_t bytes = 0;
   CHECK (strcmp (scda_type_name (SCDA_TYPE_COMPLEX64, &bytes), "complex64") == 0 && bytes == 8);
   CHECK (strcmp (scda_type_name (SCDA_TYPE_RAW, &bytes), "raw bytes") == 0 && bytes == 0);

@@ -399,6 +399,7 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"no data", SCDA_ERR_ARG, "data of box 0: NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes is NULL"},
   {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"stride 0", SCDA_ERR_ARG, "strides: one is less than the 8 bytes of an item"},
+  {"shape in memory", SCDA_ERR_ARG, "shape in memory: found [7], expected as many items as a box of "},
   {"stride too large", SCDA_ERR_RANGE, "strides: with "},
   {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: "},
 };
@@ -413,6 +414,7 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   size_t n = 3, nboxes[3] = {1, 1, 1};
   int64_t record[3] = {0, -1, 0};
   static const int64_t nowhere[2] = {32, 0}, far_apart[2] = {INT64_MAX, INT64_MAX};
+  static const uint64_t seven = 7;
   scda_box_t box[3], *boxes = box;
   const scda_dataset_t *dp = d;
   const char *what = wrong ? together[k].what : "";
@@ -447,6 +449,7 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   if (strcmp (what, "no data") == 0) { box[2].data = NULL; }
   if (strcmp (what, "no boxes") == 0) { boxes = NULL; }
   if (strcmp (what, "size of a box") == 0) { box[1].size = 0; }
+  if (strcmp (what, "shape in memory") == 0) { box[1].memory_shape = &seven, box[1].memory_ndims = 1; }
   if (strcmp (what, "stride 0") == 0) { box[1].stride = nowhere; }
   if (strcmp (what, "stride too large") == 0) { box[1].stride = far_apart; }
   if (strcmp (what, "box beyond") == 0) { box[1].start = beyond; }

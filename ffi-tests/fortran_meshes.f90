@@ -1,12 +1,16 @@
 ! fortran_meshes.f90: the module scda_meshes, what the example fortran-examples/meshes.f90 does not do: fortran_meshes FOLDER. What is
 ! wrong on one rank is an error of all, in the same words; shares of one's own; particles without cells, and by numbers; components.
 program fortran_meshes
-  use, intrinsic :: iso_c_binding, only: c_loc
+  use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_loc, c_sizeof
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, real32, real64
   use mpi
   use scda
   use scda_meshes
   implicit none
+  type, bind(C) :: ion_t
+    real(c_double) :: mass
+    integer(c_int64_t) :: charge
+  end type ion_t
   integer :: rank, ranks, err, failures = 0
   character(1024) :: folder = "."
   character(:), allocatable :: path
@@ -18,6 +22,7 @@ program fortran_meshes
   path = trim(folder) // "/fortran-" // achar(iachar("0") + ranks) // ".scda"
   call round_trip()
   call continued()
+  call structs()
   call refusals()
   call MPI_Allreduce(MPI_IN_PLACE, failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, err)
   call MPI_Finalize(err)
@@ -168,6 +173,39 @@ contains
     end if
     call scda_patches_free(mesh)
   end subroutine continued
+
+  ! Several fields of structs in one call.
+  subroutine structs()
+    type(scda_fcontext_t) :: f
+    type(scda_particles_t) :: p
+    type(scda_mesh_field_t) :: fields(2)
+    type(ion_t), target :: ions(2, 2), again(2, 2)
+    integer :: i
+    ions%mass = reshape([0.5d0, 1.5d0, 2.5d0, 3.5d0], [2, 2])
+    ions%charge = reshape([1_int64, 2_int64, 3_int64, int(rank, int64)], [2, 2])
+    do i = 1, 2
+      fields(i)%name = "ions" // achar(iachar("0") + i)
+      fields(i)%members = [scda_member("mass", SCDA_TYPE_FLOAT64, c_loc(ions(1, i)), c_loc(ions(1, i)%mass)), &
+        & scda_member("charge", SCDA_TYPE_INT64, c_loc(ions(1, i)), c_loc(ions(1, i)%charge))]
+      fields(i)%item_bytes = c_sizeof(ions(1, i))
+      fields(i)%data = [c_loc(ions(1, i))]
+    end do
+    p%n = 2
+    call scda_fopen_write(f, MPI_COMM_WORLD, path, "structs")
+    call scda_particles_write(f, MPI_COMM_WORLD, p)
+    call scda_particles_write_fields(f, p, fields)
+    call scda_fclose(f)
+    call scda_fopen_read(f, MPI_COMM_WORLD, path)
+    call scda_particles_read(f, MPI_COMM_WORLD, p)
+    again%charge = -1
+    do i = 1, 2
+      fields(i)%data = [c_loc(again(1, i))]
+    end do
+    call scda_particles_read_fields(f, p, fields)
+    call scda_fclose(f)
+    call check(all(again%charge == ions%charge) .and. all(abs(again%mass - ions%mass) <= 0), "structs of particles")
+    call scda_particles_free(p)
+  end subroutine structs
 
   ! A field of particles that is a column.
   subroutine describe(field, x)

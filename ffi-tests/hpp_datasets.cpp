@@ -843,6 +843,48 @@ static void texts (const std::string &name) {
   CHECK (thrown ([&] { refused.write_texts (scda::dataset ("bytes", { 1, 2 }), std::vector<std::string> (3)); }, "texts: found 3, expected 2") == SCDA_ERR_ARG);
 }
 
+// Times, and texts of a fixed number of bytes.
+static void times (const std::string &name) {
+  const std::vector<std::int64_t> moments = { 5, -7, INT64_MIN };
+  const std::vector<std::array<unsigned char, 4>> codes = { { { 'a', 'b', 0, 0 } }, { { 'w', 'x', 'y', 'z' } } };
+  scda::writer w (g.comm, name, "times");
+  w.write (scda::dataset ("t", { 3 }).type (SCDA_TYPE_DATETIME64).unit ("10us"), moments);
+  w.write (scda::dataset ("dt", { 3 }).type (SCDA_TYPE_TIMEDELTA64).unit ("D"), moments);
+  w.write (scda::dataset ("codes", { 2 }).type (SCDA_TYPE_BYTES, 4), codes);
+  w.close ();
+  scda::reader r (g.comm, name);
+  std::vector<scda::dataset> found (3);
+  CHECK (r.find_dataset (found[0], "t") && found[0].unit () == "10us" && found[0].type () == SCDA_TYPE_DATETIME64);
+  CHECK (r.find_dataset (found[1], "dt") && found[1].unit () == "D");
+  std::vector<std::int64_t> one (3), other (3);
+  r.read (one);
+  CHECK (one == moments);
+  one.assign (3, 0);
+  std::vector<scda::dataset_request> both;
+  both.emplace_back (found[0], one), both.emplace_back (found[1], other);
+  r.read_datasets (both);
+  CHECK (one == moments && other == moments);
+  std::vector<std::array<unsigned char, 4>> again (2);
+  std::uint32_t numbers[2];
+  CHECK (r.find_dataset (found[2], "codes") && found[2].type () == SCDA_TYPE_BYTES && found[2].item_bytes () == 4);
+  r.read (again);
+  CHECK (again == codes);
+  CHECK (r.statistics ().read_bytes > 0 || g.rank > 0);
+  CHECK (thrown ([&] { r.read (numbers); }, "cannot be converted") == SCDA_ERR_ARG);
+  scda::reader closing (g.comm, name);
+  scda::request closed = closing.close_begin ();
+  CHECK (!closing.is_open ());
+  closed.wait ();
+  // What was found can be written again.
+  scda::writer copy (g.comm, name + "-copied", "times");
+  copy.write (found[0], moments);
+  copy.write (found[1], moments);
+  copy.write (found[2], codes);
+  copy.close ();
+  if (g.rank == 0) { CHECK (!contents (name).empty () && contents (name) == contents (name + "-copied")); }
+  barrier (g);
+}
+
 // Attributes and rows that are added when the data are in the file already, by this job and by one that appends.
 static void later (const std::string &name) {
   const scda::params sealed = scda::params ().seal ();
@@ -896,6 +938,7 @@ int main (int argc, char **argv) {
   refused (folder + "/hpp-datasets-refused.scda");
   structs (folder + "/hpp-datasets-structs.scda");
   texts (folder + "/hpp-datasets-texts.scda");
+  times (folder + "/hpp-datasets-times.scda");
   later (folder + "/hpp-datasets-later.scda");
   return finish ();
 }

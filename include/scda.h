@@ -15,7 +15,7 @@
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Functions of
- * which the names begin with `scda_f` are collective, and so are `scda_proc_*`, `scda_partition_*` and
+ * which the names begin with `scda_f` are collective, but for `scda_ferror_string`, and so are `scda_proc_*`, `scda_partition_*` and
  * `scda_wait`; no others are, such as `scda_stream_write`, `scda_stream_read` and `scda_get_info`. A collective call
  * need not synchronize the ranks.
  *
@@ -27,7 +27,7 @@
  *
  * Values that a call returns go to different variables.
  *
- * `err` receives the error code, unless it is NULL. It needs a value only where `f` is NULL.
+ * `err` receives the error code, unless it is NULL. It needs a value only where `f` is NULL, or the request that `scda_wait` gets is none.
  *
  * Structs that begin with their `size` grow from version to version, by members at their end. A program that was compiled with
  * an older header works: what it does not know has the default. So does one with a newer header, as long as what this library
@@ -924,11 +924,12 @@ struct scda_dataset {
   /**
    * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
    * `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
+   * After reading, it is valid until the file is closed.
    */
   const char *unit;
   /**
    * The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
-   * describes the struct in the file.
+   * describes the struct in the file, and is valid until that is closed.
    */
   const scda_member_t *members;
 };
@@ -1104,7 +1105,8 @@ int scda_ferror_string(int err,
  *
  * Not collective.
  *
- * @return  A C string that is valid until the next error of this thread; "" if there was none.
+ * @return  A C string that is valid until the next call of this library by this thread returns; "" if there was no error. Opening a file
+ *          of which something is left out leaves such a message, too.
  */
 const char *scda_last_error_message(void);
 
@@ -1383,7 +1385,7 @@ scda_fcontext_t *scda_fcommit_begin(scda_fcontext_t *f,
  *
  * Collective.
  *
- * @param [in] f         The file. One that is open for reading is closed by `scda_wait`.
+ * @param [in] f         The file. For one that is open for reading, this is only the agreement of the ranks.
  * @param [out] request  The request, for `scda_wait`. Must not be NULL.
  * @param [out] err      The error code.
  * @return               0 if that went well. On error the file is closed.
@@ -1411,11 +1413,11 @@ int scda_test(const scda_request_t *request);
  * Collective over the ranks of the file.
  *
  * @param [in,out] request  The request, which is none then. Must not be NULL.
- * @param [out] err         The error code. After an error the file is closed: its next call returns
- *                          `SCDA_ERR_USAGE`.
+ * @param [in,out] err      The error code. After an error the file is closed: its next call returns
+ *                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
  * @return                  0 if that went well.
  * Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
- * error that closed it, and for a request that was waited for.
+ * error that closed it, and for a copy of a request that was waited for; `SCDA_ERR_ARG` for a request that is none, if `*err` has no error.
  */
 int scda_wait(scda_request_t *request,
               int *err);
@@ -2185,7 +2187,7 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
  * @param [in] f       The file, open for reading.
  * @param [in] n       The number of datasets; 0 reads nothing.
  * @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
- *                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
+ *                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
  *                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
  *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
  *                     dataset, as for `scda_fread_dataset`; `n` is 1.

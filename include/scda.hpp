@@ -8,8 +8,8 @@
  * element where the caller leaves that to it. Data are never copied.
  *
  * Collective. What is collective in C is so here: all ranks call the constructors and members of a
- * file in the same order, except `is_open`, `at_end`, `user`, `rank`, `size` and `get`. Closing is collective,
- * and so are the destructor of an open file and the assignment to one.
+ * file in the same order, except `is_open`, `info`, `statistics`, `user`, `rank`, `size`, `get`, `write_stream`, `stream_size` and
+ * `read_stream`. Closing is collective, and so are the destructor of an open file and the assignment to one.
  *
  * Errors. A call that fails throws `scda::error`: on all ranks, with the same code (when: see "Errors"
  * in scda.h). The file is then closed, and its further calls throw `SCDA_ERR_USAGE`.
@@ -175,7 +175,8 @@ private:
 };
 
 /** Counts and sizes that are read: integers of any type. Those of another type than `std::uint64_t`, and lists in
- * braces, are copied. A negative one is refused with `SCDA_ERR_RANGE`. */
+ * braces, are copied. A negative one is refused, as too large: with `SCDA_ERR_RANGE`, or with `SCDA_ERR_ARG` where something
+ * else says how much there can be. */
 class counts {
 public:
   /** No entries. */
@@ -680,10 +681,13 @@ public:
   /** The number of indices in each dimension: none for a single item. */
   dataset &shape (const counts &chosen) { return shape_ = detail::vector_of (chosen), has_shape_ = true, *this; }
   /** One of `SCDA_TYPE_...`, which writing takes from the data otherwise; numbers of another type are converted to it (`scda_box_t`).
-   * `item_bytes`: of `SCDA_TYPE_RAW`. */
+   * `item_bytes`: of `SCDA_TYPE_RAW`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_TEXT`, whose items are `unsigned char` here, or anything of this
+   * size that can be copied. Items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64` are `std::int64_t`; see `unit`. */
   dataset &type (int chosen, std::uint64_t item_bytes = 0) noexcept {
     return d_.type = chosen, d_.item_bytes = item_bytes, has_type_ = true, *this;
   }
+  /** What items of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64` count: "s", "10us", ... */
+  dataset &unit (text chosen) { return unit_.assign (chosen.data (), *chosen.size ()), *this; }
   /** In chunks, each compressed by itself. No shape: the library chooses that of a chunk. */
   dataset &chunks (const counts &chosen = counts ()) {
     return d_.encode = SCDA_ENCODE_ALWAYS, chunk_ = detail::vector_of (chosen), *this;
@@ -720,6 +724,8 @@ public:
   const std::vector<std::uint64_t> &chunk () const noexcept { return chunk_; }
   int type () const noexcept { return d_.type; }
   std::uint64_t item_bytes () const noexcept { return d_.item_bytes; }
+  /** Of times; empty for other types. */
+  const std::string &unit () const noexcept { return unit_; }
   int encode () const noexcept { return d_.encode; }
   int codec () const noexcept { return d_.codec; }
   int level () const noexcept { return d_.level; }
@@ -759,6 +765,7 @@ private:
       names_.push_back (found.dimension_names[i] == nullptr ? "" : found.dimension_names[i]);
     }
     if (found.unsupported != nullptr) { unsupported_ = found.unsupported; }
+    if (found.unit != nullptr) { unit_ = found.unit; }
     d_.unsupported = nullptr;
     d_.attributes = nullptr;
     d_.dimension_names = nullptr;
@@ -768,10 +775,15 @@ private:
   }
   template <typename Void> bool has_type_of (const basic_items<Void> &data) const noexcept {
     const int type = d_.type;
-    return data.type () == type
-             ? type != SCDA_TYPE_STRUCT && (type != SCDA_TYPE_RAW || data.item_bytes () == d_.item_bytes)
-             : (data.type () == SCDA_TYPE_UINT8 && (type == SCDA_TYPE_BOOL || type == SCDA_TYPE_RAW))
-                 || (data.type () == SCDA_TYPE_UINT16 && type == SCDA_TYPE_FLOAT16);
+    const bool is_bytes = type == SCDA_TYPE_RAW || type == SCDA_TYPE_BYTES || type == SCDA_TYPE_TEXT;
+    switch (data.type ()) {
+    case SCDA_TYPE_RAW: return is_bytes && data.item_bytes () == d_.item_bytes;
+    case SCDA_TYPE_STRUCT: return false;
+    case SCDA_TYPE_UINT8: return type == SCDA_TYPE_UINT8 || type == SCDA_TYPE_BOOL || is_bytes;
+    case SCDA_TYPE_UINT16: return type == SCDA_TYPE_UINT16 || type == SCDA_TYPE_FLOAT16;
+    case SCDA_TYPE_INT64: return type == SCDA_TYPE_INT64 || type == SCDA_TYPE_DATETIME64 || type == SCDA_TYPE_TIMEDELTA64;
+    default: return data.type () == type;
+    }
   }
   /* Whether the library converts the items in memory. */
   template <typename Void> bool is_converted (const basic_items<Void> &data) const noexcept {
@@ -784,7 +796,7 @@ private:
 
   scda_dataset_t d_; /* whose pointers and arrays are those of a call only */
   bool has_type_ = false, has_shape_ = false;
-  std::string name_, attributes_, fill_, unsupported_;
+  std::string name_, attributes_, fill_, unsupported_, unit_;
   std::vector<std::uint64_t> shape_, chunk_;
   std::vector<std::string> names_;
 };
@@ -817,6 +829,8 @@ struct dataset_request {
   std::int64_t record;
 };
 
+class request;
+
 /** What a file for writing and one for reading have in common. Can be moved, not copied. */
 class file {
 public:
@@ -830,6 +844,15 @@ public:
     const bool is_closed = scda_fclose (take (), &err) == 0;
     lent_.clear ();
     if (!is_closed) { detail::fail (err); }
+  }
+  /** Begins to close, and returns when all is copied. The file is the request's then. */
+  request close_begin ();
+  /** Where the time of this rank went. Not collective. */
+  scda_statistics_t statistics () {
+    scda_statistics_t found = scda_statistics_t ();
+    found.size = sizeof found;
+    call_alone ([&] (int *err) { return scda_get_statistics (f_, &found, err); });
+    return found;
   }
   /** Whether the file is open. An error closes it, also one of a function of C that was called with `get`. */
   bool is_open () const noexcept { return info ().is_open != 0; }
@@ -1006,7 +1029,7 @@ protected:
   /* A dataset and boxes of it as C takes them, and what they point to. */
   template <typename Void> struct prepared {
     scda_dataset_t c;
-    std::string attributes;
+    std::string attributes, unit;
     std::vector<const char *> names;
     std::vector<scda_box_t> boxes;
   };
@@ -1016,6 +1039,7 @@ protected:
     bool fits = true;
     const std::string name = c_string (d.name_, fits);
     p.attributes = c_string (d.attributes_, fits);
+    p.unit = c_string (d.unit_, fits);
     const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
     if (!d.has_type_) {
       c.type = data.type ();
@@ -1057,6 +1081,7 @@ protected:
     c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
     c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
     c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
+    c.unit = p.unit.empty () ? nullptr : p.unit.c_str ();
     const bool is_converted = d.is_converted (data);
     if (fits && has_data) { p.boxes = boxes_of (boxes, d.shape_.size (), is_converted ? data.item_bytes () : item_bytes, data, is_converted); }
   }
@@ -1147,6 +1172,7 @@ public:
   }
 
 private:
+  friend class file;
   friend class writer;
   scda_request_t take () noexcept {
     const scda_request_t r = r_;
@@ -1162,6 +1188,15 @@ private:
   std::vector<std::vector<char>> lent_; /* as of the file */
   int exceptions_; /* that were under way when the object was made */
 };
+
+inline request file::close_begin () {
+  request begun;
+  if (!is_open ()) { return begun; }
+  int err = SCDA_SUCCESS;
+  begun.lent_ = std::move (lent_);
+  if (scda_fclose_begin (take (), &begun.r_, &err) != 0) { detail::fail (err); }
+  return begun;
+}
 
 /** A file that is open for writing. */
 class writer : public file {
@@ -1179,7 +1214,7 @@ public:
     : writer (comm, filename.c_str (), user, chosen) {}
   writer (writer &&) noexcept = default;
   writer &operator= (writer &&) noexcept = default;
-  /** Opens a file that exists to write more sections behind those that it has. See `bytes_cut_off`. */
+  /** Opens a file that exists to write more sections behind those that it has: see scda_fopen_append. */
   static writer append (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
     writer appending;
     appending.open_existing (scda_fopen_append, comm, filename, chosen);
@@ -1208,22 +1243,6 @@ public:
     call ([&] (int *err) { return scda_fcommit_begin (f_, &begun.r_, err); });
     begun.lent_ = std::move (lent_);
     return begun;
-  }
-  /** Begins to close, and returns when all is copied. The file is the request's then. */
-  request close_begin () {
-    request begun;
-    if (!is_open ()) { return begun; }
-    int err = SCDA_SUCCESS;
-    begun.lent_ = std::move (lent_);
-    if (scda_fclose_begin (take (), &begun.r_, &err) != 0) { detail::fail (err); }
-    return begun;
-  }
-  /** Where the time of this rank went. Not collective. */
-  scda_statistics_t statistics () {
-    scda_statistics_t found = scda_statistics_t ();
-    found.size = sizeof found;
-    call_alone ([&] (int *err) { return scda_get_statistics (f_, &found, err); });
-    return found;
   }
 
   /** Begins a set of streams: from now on each rank writes its own by `write_stream`, without the others, until `end_streams`.

@@ -550,7 +550,7 @@ contains
     type(scda_mesh_field_t), intent(in) :: field
     integer(int64), intent(in) :: n
     type(field_t), intent(out) :: c
-    type(memory_t), intent(inout), target :: memory
+    type(memory_t), intent(out), target :: memory
     character(:), allocatable, intent(inout) :: why
     memory%name = ""
     if (allocated(field%name)) memory%name = trim(field%name)

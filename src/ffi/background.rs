@@ -105,7 +105,7 @@ pub unsafe extern "C" fn scda_fcommit_begin(
 ///
 /// Collective.
 ///
-/// @param [in] f         The file. One that is open for reading is closed by `scda_wait`.
+/// @param [in] f         The file. For one that is open for reading, this is only the agreement of the ranks.
 /// @param [out] request  The request, for `scda_wait`. Must not be NULL.
 /// @param [out] err      The error code.
 /// @return               0 if that went well. On error the file is closed.
@@ -119,12 +119,12 @@ pub unsafe extern "C" fn scda_fclose_begin(
     let is_wanted = request.is_some();
     let mut begun = NONE;
     let body = |context: &mut Context| {
-        if let Context::Writing(writer) = context {
-            if !is_wanted {
-                writer.refuse(Error::argument("request is NULL"));
-            }
-            writer.begin_close()?;
-            #[cfg(feature = "mpi")]
+        if !is_wanted {
+            context.refuse(Error::argument("request is NULL"));
+        }
+        context.begin_close()?;
+        #[cfg(feature = "mpi")]
+        if matches!(context, Context::Writing(_)) {
             super::begun::note(f);
         }
         begun = scda_request_t { file: f, number: 0 };
@@ -171,11 +171,11 @@ fn is_written(request: scda_request_t) -> bool {
 /// Collective over the ranks of the file.
 ///
 /// @param [in,out] request  The request, which is none then. Must not be NULL.
-/// @param [out] err         The error code. After an error the file is closed: its next call returns
-///                          `SCDA_ERR_USAGE`.
+/// @param [in,out] err      The error code. After an error the file is closed: its next call returns
+///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
 /// @return                  0 if that went well.
 /// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
-/// error that closed it, and for a request that was waited for.
+/// error that closed it, and for a copy of a request that was waited for; `SCDA_ERR_ARG` for a request that is none, if `*err` has no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_wait(
     request: Option<&mut scda_request_t>,

@@ -8,7 +8,7 @@ use super::versioned::{Structs, Unset, versioned};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Dataset, MAX_DIMENSIONS, Region};
 use crate::format::layout::{product, sum};
-use crate::items::{Data, DataMut, Memory, MemoryMut};
+use crate::items::{self, Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use std::borrow::Cow;
@@ -287,8 +287,9 @@ impl<'a> CBoxes<'a> {
             let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             let before = bytes;
             bytes = all;
-            regions.push(region);
             let shape = memory_shape(one)?;
+            items::in_memory(shape, &region.count)?;
+            regions.push(region);
             let strides = shape.map_or(dataset.shape.len(), <[u64]>::len) as u64;
             let stride = one.stride.optional(strides, "stride of a box")?;
             let data = match (one.data.cast::<u8>(), stride, behind) {

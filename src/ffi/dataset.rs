@@ -96,9 +96,10 @@ pub struct scda_dataset<'a> {
     pub unsupported: Text<'a>,
     /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
     /// `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
+    /// After reading, it is valid until the file is closed.
     pub unit: Text<'a>,
     /// The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
-    /// describes the struct in the file.
+    /// describes the struct in the file, and is valid until that is closed.
     pub members: Values<'a, scda_member_t<'a>>,
 }
 

@@ -97,7 +97,8 @@ pub unsafe extern "C" fn scda_ferror_string(
 ///
 /// Not collective.
 ///
-/// @return  A C string that is valid until the next error of this thread; "" if there was none.
+/// @return  A C string that is valid until the next call of this library by this thread returns; "" if there was no error. Opening a file
+///          of which something is left out leaves such a message, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_last_error_message() -> *const c_char {
     guard(None, c"".as_ptr(), || Ok((last_error(), Outcome::Success)))

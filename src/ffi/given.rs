@@ -3,7 +3,7 @@
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
 use super::memory::Values;
 use super::pointers::Text;
-use super::types::OwnedType;
+use super::types::OwnedTypes;
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
 use crate::format::dataset::Dataset;
@@ -18,12 +18,12 @@ struct DimensionNames(Vec<*const c_char>);
 // SAFETY: they point to strings that are kept beside them, and nobody changes these.
 unsafe impl Send for DimensionNames {}
 
-/// What was given last.
+/// What was given last, and the types of all datasets that were given.
 #[derive(Default)]
 pub struct LastGiven {
+    types: OwnedTypes,
     attributes: CString,
     unsupported: Option<CString>,
-    described: OwnedType,
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
     pointers: DimensionNames,
@@ -32,6 +32,8 @@ pub struct LastGiven {
     /// The set of streams that was found last, and of it the stream that was read last.
     streams: Option<Streams>,
     stream: Option<(u64, Stream)>,
+    /// Whether the file is only to be closed.
+    pub is_closing: bool,
 }
 
 impl LastGiven {
@@ -73,8 +75,7 @@ impl LastGiven {
         c.attributes = unsafe { Text::at(self.attributes.as_ptr()) };
         // SAFETY: it is kept here, or NULL.
         c.unsupported = unsafe { Text::at(pointer(&self.unsupported)) };
-        self.described = OwnedType::default();
-        let described = self.described.describe(dataset.data_type);
+        let described = self.types.describe(dataset.data_type);
         (c.unit, c.members) = (described.unit, described.members);
         c
     }
@@ -82,7 +83,8 @@ impl LastGiven {
     /// Attributes, as C has them.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
         let (streams, stream, texts) = (self.streams.take(), self.stream.take(), self.texts.take());
-        *self = Self { attributes: c_string(text), streams, stream, texts, ..Self::default() };
+        let types = std::mem::take(&mut self.types);
+        *self = Self { types, attributes: c_string(text), streams, stream, texts, ..Self::default() };
         self.attributes.as_ptr()
     }
 }

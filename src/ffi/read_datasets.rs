@@ -180,7 +180,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
 /// @param [in] f       The file, open for reading.
 /// @param [in] n       The number of datasets; 0 reads nothing.
 /// @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
-///                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
+///                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
 ///                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
 ///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
 ///                     dataset, as for `scda_fread_dataset`; `n` is 1.

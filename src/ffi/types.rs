@@ -5,6 +5,7 @@ use super::pointers::Text;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
+use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -170,7 +171,7 @@ impl Described<'_> {
                 break;
             }
             if place >= Struct::MAX_MEMBERS {
-                return Err(Error::argument("members: there are too many, or SCDA_MEMBERS_END is missing"));
+                return Err(Error::argument("members: there are too many, or the end is missing"));
             }
             let name = member.name.utf8("name of a member")?;
             let scda_member { r#type, item_bytes, unit, members: inner, count, offset, .. } = member;
@@ -188,19 +189,29 @@ impl Described<'_> {
     }
 }
 
-/// The description of a type as C gets it, and what it points to.
+/// The descriptions of types as C got them, and what they point to.
 #[derive(Default)]
-pub(super) struct OwnedType {
+pub(super) struct OwnedTypes {
+    known: HashMap<DataType, Described<'static>>,
     texts: Vec<CString>,
     lists: Vec<Vec<scda_member<'static>>>,
 }
 
-// SAFETY: the pointers in the lists point to texts and lists that are kept beside them, and nobody changes these.
-unsafe impl Send for OwnedType {}
+// SAFETY: the pointers in descriptions and lists point to texts and lists that are kept beside them, and nobody changes these.
+unsafe impl Send for OwnedTypes {}
 
-impl OwnedType {
-    /// What C is told of a type.
+impl OwnedTypes {
+    /// What C is told of a type, as often as it asks.
     pub fn describe(&mut self, data_type: DataType) -> Described<'static> {
+        if let Some(known) = self.known.get(&data_type) {
+            return *known;
+        }
+        let described = self.describe_anew(data_type);
+        self.known.insert(data_type, described);
+        described
+    }
+
+    fn describe_anew(&mut self, data_type: DataType) -> Described<'static> {
         let mut described = Described {
             code: data_type.code(),
             item_bytes: if data_type.is_variable() { 0 } else { data_type.item_bytes() },

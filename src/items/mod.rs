@@ -9,7 +9,8 @@ mod places;
 mod tests;
 
 use self::convert::Conversion;
-use self::places::{Places, in_memory};
+use self::places::Places;
+pub(crate) use self::places::in_memory;
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::DataType;

@@ -22,7 +22,7 @@ pub(super) struct StridedRow {
 }
 
 /// The numbers of indices in memory of the items of a box.
-pub(super) fn in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result<&'a [u64]> {
+pub(crate) fn in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result<&'a [u64]> {
     let Some(shape) = shape else { return Ok(count) };
     if shape.len() > MAX_DIMENSIONS || items(shape) != items(count) {
         let words = format!("shape in memory: found {shape:?}, expected as many items as a box of {count:?}");

@@ -268,6 +268,15 @@ impl Reader {
         self.session.operate(from)
     }
 
+    /// The first half of closing: the ranks agree to.
+    pub(crate) fn begin_close(&mut self) -> Result<()> {
+        self.session.operate(|state| {
+            state.team().note_call(Function::CloseBegin);
+            state.team().agree(Ok(()))?;
+            Ok(())
+        })
+    }
+
     /// Closes the file.
     ///
     /// # Errors
