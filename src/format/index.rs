@@ -63,6 +63,22 @@ pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] 
     padding
 }
 
+/// The bytes by which the end of an index is known.
+pub const INDEX_END_BYTES: usize = ROW_BYTES + TABLE_PADDING_BYTES;
+
+/// Whether an index ends with these bytes, which are at offset `at`: its last row or, if it has none, its header; and its padding.
+#[must_use]
+pub fn is_end_of_index(bytes: &[u8; INDEX_END_BYTES], at: u64) -> bool {
+    let (rest, padding) = bytes.split_at(ROW_BYTES);
+    let is_padding = |count| {
+        [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| table_padding(count, style) == *padding)
+    };
+    let is_row = |row| Row::parse(row, at).is_ok_and(|row| row.end() <= at);
+    let is_empty = |header| parse_table_header(header, INDEX, ROW_BYTES) == Some(0);
+    is_padding(1) && rest.first_chunk().is_some_and(is_row)
+        || is_padding(0) && rest.last_chunk().is_some_and(is_empty)
+}
+
 /// The end of the anchors and of a seal: the entry `C` and the padding.
 #[must_use]
 pub fn crc_tail(crc: u64, style: LineBreak) -> [u8; CRC_TAIL_BYTES] {
@@ -430,6 +446,31 @@ mod tests {
             assert_eq!(Row { count, ..varray }.anchors(), anchors);
             assert_eq!(Row { count, is_compressed: true, ..array }.anchors(), anchors);
             assert_eq!(Row { count, ..array }.anchors(), 0);
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_index_is_known() {
+        for style in STYLES {
+            let section = row(Some(SectionType::Block), b"b", 0, 100);
+            let full = [&bytes(&section, style)[..], &table_padding(1, style)].concat();
+            let header = table_header(INDEX, 0, ROW_BYTES, style);
+            let empty = [&[b'x'; 128][..], &header, &table_padding(0, style)].concat();
+            let is_end = |end: &[u8], at| is_end_of_index(end.first_chunk().unwrap(), at);
+            assert!(is_end(&full, section.end()) && is_end(&empty, 0));
+            // A section cannot end behind its row.
+            assert!(!is_end(&full, section.end() - 32));
+            for (end, from) in [(&full, 0), (&empty, 128)] {
+                let other = |place: usize| {
+                    let mut other = end.clone();
+                    other[place] = 0;
+                    other
+                };
+                assert!((from..288).step_by(32).all(|place| !is_end(&other(place), section.end())));
+            }
+            // What is not all there: the first bytes of another row.
+            let next = [&bytes(&section, style)[..], &bytes(&section, style)[..32]].concat();
+            assert!(!is_end(&next, section.end()));
         }
     }
 

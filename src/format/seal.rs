@@ -91,18 +91,22 @@ impl Seal {
         parse_section_header(bytes).is_ok_and(|(kind, user)| kind == SectionType::Block && *user == *SEAL)
     }
 
-    /// Whether the bytes, which are no seal, were one: most of its name and size are there. Of a seal that did not all come to the
-    /// disk, the first or the last line is all zero.
+    /// Whether the bytes, which are no seal, have come to the disk as one if they were one: of a seal that did not all come
+    /// there, the first or the last line is all zero.
+    #[must_use]
+    pub fn is_all_there(bytes: &[u8; SEAL_BYTES]) -> bool {
+        let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
+        is_written(&bytes[..INLINE_BYTES]) && is_written(&bytes[SEAL_BYTES - INLINE_BYTES..])
+    }
+
+    /// Whether the bytes, which are no seal, were one by themselves: they are all there, and most of its name and size.
     #[must_use]
     pub fn was_here(bytes: &[u8; SEAL_BYTES]) -> bool {
         let any = Self { index: 0, previous: 0, sections: 0, length: SEAL_BYTES as u64, crc: 0 };
         let words = (0..2 + SEAL.len() + 1).chain(SECTION_HEADER_BYTES..SECTION_HEADER_BYTES + 6);
         let (all, expected) = (words.clone().count(), any.bytes(LineBreak::Unix));
         let alike = words.filter(|&at| bytes[at] == expected[at]).count();
-        let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
-        alike >= all * 3 / 4
-            && is_written(&bytes[..INLINE_BYTES])
-            && is_written(&bytes[SEAL_BYTES - INLINE_BYTES..])
+        alike >= all * 3 / 4 && Self::is_all_there(bytes)
     }
 
     /// Offset of the seal.

@@ -1,13 +1,17 @@
 //! A file that was created to be sealed is read up to its last seal, whatever is behind it.
 #![allow(clippy::cast_possible_truncation)] // test data
 
+use scda::internals::index::{INDEX, table_header, table_padding};
+use scda::internals::seal::Seal;
 use scda::{
-    Communicator, Encode, ErrorKind, Params, ReadAt, Reader, Sink, Solo, Source, Writer, run_on_threads,
-    uniform_partition,
+    Communicator, Encode, ErrorKind, LineBreak, Params, ReadAt, Reader, Sink, Solo, Source, Writer,
+    run_on_threads, uniform_partition,
 };
 use std::io;
 use std::path::Path;
 use std::sync::{Barrier, Mutex};
+
+const STYLE: LineBreak = LineBreak::Unix;
 
 fn sealing() -> Params {
     let mut params = Params::default();
@@ -133,6 +137,65 @@ fn a_damaged_seal_at_the_end_is_an_error() {
         let is_seal = result[0] == Ok(Some(0));
         assert!(is_seal || result[0] == Err(ErrorKind::Checksum), "byte {place}: {result:?}");
         assert!(result.iter().all(|each| *each == result[0]));
+    }
+}
+
+/// Whatever is damaged: of a seal that did not all come to the disk, the first or the last line is zero.
+#[test]
+fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, older) = (folder.path().join("f"), folder.path().join("f.1"));
+    let ends = series(&path, 2);
+    std::fs::copy(&path, &older).unwrap();
+    let seal = |file: &[u8]| file.len() - 288;
+    let file = std::fs::read(&path).unwrap();
+    // One without new sections, whose index has no rows.
+    let end = ends[2] as u64;
+    let again = Seal { index: end, previous: end - 288, sections: 6, length: end + 160 + 288, crc: 0 };
+    let index = [table_header(INDEX, 0, 256, STYLE).as_slice(), &table_padding(0, STYLE)].concat();
+    let empty = [&file[..], &index, &again.bytes(STYLE)].concat();
+    let mut kept = Params::default();
+    kept.keep = 1;
+    for (file, cut) in [(&file, ends[1]), (&empty, ends[2])] {
+        for (range, byte, is_damaged) in [
+            (0..16, b'x', true),
+            (0..32, 0xff, true),
+            (0..256, 0xa5, true),
+            (31..287, 0, true),
+            (0..288, b'\n', true),
+            (0..32, 0, false),
+            (256..288, 0, false),
+        ] {
+            let (mut damaged, at) = (file.clone(), seal(file));
+            damaged[at + range.start..at + range.end].fill(byte);
+            std::fs::write(&path, &damaged).unwrap();
+            let opened = Reader::open(Solo, &path, &Params::default());
+            let opened =
+                opened.map(|reader| reader.left_out()).map_err(|error| (error.kind(), error.offset()));
+            let reader = Reader::open(Solo, &path, &kept).unwrap();
+            if is_damaged {
+                assert_eq!(opened, Err((ErrorKind::Checksum, Some(at as u64))), "{range:?} {byte}");
+                // The older file is whole.
+                assert_eq!((reader.age(), reader.left_out()), (1, Some(0)));
+                // Nor is it cut off, even if the walk to it ends before.
+                for place in [None, Some(ends[1] + 20)] {
+                    place.into_iter().for_each(|place| damaged[place] ^= 1);
+                    std::fs::write(&path, &damaged).unwrap();
+                    for ranks in [1, 3] {
+                        let kinds = run_on_threads(ranks, |comm| {
+                            Writer::append(comm, &path, &sealing()).map_err(|error| error.kind()).err()
+                        });
+                        assert!(kinds.iter().all(Option::is_some), "{range:?} {byte} {place:?}: {kinds:?}");
+                        assert!(std::fs::read(&path).unwrap() == damaged);
+                    }
+                }
+            } else {
+                assert_eq!(opened, Ok(Some((file.len() - cut) as u64)), "{range:?} {byte}");
+                assert_eq!(reader.age(), 0);
+                let writer = Writer::append(Solo, &path, &sealing()).unwrap();
+                assert_eq!(writer.bytes_cut_off(), (file.len() - cut) as u64);
+            }
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::file::params::Params;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::{SectionType, parse_file_header};
 use crate::format::index::{
-    ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
+    ANCHOR_BYTES, ANCHORS, INDEX, INDEX_END_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES,
+    is_end_of_index, parse_table_header,
 };
 use crate::format::layout::SectionLayout;
 use crate::format::names::{NAME_BYTES, NAMES, Table};
@@ -265,7 +266,10 @@ impl Extent {
         let mut sections = end_of_sections(file, size)?;
         let mut read = size;
         if matches!(self, Self::ToSeal) && sections == size && is_to_be_sealed(file, size)? {
-            check_end(file, size)?;
+            if let Some(offset) = damaged_end(file, size)? {
+                let words = "the seal at the end of the file is damaged";
+                return Err(Error::new(ErrorKind::Checksum, words).at(offset));
+            }
             read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
             sections = end_of_sections(file, read)?;
         }
@@ -273,16 +277,19 @@ impl Extent {
     }
 }
 
-/// An error if a seal ended the file, and is damaged: what it committed must not be taken for what a killed job has left.
-fn check_end(file: &mut dyn ParallelFile, size: u64) -> Result<()> {
-    let offset = size.checked_sub(SEAL_BYTES as u64).filter(|offset| offset.is_multiple_of(STEP as u64));
-    let Some(offset) = offset else { return Ok(()) };
-    let bytes = bytes_at::<SEAL_BYTES>(file, size, offset)?;
-    if bytes.is_some_and(|bytes| Seal::was_here(&bytes)) {
-        let words = "the seal at the end of the file is damaged";
-        return Err(Error::new(ErrorKind::Checksum, words).at(offset));
-    }
-    Ok(())
+/// Where the seal is that ended a file and is damaged, if there is one: what it committed must not be taken for what a killed job
+/// has left. The index before it tells, or its own name. A file of this size does not end with a seal.
+pub(super) fn damaged_end(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
+    const BYTES: usize = INDEX_END_BYTES + SEAL_BYTES;
+    let at = size.checked_sub(BYTES as u64).filter(|at| at.is_multiple_of(STEP as u64));
+    let Some(at) = at else { return Ok(None) };
+    let bytes = bytes_at::<BYTES>(file, size, at)?;
+    let is_damaged = bytes.as_ref().is_some_and(|bytes| {
+        let ends = (bytes.first_chunk(), bytes.last_chunk());
+        let (Some(before), Some(seal)) = ends else { return false };
+        Seal::was_here(seal) || Seal::is_all_there(seal) && is_end_of_index(before, at)
+    });
+    Ok(is_damaged.then_some(at + INDEX_END_BYTES as u64))
 }
 
 /// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.

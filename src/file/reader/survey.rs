@@ -2,7 +2,7 @@
 //! file has.
 
 use super::chain::Chain;
-use super::index::{STEP, Sealed, begins_seal};
+use super::index::{STEP, Sealed, begins_seal, damaged_end};
 use super::sections::Sections;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
@@ -283,21 +283,19 @@ impl Surveyor {
         Ok(true)
     }
 
-    /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Of a seal that did not all
-    /// come to the disk, the first or last sector is missing: the file ends in it, or it is all zero. Collective.
+    /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Collective.
     fn note_damaged_seal(&mut self, survey: &mut Survey, offset: u64) -> Result<(), Failure> {
         if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
             let bytes = self.sections.look(offset, SEAL_BYTES as u64)?;
-            let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
-            if is_written(&bytes[..STEP]) && is_written(&bytes[SEAL_BYTES - STEP..]) {
+            if bytes.first_chunk().is_some_and(Seal::is_all_there) {
                 survey.damaged_seal.get_or_insert(offset);
             }
         }
         Ok(())
     }
 
-    /// An error if there is a seal behind `start`, although reading failed with this error before it: what is sealed is damaged,
-    /// and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
+    /// An error if there is a seal behind `start`, or a damaged one at the end, although reading failed with this error before it:
+    /// what is sealed is damaged, and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
         let share = (self.sections.ends().read - start)
             .div_ceil(self.sections.team().size() as u64)
@@ -305,7 +303,11 @@ impl Surveyor {
         let (rank, end) = (self.sections.team().rank(), self.sections.ends().read);
         let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
         let (from, to) = (at(rank), at(rank + 1));
-        let (found, mine) = split(self.find_seal(from, to));
+        let seal = self.find_seal(from, to);
+        let (found, mine) = split(seal.and_then(|seal| match seal {
+            Some(seal) => Ok(Some(seal)),
+            None => damaged_end(self.sections.file(), end),
+        }));
         let mut first = [found.unwrap_or(FINE)];
         self.sections.team().agree_with(mine, &mut first)?;
         if first[0] == FINE {
