@@ -210,6 +210,21 @@ pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
     Ok(unsafe { Vec::from_raw_parts(memory, bytes, bytes) })
 }
 
+/// Makes a buffer at least this long, of new bytes that are 0 if it is shorter. As those of [`zeroed`], they cost nothing until they
+/// are used.
+///
+/// # Errors
+/// `Memory`.
+pub fn renew(buffer: &mut Vec<u8>, length: usize) -> Result<()> {
+    if buffer.len() < length {
+        *buffer = Vec::new();
+        *buffer = zeroed(length)?;
+        #[cfg(all(target_os = "linux", not(miri)))]
+        ask_for_large_pages(buffer);
+    }
+    Ok(())
+}
+
 /// An array of zeros.
 ///
 /// # Errors
@@ -279,6 +294,11 @@ mod tests {
         assert_eq!(zeroed(usize::MAX).unwrap_err().kind(), ErrorKind::Memory);
         assert_eq!((zeroed(0).unwrap(), zeroed(3).unwrap()), (vec![], vec![0; 3]));
         assert_eq!((copy(&bytes).unwrap(), *zeros::<2>().unwrap()), (vec![7], [0, 0]));
+        renew(&mut bytes, 1).unwrap();
+        assert_eq!(bytes, [7]);
+        renew(&mut bytes, 3).unwrap();
+        assert_eq!(bytes, [0; 3]);
+        assert_eq!(renew(&mut bytes, usize::MAX).unwrap_err().kind(), ErrorKind::Memory);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Sink, Solo, Source, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source,
+    Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -64,6 +64,51 @@ fn boxes_pass_through_bounded_memory(path: &Path) {
     }
 }
 
+/// A dataset of one chunk of 2 GiB, for which the file has few bytes that are no stream, or one that breaks off.
+fn chunks_without_data_take_little(path: &Path) {
+    const LITTLE: usize = 8 << 20;
+    const CHUNK: u64 = (1 << 31) - 8;
+    let gzip = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[0; 3 << 20]].concat();
+    let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &(CHUNK as u32).to_le_bytes(), &[7; 70_000]].concat();
+    let size = |size: u64| (size as u32).to_le_bytes();
+    let blosc =
+        [&[2, 1, 4 << 5 | 1, 8][..], &size(CHUNK), &size(CHUNK), &size(70_016), &size(20), &[7; 69_996]]
+            .concat();
+    let shuffle = r#"{"name":"numcodecs.shuffle","configuration":{"elementsize":4}},"#;
+    let bytes = r#"{"name":"bytes","configuration":{"endian":"little"}},"#;
+    let blosc_codec = r#"{"name":"blosc","configuration":{"typesize":8,"cname":"zstd","clevel":1,"shuffle":"shuffle","blocksize":0}}"#;
+    for (data_type, item_bytes, codecs, stream) in [
+        ("uint8", 1, format!(r#"{bytes}{shuffle}{{"name":"gzip"}}"#), gzip),
+        ("uint8", 1, format!(r#"{bytes}{shuffle}{{"name":"zstd"}}"#), zstd),
+        ("uint8", 1, format!("{bytes}{blosc_codec}"), blosc),
+        ("int64", 8, r#"{"name":"numcodecs.pcodec","configuration":{"level":8}}"#.into(), b"pco!".to_vec()),
+    ] {
+        let items = CHUNK / item_bytes;
+        let metadata = format!(
+            r#"{{"zarr_format":3,"node_type":"array","shape":[{items}],"data_type":"{data_type}","#
+        ) + &format!(
+            r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[{items}]}}}},"codecs":[{codecs}],"#
+        ) + "\"fill_value\":0,\"attributes\":{}}\n";
+        for stream in [&stream[..1], &stream] {
+            let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+            let block = metadata.as_bytes();
+            file.block(b"scda dataset 00", 0, block.len() as u64, Some(block), Encode::None).unwrap();
+            let sizes = [stream.len() as u64];
+            file.varray(b"x", &[1], &sizes, None, Source::Contiguous(stream), Encode::None).unwrap();
+            file.close().unwrap();
+            let grown = growth(|| {
+                let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+                file.find_dataset("x", 0).unwrap().unwrap();
+                let mut item = vec![0; item_bytes as usize];
+                let error = file.read_dataset(&[Region::new([1], [1])], &mut item).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
+                eprintln!("{codecs}, {} bytes: {error}", stream.len());
+            });
+            assert!(grown < LITTLE + 2 * stream.len(), "{codecs}, {} bytes: {grown}", stream.len());
+        }
+    }
+}
+
 #[test]
 fn entries_and_elements_pass_through_bounded_memory() {
     const LITTLE: usize = 16 << 20;
@@ -98,4 +143,5 @@ fn entries_and_elements_pass_through_bounded_memory() {
         eprintln!("{count} elements of {size}, {threads} threads: writing {writing}, reading {reading}");
     }
     boxes_pass_through_bounded_memory(&path);
+    chunks_without_data_take_little(&path);
 }

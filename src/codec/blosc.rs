@@ -17,7 +17,7 @@ use super::{bits, blosclz};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::MAX_CHUNK_BYTES;
 use crate::format::dataset::codecs::{BloscCompressor, BloscShuffle};
-use crate::memory::{grow, make, reserve};
+use crate::memory::{grow, make, renew, reserve};
 use crate::numbers::to_usize;
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
@@ -259,6 +259,13 @@ impl Header {
     }
 }
 
+/// Whether `n` bytes can come out of `encoded` bytes, in a frame of Zstandard or of Blosc, of whose compressors it makes most of a byte:
+/// a block of 4 bytes says of 128 KiB that they are equal.
+#[must_use]
+pub fn can_expand_by_zstd(encoded: u64, n: u64) -> bool {
+    n >> 15 <= encoded
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(at..)?.first_chunk::<4>()?;
     Some(u32::from_le_bytes(*word))
@@ -268,8 +275,7 @@ impl BloscDecoder {
     /// How many bytes of data a frame says that it has. The error is what was found instead.
     pub fn data_bytes(frame: &[u8]) -> Result<u64, String> {
         let bytes = Header::parse(frame)?.bytes as u64;
-        // The most that a compressor makes of one byte, with room: 32 KiB, by zstd.
-        if bytes > MAX_CHUNK_BYTES || bytes >> 16 > frame.len() as u64 {
+        if bytes > MAX_CHUNK_BYTES || !can_expand_by_zstd(frame.len() as u64, bytes) {
             return Err(format!("found {bytes} bytes of data in a frame of {}", frame.len()));
         }
         Ok(bytes)
@@ -319,7 +325,7 @@ impl BloscDecoder {
         let is_shuffled = flags.has(Flags::BYTES_SHUFFLED) && item > 1 || flags.has(Flags::BITS_SHUFFLED);
         let mut taken = std::mem::take(&mut self.block);
         if is_shuffled {
-            grow(&mut taken, n)?;
+            renew(&mut taken, n)?;
         }
         let (format, streams) = (flags.0 >> Flags::FORMAT, header.streams(n));
         // A block of split streams has a whole number of items.
@@ -587,8 +593,8 @@ mod tests {
         let told = |bytes: usize, length: usize| {
             BloscDecoder::data_bytes(&frame(0, 1, bytes, &vec![0; length - HEADER]))
         };
-        for length in [HEADER, 40_000] {
-            let most = ((length << 16) | 0xffff).min(MAX_CHUNK_BYTES as usize);
+        for length in [HEADER, 40_000, 70_000] {
+            let most = ((length << 15) | 0x7fff).min(MAX_CHUNK_BYTES as usize);
             assert_eq!(told(0, length), Ok(0));
             assert_eq!(told(1000, length), Ok(1000));
             assert_eq!(told(most, length), Ok(most as u64));

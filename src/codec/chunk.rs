@@ -1,6 +1,6 @@
 //! One chunk of a dataset: its bytes by the steps of its codecs, and back.
 
-use super::blosc::{Blosc, BloscDecoder, BloscEncoder, zstd_frame};
+use super::blosc::{Blosc, BloscDecoder, BloscEncoder, can_expand_by_zstd, zstd_frame};
 use super::deflate::{Deflater, Encoder};
 use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
 use super::inflate::{Inflater, ZEROS};
@@ -12,7 +12,7 @@ use crate::format::crc::crc32c;
 use crate::format::dataset::codecs::{Codecs, Step};
 use crate::format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
 use crate::format::padding::LineBreak;
-use crate::memory::{copy, grow, reserve, resize, zeroed};
+use crate::memory::{copy, grow, renew, reserve, resize, zeroed};
 use crate::numbers::to_usize;
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use std::io::Read;
@@ -153,9 +153,15 @@ pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
         Some(Step::Zlib { .. }) => {
             can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
         }
-        // Those that others write may be a little longer than what they compress, in pieces of any size.
-        Some(Step::Gzip { .. } | Step::Zstd { .. } | Step::Blosc { .. } | Step::Pcodec { .. }) => {
-            without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
+        Some(step) => {
+            let can_expand = match step {
+                Step::Gzip { .. } => can_expand(without, chunk_bytes),
+                Step::Zstd { .. } | Step::Blosc { .. } => can_expand_by_zstd(without, chunk_bytes),
+                // A few bytes can say of many numbers that they are equal.
+                _ => true,
+            };
+            // Those that others write may be a little longer than what they compress, in pieces of any size.
+            can_expand && without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
         }
     }
 }
@@ -203,7 +209,7 @@ impl ChunkDecoder {
             return self.decompress(n, codecs.compressor(), data_type, out);
         };
         let mut shuffled = std::mem::take(&mut self.shuffled);
-        grow(&mut shuffled, out.len())?;
+        renew(&mut shuffled, out.len())?;
         self.decompress(n, codecs.compressor(), data_type, &mut shuffled[..out.len()])?;
         unshuffle(&shuffled[..out.len()], item_bytes, out);
         self.shuffled = shuffled;

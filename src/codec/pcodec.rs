@@ -6,10 +6,10 @@ use crate::format::dataset::codecs::is_of_pcodec;
 use crate::memory::{catch, grow, reserve};
 use crate::numbers::to_usize;
 use half::f16;
-use pco::ChunkConfig;
 use pco::data_types::Number;
 use pco::errors::PcoError;
 use pco::standalone::{DecompressorItem, FileDecompressor, simple_compress_into};
+use pco::{ChunkConfig, FULL_BATCH_N};
 
 /// Calls a generic function for the numbers of a type, in little-endian order in files.
 macro_rules! with_number {
@@ -69,26 +69,28 @@ pub fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result
     with_number!(data_type, decode_numbers(file, out))
 }
 
+/// The numbers that are decoded at once: a multiple of what the crate decodes at once.
+const PIECE: usize = 64 * FULL_BATCH_N;
+
 fn decode_numbers<T: Number + Default, const N: usize>(
     file: &[u8],
     out: &mut [u8],
     _: fn([u8; N]) -> T,
     to_bytes: fn(T) -> [u8; N],
 ) -> Result<Result<(), String>> {
-    let count = out.len() / N;
-    let mut numbers: Vec<T> = Vec::new();
-    grow(&mut numbers, count)?;
-    let decoded = catch(|| Ok(fill(file, &mut numbers)))?;
-    Ok(decoded.map(|()| {
-        for (bytes, number) in out.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *bytes = to_bytes(number);
-        }
-    }))
+    let mut piece: Vec<T> = Vec::new();
+    grow(&mut piece, PIECE.min(out.len() / N))?;
+    catch(|| Ok(fill(file, out.as_chunks_mut().0, &mut piece, to_bytes)))
 }
 
-/// Decodes all of a file, which must have as many numbers and end there.
-fn fill<T: Number>(file: &[u8], numbers: &mut [T]) -> Result<(), String> {
-    let count = numbers.len();
+/// Decodes all of a file, which must have as many numbers and end there: nothing is touched that it has no data for.
+fn fill<T: Number, const N: usize>(
+    file: &[u8],
+    out: &mut [[u8; N]],
+    piece: &mut [T],
+    to_bytes: fn(T) -> [u8; N],
+) -> Result<(), String> {
+    let count = out.len();
     let wrong = |error: PcoError| format!("Pcodec: {error}");
     let (decompressor, mut rest) = FileDecompressor::new(file).map_err(wrong)?;
     let mut done = 0;
@@ -103,12 +105,18 @@ fn fill<T: Number>(file: &[u8], numbers: &mut [T]) -> Result<(), String> {
                 ));
             }
         };
-        let n = chunk.n();
-        if n > count - done {
-            return Err(format!("Pcodec: found {} numbers, expected {count}", done.saturating_add(n)));
+        let end = done.saturating_add(chunk.n());
+        if end > count {
+            return Err(format!("Pcodec: found {end} numbers, expected {count}"));
         }
-        let read = chunk.read(&mut numbers[done..done + n]).map_err(wrong)?;
-        done += read.n_processed;
+        while done < end {
+            let n = piece.len().min(end - done);
+            chunk.read(&mut piece[..n]).map_err(wrong)?;
+            for (bytes, &number) in out[done..done + n].iter_mut().zip(&*piece) {
+                *bytes = to_bytes(number);
+            }
+            done += n;
+        }
         rest = chunk.into_src();
     }
 }

@@ -1,7 +1,7 @@
 //! What holds of the parsers of frames and elements, for each byte of them and each value that it may have, and for all short streams: no
 //! panic, as arithmetic that overflows and an index out of bounds are; and what is accepted means what the plain rules say.
 
-use super::blosc::BloscDecoder;
+use super::blosc::{BloscDecoder, can_expand_by_zstd};
 use super::chunk::can_be_chunk;
 use super::element::{ElementDecoder, ElementEncoder};
 use super::inflate::Inflater;
@@ -210,13 +210,16 @@ fn how_many_bytes_can_be_an_element_or_a_chunk() {
         (vec![Step::Crc32c], 10_004, 10_004),
         (vec![zlib], 9, 85_536),
         (vec![zlib, Step::Crc32c], 13, 85_540),
-        (vec![Step::Gzip { level: 1 }], 0, 85_536),
+        (vec![Step::Gzip { level: 1 }], 9, 85_536),
+        (vec![Step::Zstd { level: 1, checksum: false }], 0, 85_536),
     ] {
         let codecs = Codecs { big_endian: false, steps };
         let can = |bytes: u64| can_be_chunk(&codecs, bytes, 10_000);
         assert!(can(least) && can(most) && !can(most + 1), "{codecs:?}");
         assert!(least == 0 || !can(least - 1), "{codecs:?}");
     }
+    assert!(can_expand_by_zstd(4, 128 << 10) && can_expand_by_zstd(4, (160 << 10) - 1));
+    assert!(!can_expand_by_zstd(4, 160 << 10));
 }
 
 #[test]

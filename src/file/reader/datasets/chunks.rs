@@ -16,7 +16,7 @@ use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::{ElementKind, Stored};
 use crate::format::dataset::{CommonRun, MAX_CHUNK_BYTES, Visits};
 use crate::format::layout::sum;
-use crate::memory::{self, grow};
+use crate::memory::{self, renew};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::time::Instant;
@@ -228,7 +228,7 @@ impl DatasetReader<'_> {
             buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
             // What longer chunks have left is not cleared for shorter ones and back.
             let bytes = to_usize(chunk_bytes);
-            buffers.iter_mut().take(batch.len()).try_for_each(|buffer| grow(buffer, bytes))?;
+            buffers.iter_mut().take(batch.len()).try_for_each(|buffer| renew(buffer, bytes))?;
             let decoded = batch.iter().zip(&mut buffers);
             let decoded = decoded.map(|((present, _), buffer)| (&*part, *present, &mut buffer[..bytes]));
             self.decode_batch(decoded.collect())?;
