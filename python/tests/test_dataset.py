@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import zlib
@@ -323,6 +324,36 @@ def test_gaps_have_the_fill_value(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
+def test_fill_values_of_every_type(tmp_path: Path) -> None:
+    struct = np.dtype([("x", "<u1"), ("s", "<U3"), ("t", "<M8[s]"), ("a", [("b", "<f4"), ("c", "?")], (2,)), ("v", "V2")], align=True)
+    inner = np.array([(0.1, True), (2, False)], struct["a"].base)
+    time = np.datetime64("2000-01-01T12:00:00", "ms")
+    fills: list[tuple[Any, Any]] = [
+        ("U2", "é"),
+        ("U2", np.str_("ab")),
+        ("S3", "abc"),
+        ("S3", np.array(b"a")),
+        ("M8[s]", time),
+        ("M8[s]", "2000-01-01T12:00"),
+        ("M8[s]", datetime.datetime(2000, 1, 1)),
+        ("M8[s]", "NaT"),
+        ("M8[25s]", 7),
+        ("m8[ms]", np.timedelta64(3, "s")),
+        (struct, (1, "ab", time.astype("M8[s]"), inner, np.void(b"ab"))),
+        (struct, np.array([(1, "ab", time, inner, np.void(b"ab"))], struct)[0]),
+        (struct, np.array((1, "ab", time, inner, np.void(b"ab")), struct)),
+        ([("x", "f4"), ("y", "i2", (2, 3))], 3),
+    ]
+    with scda.create(tmp_path / "f") as w:
+        for number, (dtype, fill) in enumerate(fills):
+            w.dataset(f"{number}", shape=2, dtype=dtype, fill_value=fill)
+    with scda.open(tmp_path / "f") as f:
+        for number, (dtype, fill) in enumerate(fills):
+            d = f[f"{number}"]
+            expected = np.full(2, np.array(fill, d.dtype))
+            assert d[...].tobytes() == expected.tobytes() and d.fill_value.tobytes() == expected[0].tobytes()
+
+
 def test_a_field_is_a_dataset(tmp_path: Path) -> None:
     array = np.arange(24, dtype=">i8").reshape(4, 3, 2)
     for name, options in {
@@ -362,8 +393,12 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (scda.ArgumentError, "level: found 10", ("a", [1, 2]), {"level": 10}),
         (TypeError, "attrs: found list", ("a", [1, 2]), {"attrs": [1]}),
         (TypeError, "attrs: found the key 1", ("a", [1, 2]), {"attrs": {1: 2}}),
-        (TypeError, "attrs: found <object", ("a", [1, 2]), {"attrs": {"a": object()}}),
-        (ValueError, "attrs: Out of range", ("a", [1, 2]), {"attrs": {"a": np.nan}}),
+        (TypeError, "attrs: 'a': found <object", ("a", [1, 2]), {"attrs": {"a": object()}}),
+        (ValueError, "attrs: 'a': Out of range", ("a", [1, 2]), {"attrs": {"x": 1, "a": np.nan}}),
+        (TypeError, "attrs: 'a': found .*, expected what JSON has", ("a", 1), {"attrs": {"a": np.longdouble(1)}}),
+        (TypeError, "attrs: 'a': found .*, expected what JSON has", ("a", 1), {"attrs": {"a": [np.zeros(2, "G")]}}),
+        (ValueError, "attrs: 'a': .* surrogates not allowed", ("a", 1), {"attrs": {"x": 1, "a": "\udc80"}}),
+        (ValueError, "attrs: '.udc80': .* surrogates not allowed", ("a", 1), {"attrs": {"\udc80": 1}}),
         (ValueError, "fill_value: found 300", ("a", np.zeros(2, "u1")), {"fill_value": 300}),
         (ValueError, "fill_value: found 2,", ("a", np.zeros(2, "?")), {"fill_value": 2}),
         (ValueError, "fill_value: found 1e\\+30", ("a", np.zeros(2, "f2")), {"fill_value": 1e30}),
@@ -372,6 +407,20 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (TypeError, "fill_value: found 'x'", ("a", np.zeros(2)), {"fill_value": "x"}),
         (TypeError, "fill_value: found 3, expected bytes", ("a", np.zeros(2, "V3")), {"fill_value": 3}),
         (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
+        (ValueError, "fill_value: found 'xyz', expected a text that <U2", ("a", ["ab"]), {"fill_value": "xyz"}),
+        (ValueError, "fill_value: found b'xyz', expected", ("a", np.array([b"ab"])), {"fill_value": b"xyz"}),
+        (TypeError, "fill_value: found 12, expected a text", ("a", ["ab"]), {"fill_value": 12}),
+        (
+            *(ValueError, "found .*, expected a time that datetime64\\[s\\]", ("a", np.zeros(2, "M8[s]"))),
+            {"fill_value": np.datetime64("2000-01-01T00:00:00.5")},
+        ),
+        (ValueError, "expected a time that", ("a", np.zeros(2, "M8[ns]")), {"fill_value": np.datetime64("3000", "Y")}),
+        (ValueError, "expected a time that", ("a", np.zeros(2, "m8[s]")), {"fill_value": np.timedelta64(1500, "ms")}),
+        (TypeError, "expected one time", ("a", np.zeros(2, "m8[s]")), {"fill_value": [1, 2]}),
+        (ValueError, "fill_value: found 'xyz'", ("a", np.zeros(2, "u1,U2")), {"fill_value": (1, "xyz")}),
+        (ValueError, "fill_value: found 300", ("a", np.zeros(2, "u1,U2")), {"fill_value": (300, "xy")}),
+        (ValueError, "found 1 members, expected 2", ("a", np.zeros(2, "u1,U2")), {"fill_value": (3,)}),
+        (ValueError, "found 3 items in a member", ("a", np.zeros(2, [("x", "u1", 2)])), {"fill_value": ([1, 2, 3],)}),
         (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),
         (scda.ArgumentError, "reserved", ("scda dataset 00", 1), {}),
         (scda.ArgumentError, "in two boxes", ("a",), {"boxes": [(0, [1]), (0, [1])], "shape": 3}),
@@ -528,7 +577,7 @@ def test_what_is_no_index(tmp_path: Path) -> None:
         for key in arrays:
             with pytest.raises(IndexError, match="and a list of integers or bools"):
                 a[key]
-        for key in ((0, 0, 0), (..., ...), 2, -3, (0, 3)):
+        for key in ((0, 0, 0), (..., ...), 2, -3, (0, 3), np.array([]), np.empty(0, "?"), (0, np.array([]))):
             with pytest.raises(IndexError, match="found"):
                 a[key]
         with pytest.raises(ValueError, match="expected a part"):
@@ -728,6 +777,14 @@ def test_lists_of_indices(tmp_path: Path, chunks: Any) -> None:
             (slice(None, None, -2), ..., [4, 0]),
             (5, [12, 3, 3]),
             (None, [0, 10], slice(1, 4)),
+            (slice(1, None), 0, ..., [1, 2]),
+            (slice(1, None), [1, 2, 0], ..., 0),
+            (0, slice(1, None), ..., [1, 2]),
+            (0, ..., slice(None), mask[:5]),
+            (slice(1, 4), 0, ..., mask[:5]),
+            (slice(1, 4), ..., 0, mask[:5]),
+            (..., slice(1, 4), 0, [1, 2]),
+            (slice(1, 4), 0, [1, 2], ...),
             (np.zeros(11, bool),),
             (data > 1.0,),
             (data > 100.0,),

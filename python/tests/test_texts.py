@@ -54,6 +54,39 @@ def test_other_objects_are_refused(tmp_path, data, words):
             w.dataset("x", ["a"], dtype=str, start=0, shape=2)
 
 
+@pytest.mark.parametrize("options, empty", [({"dtype": str, "fill_value": "x"}, "x"), ({"dtype": bytes}, b""), ({"dtype": str}, "")])
+def test_nobody_gives_texts(tmp_path, options, empty):
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("d", None, shape=(3,), **options)
+        with pytest.raises(ValueError, match="shape is missing"):
+            w.dataset("d", None, **options)
+        with pytest.raises(TypeError, match="fill_value: found 5"):
+            w.dataset("d", None, shape=3, dtype=str, fill_value=5)
+    with scda.open(tmp_path / "f") as f:
+        assert f["d"][...].tolist() == [empty] * 3 and f["d"].fill_value == empty
+
+
+class Series:
+    """What pandas has: a type of its own, or that of objects, and no array of numpy."""
+
+    def __init__(self, items, dtype):
+        self.items, self.dtype = items, dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.items, object if dtype is None else dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(object), "a type of its own"])
+def test_texts_of_what_is_an_array_for_numpy(tmp_path, dtype):
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("x", Series(["a", "bcd"], dtype))
+        w.field("y", Series([b"a", b""], dtype))
+        with pytest.raises(TypeError, match="found NoneType among the items"):
+            w.dataset("z", Series(["a", None], dtype))
+    with scda.open(tmp_path / "f") as f:
+        assert f["x"][...].tolist() == ["a", "bcd"] and f["y"][...].tolist() == [b"a", b""]
+
+
 def test_strings_of_numpy(tmp_path):
     dtypes = pytest.importorskip("numpy.dtypes")
     if not hasattr(dtypes, "StringDType"):

@@ -123,8 +123,23 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     """A fill value as an item in little-endian byte order."""
     if value is None:
         return b""
-    if dtype.names is not None or dtype.kind in "USMm":
-        return np.array(value, packed(dtype).newbyteorder("<")).tobytes()
+    return _fill_bytes(value, packed(dtype))
+
+
+def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
+    if dtype.subdtype is not None:
+        of, shape = dtype.subdtype
+        are_rows = isinstance(value, list if of.names is not None else (list, tuple)) or isinstance(value, np.ndarray) and value.ndim
+        rows = value if are_rows else [value] * shape[0]
+        if len(rows) != shape[0]:
+            raise ValueError(f"fill_value: found {len(rows)} items in a member that is an array, expected {shape[0]}")
+        return b"".join(_fill_bytes(row, np.dtype((of, shape[1:]))) for row in rows)
+    if dtype.names is not None:
+        return b"".join(_fill_bytes(each, dtype[name]) for each, name in zip(_members(value, dtype.names), dtype.names))
+    if dtype.kind in "US":
+        return _text_bytes(value, dtype)
+    if dtype.kind in "Mm":
+        return _time_bytes(value, dtype)
     if dtype.kind == "V":
         if not isinstance(value, (bytes, bytearray, memoryview, np.void)):
             raise TypeError(f"fill_value: found {value!r}, expected bytes")
@@ -151,6 +166,39 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     return little
 
 
+def _members(value: Any, names: Sequence[str]) -> list[Any]:
+    """Those of a struct; one item is that of all of them."""
+    if isinstance(value, (np.void, np.ndarray)) and value.dtype.names is not None:
+        item: Any = value[()] if isinstance(value, np.ndarray) else value
+        value = tuple(item[name] for name in value.dtype.names)
+    members = list(value) if isinstance(value, tuple) else [value] * len(names)
+    if len(members) != len(names):
+        raise ValueError(f"fill_value: found {len(members)} members, expected {len(names)}")
+    return members
+
+
+def _text_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
+    given = np.asarray(value)
+    if given.ndim != 0 or given.dtype.kind not in "US":
+        raise TypeError(f"fill_value: found {value!r}, expected a text")
+    item = given.astype(dtype.newbyteorder("<"))
+    if item.dtype.itemsize < given.astype(dtype.kind).dtype.itemsize:
+        raise ValueError(f"fill_value: found {value!r}, expected a text that {dtype} has room for")
+    return item.tobytes()
+
+
+def _time_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
+    item = np.array(value, dtype)
+    if item.ndim != 0:
+        raise TypeError(f"fill_value: found {value!r}, expected one time")
+    if np.asarray(value).dtype.kind not in "biu" and not np.isnat(item):
+        given = np.array(value, dtype.kind + "8")  # of the unit that it has
+        if item.astype(given.dtype) != given:
+            raise ValueError(f"fill_value: found {value!r}, expected a time that {dtype} has")
+    little: bytes = item.astype(dtype.newbyteorder("<")).tobytes()
+    return little
+
+
 def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
     """Attributes as JSON. Numbers and arrays of numpy become numbers and lists."""
     if attrs is None:
@@ -161,17 +209,30 @@ def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
     if odd:
         raise TypeError(f"attrs: found the key {odd[0]!r}, expected a str")
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, (np.generic, np.ndarray)):
-            return value.tolist()
-        raise TypeError(f"attrs: found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
-
     try:
-        text = json.dumps(dict(attrs), ensure_ascii=False, allow_nan=False, default=plain)
-        text.encode()  # a str may have halves of surrogate pairs, which UTF-8 has not
-        return text
-    except ValueError as error:
-        raise ValueError(f"attrs: {error}") from None
+        return _json_text(dict(attrs))
+    except (TypeError, ValueError):
+        for name, value in attrs.items():
+            try:
+                _json_text({name: value})
+            except (TypeError, ValueError) as error:
+                raise (TypeError if isinstance(error, TypeError) else ValueError)(f"attrs: {name!r}: {error}") from None
+        raise
+
+
+def _json_text(attrs: dict[str, Any]) -> str:
+    text = json.dumps(attrs, ensure_ascii=False, allow_nan=False, default=_plain)
+    text.encode()  # a str may have halves of surrogate pairs, which UTF-8 has not
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for numbers and arrays of numpy."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        found = value.tolist()
+        if not isinstance(found, np.generic):  # as those are that Python has not, such as longdouble
+            return found
+    raise TypeError(f"found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
 
 
 def integers(what: str, values: Union[int, Sequence[int]]) -> tuple[int, ...]:
@@ -213,14 +274,23 @@ def items_of(data: Any, dtype: Any) -> NDArray[Any]:
     return np.asarray(array, native(array.dtype))
 
 
+def class_of_texts(dtype: Any) -> Optional[type[Union[str, bytes]]]:
+    """That of the items if a program passes this type for texts or bytes of any length; None: it is another one, or says not which."""
+    found = np.dtype(np.void if dtype is None else dtype)
+    if found.kind == "T" or found.kind in "US" and found.itemsize == 0:
+        return bytes if found.kind == "S" else str
+    return None
+
+
 def texts_of(data: Any, dtype: Any) -> Optional[tuple[str, NDArray[Any]]]:
     """Data whose items are texts or bytes of any length, as an array of objects, and the core's name for their type. None: they are
     others. They are these if `dtype` is `str`, `bytes` or `object`, or if that of the data is `object` or numpy's `StringDType`."""
-    wanted = None if dtype is None else np.dtype(dtype)
-    if wanted is None:
-        wanted = data.dtype if isinstance(data, np.ndarray) and data.dtype.names is None else None
-    is_empty_type = dtype is not None and wanted is not None and wanted.kind in "US" and wanted.itemsize == 0
-    if wanted is None or not (is_empty_type or wanted.kind in "OT"):
+    wanted = getattr(data, "dtype", None) if dtype is None else np.dtype(dtype)
+    if wanted is not None and not isinstance(wanted, np.dtype):
+        wanted = np.asarray(data).dtype  # pandas has types of its own
+    if wanted is None or wanted.names is not None:
+        return None
+    if class_of_texts(dtype) is None and wanted.kind not in "OT":
         return None
     array = np.asarray(data, object)
     kinds = {type(item) for item in array.reshape(-1).tolist()}

@@ -79,14 +79,16 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
     if dimensions > len(shape):
         raise IndexError(f"index: found {dimensions} dimensions, expected at most {len(shape)}")
     if has_dots or dimensions < len(shape):
-        keys[place : place + 1] = [slice(None)] * (len(shape) - dimensions)
+        # numpy tells lists and integers apart that "..." separates, also where it stands for no dimension.
+        dots = [...] if has_dots and not is_outer else []
+        keys[place : place + 1] = [*dots, *[slice(None)] * (len(shape) - dimensions)]
     indices: list[Indices] = []
     final: list[Any] = []
     for k in keys:
-        if k is None:
+        if k is None or k is Ellipsis:
             if is_outer:
                 raise IndexError("oindex: found None, expected integers, slices, '...' and lists")
-            final.append(None)
+            final.append(k)
             continue
         size = shape[len(indices)]
         if isinstance(k, slice):
@@ -109,7 +111,7 @@ def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
         indices.append(range(number, number + 1))
         final.append(0)
     # As numpy: an array of no dimensions, unless the index has nothing but integers.
-    return Selection(indices, (*final, ...) if has_dots else tuple(final), is_outer)
+    return Selection(indices, (*final, ...) if has_dots and is_outer else tuple(final), is_outer)
 
 
 def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
@@ -123,7 +125,7 @@ def _masked(mask: NDArray[np.bool_], shape: Sequence[int]) -> Selection:
 
 def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
     """The indices in a list or array."""
-    listed = np.asarray(key) if len(key) else np.empty(0, np.int64)
+    listed = np.asarray(key) if len(key) or isinstance(key, np.ndarray) else np.empty(0, np.int64)
     if listed.ndim == 1 and listed.dtype == np.bool_:
         if len(listed) != size:
             raise IndexError(f"index: found {len(listed)} bools, expected {size}, as dimension {dimension} has indices")

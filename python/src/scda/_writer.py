@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
-from ._description import attributes_text, integers, items_of, native, texts_of, with_name
+from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, ragged, user_string
 from ._later import Written
@@ -362,6 +362,11 @@ class Writer(Handle):
             options = Options(
                 attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
             )
+            of = class_of_texts(dtype)
+            if data is None and boxes is None and of is not None:
+                if shape is None:
+                    raise ValueError("shape is missing: that of the whole dataset")
+                data = np.full(integers("shape", shape), fill_value if isinstance(fill_value, of) else of(), object)
             texts = texts_of(data, dtype)
             if texts is not None:
                 if start is not None or boxes is not None or self._ranks is not None:
