@@ -509,7 +509,7 @@ typedef struct scda_serial_info *MPI_Info;
 struct scda_fcontext;
 
 /**
- * The parameters of opening a file; they agree on all ranks. Fill them by `scda_params_init`, then
+ * The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
  * change what you need. They are used only during the call that opens the file.
  */
 struct scda_params {
@@ -530,8 +530,8 @@ struct scda_params {
    */
   int level;
   /**
-   * The number of threads by which each rank compresses or decompresses the elements of a section, 1
-   * (default) to 1024. The file does not depend on it.
+   * The number of threads by which this rank compresses or decompresses the elements of a section, 1
+   * (default) to 1024; other ranks may have other numbers. The file does not depend on it.
    */
   int threads;
   /**
@@ -1163,7 +1163,7 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
  * file systems, only while the other one opens it.
  *
- * Collective; `info` in `params` may differ between the ranks.
+ * Collective; `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
@@ -1186,7 +1186,7 @@ scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
 /**
  * Opens a file for reading and reads its header.
  *
- * Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
+ * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
@@ -1319,7 +1319,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
  * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
  *
- * Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
+ * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.

@@ -31,7 +31,7 @@ use std::ptr::null_mut;
 /// A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
 /// interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
 ///
-/// Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
+/// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn scda_fopen(
 /// `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
 /// file systems, only while the other one opens it.
 ///
-/// Collective; `info` in `params` may differ between the ranks.
+/// Collective; `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn scda_fopen_write(
 
 /// Opens a file for reading and reads its header.
 ///
-/// Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
+/// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.

@@ -33,7 +33,7 @@ pub const SCDA_DRIVER_MPIIO: c_int = 1;
 /// Every rank calls `pwrite` and `pread`.
 pub const SCDA_DRIVER_POSIX: c_int = 2;
 
-/// The parameters of opening a file; they agree on all ranks. Fill them by `scda_params_init`, then
+/// The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
 /// change what you need. They are used only during the call that opens the file.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -46,8 +46,8 @@ pub struct scda_params {
     pub encoder: c_int,
     /// Writing: the level of compression, 0 to 9 (default 2).
     pub level: c_int,
-    /// The number of threads by which each rank compresses or decompresses the elements of a section, 1
-    /// (default) to 1024. The file does not depend on it.
+    /// The number of threads by which this rank compresses or decompresses the elements of a section, 1
+    /// (default) to 1024; other ranks may have other numbers. The file does not depend on it.
     pub threads: c_int,
     /// The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
     /// (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is

@@ -8,7 +8,7 @@ mod mpi_io;
 #[cfg(not(feature = "mpi"))]
 mod without_mpi;
 
-use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, Params};
+use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, MostThreads, Params};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
@@ -273,10 +273,11 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 
 /// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
 /// find it coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and their writers. With it the
-/// ranks agree for the first time, on what is to be opened.
+/// ranks agree for the first time, on what is to be opened, and find the greatest number of their threads.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
     let mpi_io = MpiIo::of(team, path, params);
-    let mut words = [FINE, FINE, FINE, FINE, FINE, 2];
+    let threads = FINE - params.threads as u64;
+    let mut words = [FINE, FINE, FINE, FINE, FINE, 2, threads];
     let mine = if team.rank() == 0 {
         wanted(params, mpi_io).map(
             |DriverChoice { driver, check, writers, stripe_bytes, background_bytes }| {
@@ -285,7 +286,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
                     Driver::MpiIo => 1,
                     Driver::Auto => 2,
                 };
-                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2];
+                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2, threads];
             },
         )
     } else {
@@ -300,7 +301,8 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
         words[5] = 1 + u64::from(is_coherent);
     }
     team.agree_with(mine, &mut words)?;
-    let [driver, check, writers, stripe, background, coherent] = words;
+    let [driver, check, writers, stripe, background, coherent, threads] = words;
+    params.most_threads = MostThreads(FINE - threads);
     (params.check, params.writers_per_node, params.stripe_bytes) = (check == 1, writers, stripe);
     if driver == 0 || driver == 2 && coherent == 2 {
         params.background_bytes = background;

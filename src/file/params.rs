@@ -44,7 +44,21 @@ pub enum Encode {
     Auto,
 }
 
-/// The choices when a file is opened. All ranks pass the same.
+/// The greatest number of threads of a rank: the same on all ranks, which the number of one rank need not be. What the ranks do
+/// together depends on this one alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MostThreads(pub(super) u64);
+
+impl MostThreads {
+    /// For what is not done by threads.
+    pub const ONE: Self = Self(1);
+
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// The choices when a file is opened. All ranks pass the same, but may have different numbers of threads.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Params {
@@ -54,9 +68,11 @@ pub struct Params {
     pub encoder: Encoder,
     /// Writing: the level of compression, 0 to 9.
     pub level: u32,
-    /// The number of threads by which each rank compresses or decompresses the elements of a section. The
-    /// file does not depend on it.
+    /// The number of threads by which this rank compresses or decompresses the elements of a section; other ranks may have other
+    /// numbers. The file does not depend on it.
     pub threads: usize,
+    /// What the ranks agree on when they open the file.
+    pub(crate) most_threads: MostThreads,
     /// The most bytes of memory for small sections, which are buffered when writing and read ahead when
     /// reading; at most 64 MiB. Less is used where that is as fast. 0: nothing is buffered.
     pub aggregation_bytes: usize,
@@ -164,6 +180,7 @@ impl Default for Params {
             threads: 1,
             aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
             writers_per_node: 0,
+            most_threads: MostThreads::ONE,
             stripe_bytes: 0,
             background_bytes: 0,
             lend: false,

@@ -4,7 +4,10 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, read_on, write_on};
-use scda::{Encode, Encoder, LineBreak, Params};
+use scda::{
+    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
+    run_on_threads,
+};
 
 fn params(change: impl FnOnce(&mut Params)) -> Params {
     let mut params = Params::default();
@@ -122,6 +125,46 @@ fn both_encoders_at_every_level_are_read_alike() {
             let first = write_on(1, &path, &model, &params, 1);
             assert!(write_on(3, &path, &model, &params, 2) == first);
             read_on(2, &path, &model, &Params::default(), Want::All, 3);
+        }
+    }
+}
+
+/// The ranks write columns of a dataset in chunks of rows, so that all have parts of each chunk; then each reads all of it.
+#[test]
+fn ranks_may_have_different_numbers_of_threads() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("threads.scda");
+    for rows in [5, 70] {
+        let mut dataset = Dataset::new("d", DataType::Uint64, [rows, 2400]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![1, 2400]), text: false };
+        let item = |row: u64, column: u64| (row * row + column / 7).to_ne_bytes();
+        let all: Vec<u8> =
+            (0..rows).flat_map(|row| (0..2400).flat_map(move |column| item(row, column))).collect();
+        let mut first = None;
+        for threads in [&[1][..], &[40, 1], &[1, 40], &[1, 2, 40, 3]] {
+            let columns = 2400 / threads.len() as u64;
+            let found = run_on_threads(threads.len(), |comm| {
+                let rank = comm.rank();
+                let (mut params, begin) = (Params::default(), columns * rank as u64);
+                params.threads = threads[rank];
+                let columns = begin..begin + columns;
+                let data: Vec<u8> = (0..rows)
+                    .flat_map(|row| columns.clone().flat_map(move |column| item(row, column)))
+                    .collect();
+                let region = Region::new([0, begin], [rows, columns.end - begin]);
+                let mut file = Writer::create(comm.clone(), &path, b"", &params).unwrap();
+                file.dataset(&dataset, &[region], &data).unwrap();
+                file.close().unwrap();
+                let mut file = Reader::open(comm, &path, &params).unwrap();
+                file.find_dataset("d", 0).unwrap().unwrap();
+                let mut data = vec![0; all.len()];
+                file.read_dataset(&[Region::all(&dataset.shape)], &mut data).unwrap();
+                file.close().unwrap();
+                data
+            });
+            assert!(found.iter().all(|data| *data == all), "{rows} rows, {threads:?} threads");
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{rows} rows, {threads:?} threads");
         }
     }
 }

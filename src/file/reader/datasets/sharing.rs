@@ -10,6 +10,7 @@ use super::chunks::{Want, Wants};
 use super::selection::{Destination, FoundDataset, Selection};
 use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
+use crate::file::params::MostThreads;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use crate::format::dataset::stored::{ElementKind, Stored};
 use crate::format::layout::sum;
@@ -20,7 +21,8 @@ use std::ops::Range;
 
 /// Larger chunks are not shared: it would take much memory.
 const MOST_BYTES: u64 = 1 << 20;
-/// The bytes of chunks that a rank decompresses in a round with each of its threads, but at least one chunk. Fewer in tests.
+/// The bytes of chunks that a rank decompresses in a round with each of its threads, but at least one chunk: as many for all ranks, as the
+/// one with the most threads has. Fewer in tests.
 const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 1 << 20 };
 /// Datasets of fewer bytes are not worth the exchange. Fewer in tests.
 const WORTH_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 20 };
@@ -54,7 +56,7 @@ pub(super) struct NodeHalves {
 
 impl NodeHalves {
     /// Collective; `None` on all ranks unless each node has memory.
-    fn find(team: &mut Team, threads: usize) -> Result<Option<Box<Self>>, Failure> {
+    fn find(team: &mut Team, threads: MostThreads) -> Result<Option<Box<Self>>, Failure> {
         let place_bytes = to_usize(MOST_BYTES.max(round_bytes(threads)));
         let bytes = |_, ranks: usize| (ranks.checked_mul(2 * place_bytes), Ok(()));
         let node = NodeMemory::find(team, bytes)?;
@@ -69,8 +71,8 @@ impl NodeHalves {
 }
 
 /// What a rank decompresses in a round, unless a chunk is longer.
-fn round_bytes(threads: usize) -> u64 {
-    ROUND_BYTES.saturating_mul(threads as u64)
+fn round_bytes(threads: MostThreads) -> u64 {
+    ROUND_BYTES.saturating_mul(threads.get())
 }
 
 /// The chunks of a dataset, if ranks may share them, and the bytes of each.
@@ -298,14 +300,14 @@ impl DatasetReader<'_> {
             if *saved >= SAVED_BYTES {
                 team.defer(mine);
                 mine = Ok(());
-                *sharing = NodeHalves::find(team, self.sections.params().threads)?
+                *sharing = NodeHalves::find(team, self.sections.params().most_threads)?
                     .map_or(Sharing::Never, Sharing::Found);
             }
         }
         let Sharing::Found(memory) = sharing else {
             return Ok(mine.and_then(|()| self.read_parts(parts, targets)));
         };
-        let most = round_bytes(self.sections.params().threads);
+        let most = round_bytes(self.sections.params().most_threads);
         loop {
             let agreed = team.agree(mine)?;
             let comm = memory.node.comm(&agreed);

@@ -59,7 +59,7 @@ impl DatasetWriter<'_> {
     pub(super) fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
         let array = |(dataset, passed): (&Dataset, _)| Ok(PassedArray::new(dataset, dataset.grid()?, passed));
         let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
-        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.threads as u64))
+        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.most_threads))
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.

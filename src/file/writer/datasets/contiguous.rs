@@ -3,6 +3,7 @@
 use super::DatasetWriter;
 use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, WINDOW_BYTES, overlapping};
 use crate::error::Result;
+use crate::file::params::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair, too_large};
@@ -145,7 +146,7 @@ impl DatasetWriter<'_> {
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::of_strips(&dataset.shape, item_bytes, STRIP_BYTES);
         let plan = grid.and_then(|grid| {
-            Plan::new(&self.sections.team, vec![PassedArray::new(dataset, grid, passed)], 1)
+            Plan::new(&self.sections.team, vec![PassedArray::new(dataset, grid, passed)], MostThreads::ONE)
         });
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
         self.put_metadata(dataset, &text)?;

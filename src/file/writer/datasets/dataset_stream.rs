@@ -8,7 +8,7 @@ use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::ChunkCodec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::Encoded;
-use crate::file::params::Encode;
+use crate::file::params::{Encode, MostThreads};
 use crate::file::team::Failure;
 use crate::file::writer::kinds::{DataStream, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
@@ -191,7 +191,7 @@ impl DatasetWriter<'_> {
             let ready = Ready::Packed(Cow::Borrowed(&all));
             let passed = Passed::new(dataset, regions, &ready)?;
             let array = PassedArray::new(dataset, dataset.grid()?, passed);
-            let plan = Plan::new(&self.sections.team, vec![array], 1)?.sampling(step);
+            let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE)?.sampling(step);
             let window = plan.window(chunks)?;
             let mut encoded = [Encoded::default()];
             if self.encode_window(&plan, &window, &codecs, &mut encoded)?.is_some() {

@@ -18,6 +18,7 @@ use super::owners::{Bins, Owners};
 use super::rows::Rows;
 use crate::codec::chunk::ChunkCodec;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::params::MostThreads;
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::dataset::{ChunkGrid, Region};
 use crate::format::layout::sum;
@@ -105,11 +106,11 @@ struct ChunkPart<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Of this rank alone: whether it must exchange is not yet known. A window has at least `least_window` chunks.
+    /// Of this rank alone: whether it must exchange is not yet known. A window has at least a chunk for each thread.
     ///
     /// # Errors
     /// `Range` if the number of chunks exceeds 63 bits; `Memory`.
-    pub fn new(team: &Team, mut arrays: Vec<PassedArray<'a>>, least_window: u64) -> Result<Self> {
+    pub fn new(team: &Team, mut arrays: Vec<PassedArray<'a>>, threads: MostThreads) -> Result<Self> {
         let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
         for array in &mut arrays {
             array.first = chunks;
@@ -132,7 +133,7 @@ impl<'a> Plan<'a> {
             chunks,
             parts,
             rank: team.rank(),
-            window: (WINDOW_BYTES / chunk_bytes).max(least_window).max(1),
+            window: (WINDOW_BYTES / chunk_bytes).max(threads.get()),
             step: 1,
             exchanges: false,
             rows: None,
