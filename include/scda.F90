@@ -664,7 +664,8 @@ contains
     call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_t(), is_indirect(indirect), .true., ierr)
   end subroutine read_streams
 
-  !> Looks again how far a file open for reading can be read: whether more was committed since it was opened.
+  !> Looks again how far a file open for reading can be read: whether more was committed since it was opened. An error if a job has
+  !> gone back meanwhile, so that what was read is no longer in the file.
   subroutine scda_frefresh(f, changed, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     logical, intent(out) :: changed

@@ -1763,8 +1763,9 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
  * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_CHECKSUM` if the seal at
- * its end is damaged, and those of the file system.
+ * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_FILE_IN_USE` if the seal that ended
+ * what was read is another one now, because a job went back behind an earlier one (`params.behind`) or created the file
+ * anew: open it again; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged, and those of the file system.
  */
 scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
                                int *changed,

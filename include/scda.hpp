@@ -1501,7 +1501,8 @@ public:
     return true;
   }
 
-  /** Looks again how far the file can be read: whether there is more than before. */
+  /** Looks again how far the file can be read: whether there is more than before. An error if a job has gone back meanwhile, so that
+   * what was read is no longer in the file. */
   bool refresh () {
     int changed = 0;
     call ([&] (int *err) { return scda_frefresh (f_, &changed, err); });

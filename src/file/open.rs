@@ -165,7 +165,7 @@ pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Resul
 }
 
 /// Where a file ends, in bytes from its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// The bytes of the file.
     pub file: u64,
@@ -173,12 +173,14 @@ pub struct Ends {
     pub read: u64,
     /// Where the sections end: from there on there are only seals.
     pub sections: u64,
+    /// Rank 0: the checksum of the seal that ends what is read; 0 if there is none. On other ranks 0.
+    pub seal: u64,
 }
 
 impl Ends {
     /// Those of a file that is read as it is.
     pub fn all(size: u64) -> Self {
-        Self { file: size, read: size, sections: size }
+        Self { file: size, read: size, sections: size, seal: 0 }
     }
 
     /// For all ranks.
@@ -186,9 +188,9 @@ impl Ends {
         [self.file, self.read, self.sections]
     }
 
-    /// See [`Self::words`].
-    pub fn of([file, read, sections]: [u64; 3]) -> Self {
-        Self { file, read, sections }
+    /// See [`Self::words`]; `seal` is what this rank knows.
+    pub fn of([file, read, sections]: [u64; 3], seal: u64) -> Self {
+        Self { file, read, sections, seal }
     }
 }
 
@@ -206,7 +208,7 @@ fn open_existing(
     let (opened, size) = open_posix(team, first, open)?;
     // MPI-IO opens it anew: what was copied is then sent, on network file systems, and the lock is given back, which
     // MPI-IO's own locks would wait for on NFS.
-    let ((seen, words), mine) = split(opened.and_then(|file| {
+    let ((seen, words, seal), mine) = split(opened.and_then(|file| {
         let is_first = team.rank() == 0;
         let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
         let mut file = with_faults(team, params, Box::new(file));
@@ -214,8 +216,8 @@ fn open_existing(
         let [bytes, read, sections] = ends.words();
         let words = [bytes, read, sections, block];
         match driver {
-            Driver::MpiIo => file.close().map(|()| (None, words)),
-            _ => Ok((Some(file), words)),
+            Driver::MpiIo => file.close().map(|()| (None, words, ends.seal)),
+            _ => Ok((Some(file), words, ends.seal)),
         }
     }));
     let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
@@ -227,7 +229,7 @@ fn open_existing(
         }
         _ => seen.ok_or_else(lost)?,
     };
-    Ok((file, Ends::of([bytes, read, sections])))
+    Ok((file, Ends::of([bytes, read, sections], seal)))
 }
 
 /// Wraps the file if faults are to be injected.

@@ -241,6 +241,36 @@ fn a_reader_follows_a_series_that_grows() {
     }
 }
 
+#[test]
+fn a_reader_does_not_follow_a_series_that_has_gone_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    // As many bytes as before, and more.
+    for (steps, ranks, to_seal) in [(2, 1, true), (2, 3, true), (3, 2, true), (3, 1, false)] {
+        series(&path, 3);
+        let kinds = run_on_threads(ranks, |comm| {
+            let (rank, others) = (comm.rank(), comm.clone());
+            let (mut reading, mut going_back) = (Params::default(), Params::default());
+            (reading.to_seal, going_back.behind) = (to_seal, 1);
+            let mut reader = Reader::open(comm, &path, &reading).unwrap();
+            assert!(!reader.refresh().unwrap());
+            if rank == 0 {
+                let mut writer = Writer::append(Solo, &path, &going_back).unwrap();
+                (0..steps).for_each(|step| {
+                    write_step(&mut writer, 20 + step);
+                    writer.commit().unwrap();
+                });
+                writer.close().unwrap();
+            }
+            others.allgather(0).unwrap();
+            let kind = reader.refresh().unwrap_err().kind();
+            assert!(reader.find(b"step", -1).is_err());
+            kind
+        });
+        assert_eq!(kinds, vec![ErrorKind::FileInUse; ranks], "{steps} steps");
+    }
+}
+
 /// What a reader sees when another job appends between its question for the size and its first look.
 struct CutOff {
     bytes: Vec<u8>,

@@ -221,6 +221,10 @@ class File(Handle, Tree):
         Returns:
             Whether there are more sections.
 
+        Raises:
+            FileInUseError: a job has gone back behind an earlier commit (``behind``, ``scda rewind``), or has created the
+                file anew, so that what was read is no longer in it: open it again.
+
         >>> with scda.create("growing.scda", seal=True, atomic=False) as w:
         ...     w.block("step", b"0")
         ...     w.commit()

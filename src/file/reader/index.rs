@@ -261,9 +261,9 @@ impl Extent {
 
     fn ends_at(self, file: &mut dyn ParallelFile, size: u64) -> Result<Ends> {
         if matches!(self, Self::Raw) {
-            return Ok(Ends::all(size));
+            return Ok(Ends { seal: seal_ending(file, size, size)?, ..Ends::all(size) });
         }
-        let mut sections = end_of_sections(file, size)?;
+        let (mut sections, mut seal) = end_of_sections(file, size)?;
         let mut read = size;
         if matches!(self, Self::ToSeal) && sections == size && is_to_be_sealed(file, size)? {
             if let Some(offset) = damaged_end(file, size)? {
@@ -271,10 +271,34 @@ impl Extent {
                 return Err(Error::new(ErrorKind::Checksum, words).at(offset));
             }
             read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
-            sections = end_of_sections(file, read)?;
+            (sections, seal) = end_of_sections(file, read)?;
         }
-        Ok(Ends { file: size, read, sections })
+        Ok(Ends { file: size, read, sections, seal })
     }
+
+    /// Where the file ends now, of which `before` was read: an error if that is no longer its beginning, as far as its last seal tells.
+    pub fn grown(self, file: &mut dyn ParallelFile, before: Ends) -> Result<Ends> {
+        let size = file.size()?;
+        let now = self.ends(file, size)?;
+        if now.read < before.read {
+            let (found, known) = (now.read, before.read);
+            let words = format!("refresh: the file has shrunk: {found} bytes can be read, {known} before");
+            return Err(Error::new(ErrorKind::ShortFile, words).at(found));
+        }
+        // The end was looked for first: what has this seal still, had it then.
+        if before.seal != 0 && seal_ending(file, now.file, before.read)? != before.seal {
+            let words = "refresh: another job has cut off what was read, and committed other data there: open the file again";
+            return Err(Error::new(ErrorKind::FileInUse, words).at(before.read - SEAL_BYTES as u64));
+        }
+        Ok(now)
+    }
+}
+
+/// The checksum of the seal that ends there in a file of this size; 0 if there is none.
+fn seal_ending(file: &mut dyn ParallelFile, size: u64, end: u64) -> Result<u64> {
+    let Some(offset) = end.checked_sub(SEAL_BYTES as u64) else { return Ok(0) };
+    let bytes = bytes_at(file, size, offset)?;
+    Ok(bytes.and_then(|bytes| Seal::parse(&bytes, offset)).map_or(0, |seal| seal.crc))
 }
 
 /// Where the seal is that ended a file and is damaged, if there is one: what it committed must not be taken for what a killed job
@@ -320,17 +344,20 @@ fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// The end of the sections of a file, behind which there are only seals; without a seal, the end of the file.
-fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
-    let mut end = size;
+/// The end of the sections of a file, behind which there are only seals, and the checksum of the last of these; without a seal, the end of
+/// the file and 0.
+fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<(u64, u64)> {
+    let (mut end, mut last) = (size, 0);
     // A seal of no sections directly follows the one before.
-    while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {
-        match Sealed::at(file, size, offset)? {
-            Some(sealed) => end = sealed.start,
-            None => break,
+    while let Some(offset) = end.checked_sub(SEAL_BYTES as u64)
+        && let Some(sealed) = Sealed::at(file, size, offset)?
+    {
+        if end == size {
+            last = sealed.seal.crc;
         }
+        end = sealed.start;
     }
-    Ok(end)
+    Ok((end, last))
 }
 
 /// Whether a section with this header may be a part of a seal.

@@ -225,7 +225,9 @@ impl Reader {
     /// [`Params::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
     ///
     /// # Errors
-    /// `ShortFile` if the file has become shorter than what was read, and the errors of the file system.
+    /// `ShortFile` if the file has become shorter than what was read; `FileInUse` if the seal that ended what was read is another
+    /// one now, because a job went back behind an earlier one ([`Params::behind`]) or created the file anew: open it again. What no
+    /// seal ends is not compared. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {
         self.session.operate(ReaderState::refresh)
     }

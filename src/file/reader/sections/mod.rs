@@ -19,13 +19,13 @@ use self::offsets::KnownOffset;
 use super::Section;
 use super::chain::Chain;
 use super::index::Extent;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::file::encoding::Decoders;
 use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::relay::Route;
 use crate::file::statistics::Statistics;
-use crate::file::team::{Failure, Function, Team};
+use crate::file::team::{Failure, Function, Team, split};
 use crate::file::window::Window;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::SectionType;
@@ -303,18 +303,13 @@ impl Sections {
     pub fn refresh(&mut self) -> Result<bool, Failure> {
         self.team.note_call(Function::Refresh);
         let found = match self.team.rank() {
-            0 => self.file.size().and_then(|size| Extent::of(&self.params).ends(&mut *self.file, size)),
-            _ => Ok(Ends::all(0)),
+            0 => Extent::of(&self.params).grown(&mut *self.file, self.ends),
+            _ => Ok(self.ends),
         };
-        let ends = Ends::of(self.team.share(0, found.map(Ends::words))?);
-        let before = self.ends.read;
-        if ends.read < before {
-            let words =
-                format!("refresh: the file has shrunk: {} bytes can be read, {before} before", ends.read);
-            return Err(Error::new(ErrorKind::ShortFile, words).at(ends.read).into());
-        }
+        let (found, mine) = split(found);
+        let ends = Ends::of(self.team.share(0, mine.map(|()| found.words()))?, found.seal);
         self.ends.file = ends.file;
-        if ends.read == before {
+        if ends.read == self.ends.read {
             return Ok(false);
         }
         self.ends = ends;
