@@ -1308,6 +1308,9 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
  * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
+ * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
+ * `params.behind` can choose a seal before it.
+ *
  * returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
  * `scda seal` decodes them first.
  *

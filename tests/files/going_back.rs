@@ -1,6 +1,6 @@
 //! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
 
-use scda::{ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
+use scda::{Communicator, ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
 use std::path::Path;
 
 fn params() -> Params {
@@ -40,6 +40,34 @@ fn create(path: &Path, written: &[u8]) -> Vec<u8> {
     write_steps(&mut file, 0, written).unwrap();
     file.close().unwrap();
     std::fs::read(path).unwrap()
+}
+
+#[test]
+fn going_back_leaves_a_damaged_index_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    let mut damaged = create(&path, b"ab");
+    // In the last row of the last index.
+    let place = damaged.len() - 288 - 100;
+    damaged[place] ^= 1;
+    for ranks in [1, 3] {
+        std::fs::write(&path, &damaged).unwrap();
+        let append = |behind| {
+            let mut params = params();
+            params.behind = behind;
+            let write = |comm: ThreadComm| {
+                let rank = comm.rank();
+                let mut file = Writer::append(comm, &path, &params).map_err(|error| error.kind())?;
+                write_steps(&mut file, rank, b"c").unwrap();
+                file.close().map_err(|error| error.kind())
+            };
+            run_on_threads(ranks, write)
+        };
+        assert_eq!(append(0), vec![Err(ErrorKind::Checksum); ranks]);
+        assert!(std::fs::read(&path).unwrap() == damaged);
+        assert_eq!(append(2), vec![Ok(()); ranks]);
+        assert_eq!(steps(&path), b"ac");
+    }
 }
 
 #[test]

@@ -284,6 +284,7 @@ fn what_is_sealed_is_never_cut_off() {
                     refused += 1;
                 }
                 Ok(cut) => {
+                    assert!(place < second - 420, "{place}: in the index, or the seal");
                     assert_eq!(*cut as usize, behind.len(), "{place}");
                     assert!(left == damaged[..second]);
                     taken += 1;

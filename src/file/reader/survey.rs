@@ -1,7 +1,7 @@
 //! Surveys a file before sections are appended: where they go, and what the next seal must record of the sections that the
 //! file has.
 
-use super::chain::Chain;
+use super::chain::{Chain, compare_index, differs};
 use super::index::{STEP, Sealed, begins_seal, damaged_end};
 use super::sections::Sections;
 use crate::error::{Error, ErrorKind, Result};
@@ -162,8 +162,7 @@ impl Surveyor {
             && let Some(seal) = self.seal_at(offset, |_| true)?
         {
             (survey.seal, survey.end) = (Some(seal), seal.length);
-            self.go_back(&mut survey)?;
-            return Ok(survey);
+            return self.behind_seal(survey);
         }
         self.add(&mut survey, row)?;
         let walked = loop {
@@ -191,8 +190,28 @@ impl Surveyor {
                 survey.anchors = 0;
             }
         }
+        self.behind_seal(survey)
+    }
+
+    /// The survey of a file that ends with the seal to append behind. Of what is sealed, only the index of this seal is compared with
+    /// its checksum: what is written next says that it is right. Collective.
+    fn behind_seal(&mut self, mut survey: Survey) -> Result<Survey, Failure> {
         self.go_back(&mut survey)?;
+        if let Some(seal) = survey.seal {
+            let is_first = self.sections.team().rank() == 0;
+            let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
+            self.sections.team().agree(compared)?;
+        }
         Ok(survey)
+    }
+
+    fn compare_seal(&mut self, last: LastSeal) -> Result<()> {
+        let mut bytes = [0; SEAL_BYTES];
+        self.sections.file().read_at(last.offset(), &mut bytes)?;
+        match Seal::parse(&bytes, last.offset()) {
+            Some(seal) => compare_index(self.sections.file(), &seal),
+            None => Err(differs("seal", "none", "the one that was just there", last.offset())),
+        }
     }
 
     /// Goes back to the first seal that covers as many sections as the parameters say. Collective.

@@ -160,7 +160,8 @@ impl Writer {
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
-    /// `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
+    /// `Checksum` if the index of the last seal, or of the one that [`Params::behind`] chose, is damaged; other sealed bytes are not
+    /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
     pub fn append(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
         Self::append_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
