@@ -614,6 +614,7 @@ struct scda_params {
    * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
    * one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
    * where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+   * A link is followed: these files are beside the one that it points to.
    *
    * Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
    * first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last

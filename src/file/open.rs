@@ -266,7 +266,7 @@ impl MpiIo {
 }
 
 /// The name as the file system knows it.
-fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
+pub fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
     match MpiIo::of(team, path, params) {
         MpiIo::AskedFor => names::without_romio_prefix(path),
         MpiIo::Absent | MpiIo::There => path,

@@ -110,6 +110,8 @@ pub struct Params {
     /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. `state.scda` is a whole file at any moment,
     /// except where the file system has no hard links. At most 1000; 0: none stays. Not with `later`.
     ///
+    /// A link is followed: these files are beside the one that it points to.
+    ///
     /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the first
     /// one is read that has one ([`Reader::age`]), up to that seal. So a job restarts from the last whole state. 0: none; then
     /// a file needs no seal. With `to_seal` only.

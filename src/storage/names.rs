@@ -76,6 +76,19 @@ pub fn kept_path(path: &Path, age: u64) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// As [`kept_path`] of the file that an atomic write of `path` replaces ([`target_path`]). A prefix for ROMIO stays if the file system knows
+/// the name as `real`, without it.
+pub fn kept_target_path(path: &Path, real: &Path, age: u64) -> PathBuf {
+    if age == 0 {
+        return path.to_owned();
+    }
+    let (bytes, real_bytes) = (path.as_os_str().as_bytes(), real.as_os_str().as_bytes());
+    let prefix = bytes.strip_suffix(real_bytes).unwrap_or_default();
+    let mut kept = OsStr::from_bytes(prefix).to_owned();
+    kept.push(kept_path(&target_path(real), age));
+    kept.into()
+}
+
 /// What Open MPI's MPI-IO creates and removes on a rank while it opens a part, to see whether files can be locked. A
 /// job that is killed at this moment leaves it.
 pub fn lock_test(part: &Path, rank: u32) -> PathBuf {
@@ -139,6 +152,13 @@ mod tests {
         assert_eq!(target_path(&at("first")), at("folder/not there"));
         assert_eq!(part_path(&at("first")), at("folder/not there.scda-part"));
         assert_eq!(part_path(&at("plain")), at("plain.scda-part"));
+        let prefixed = Path::new("ufs:").as_os_str().to_owned();
+        let with_prefix = |path: PathBuf| PathBuf::from([prefixed.clone(), path.into()].join(OsStr::new("")));
+        for (age, kept) in [(0, "first"), (2, "folder/not there.2")] {
+            assert_eq!(kept_target_path(&at("first"), &at("first"), age), at(kept));
+            let named = kept_target_path(&with_prefix(at("first")), &at("first"), age);
+            assert_eq!(named, with_prefix(at(kept)));
+        }
         symlink("circle", at("circle")).unwrap();
         assert_eq!(target_path(&at("circle")), at("circle"));
     }

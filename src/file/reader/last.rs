@@ -6,15 +6,14 @@ use crate::file::reader::Reader;
 use crate::file::team::{Failure, Team};
 use crate::parallel::Solo;
 use crate::storage::Driver;
-use crate::storage::names::{kept_path, without_romio_prefix};
+use crate::storage::names::kept_target_path;
 use std::path::Path;
 
-/// Which file is opened, by its age: with [`Params::keep`], rank 0 looks. Collective.
+/// Which file is opened, by its age: with [`Params::keep`], rank 0 looks. `path` is as the file system knows it. Collective.
 pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &Params) -> Result<u64, Failure> {
     if params.keep == 0 {
         return Ok(0);
     }
-    let path = if params.driver == Driver::Posix { path } else { without_romio_prefix(path) };
     let mine = if team.rank() == 0 { age_of_last_whole(path, params) } else { Ok(0) };
     let [age] = team.share(0, mine.map(|age| [age]))?;
     Ok(age)
@@ -28,7 +27,7 @@ fn age_of_last_whole(path: &Path, params: &Params) -> Result<u64> {
     let alone = Params { hints: crate::storage::mpi_io::Hints::default(), ..alone };
     let mut first = None;
     for age in 0..=params.keep {
-        let name = kept_path(path, age);
+        let name = kept_target_path(path, path, age);
         let error = match Reader::open(Solo, &name, &alone) {
             Ok(file) if file.is_sealed() => return Ok(age),
             Ok(_) => Error::new(ErrorKind::Format, "the file has no seal: nothing in it is whole")
@@ -55,6 +54,7 @@ fn is_of_damage(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::names::kept_path;
     use crate::{Encode, Writer, run_on_threads};
 
     /// What all ranks find in the last whole file of this name: its number and its age; or the code of their error.
@@ -108,5 +108,25 @@ mod tests {
         write(4, false);
         assert_eq!(found(&path, 2), Err(ErrorKind::Format.code()));
         assert_eq!(found(&path, 0), Ok((4, 0)));
+    }
+
+    #[test]
+    fn older_files_are_beside_the_one_that_a_link_points_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (link, path) = (at("home/last.scda"), at("scratch/state.scda"));
+        ["home", "scratch"].iter().for_each(|name| std::fs::create_dir(at(name)).unwrap());
+        std::os::unix::fs::symlink("../scratch/state.scda", &link).unwrap();
+        for number in 0..3 {
+            let params = Params { keep: 2, atomic: true, seal: true, ..Params::default() };
+            let mut file = Writer::create(Solo, &link, b"", &params).unwrap();
+            file.inline(b"", 0, Some(&[number; 32])).unwrap();
+            file.close().unwrap();
+        }
+        assert_eq!(found(&link, 2), Ok((2, 0)));
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(200).unwrap();
+        assert_eq!((found(&link, 2), found(&path, 2)), (Ok((1, 1)), Ok((1, 1))));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((found(&link, 2), found(&path, 2)), (Ok((1, 1)), Ok((1, 1))));
     }
 }

@@ -44,7 +44,7 @@ use crate::memory::Limited;
 use crate::parallel::{Communicator, Solo};
 use crate::storage::ParallelFile;
 use crate::storage::elsewhere::{Elsewhere, ReadAt};
-use crate::storage::names::kept_path;
+use crate::storage::names::kept_target_path;
 use std::path::Path;
 
 /// The header of a section.
@@ -124,8 +124,9 @@ impl Reader {
     ) -> Result<Self> {
         let mut age = 0;
         let opened = Self::open_by(comm, path, params, |team, path, params| {
-            age = last::agreed_age(team, path, params)?;
-            let path = kept_path(path, age);
+            let real = open::real_path(team, path, params);
+            age = last::agreed_age(team, real, params)?;
+            let path = kept_target_path(path, real, age);
             team.rename(&path);
             let extent = Extent::of(params);
             open::open(team, &path, params, |file, size| extent.ends(file, size))
