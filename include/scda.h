@@ -1308,10 +1308,10 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
  * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
- * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
  * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
  * `params.behind` can choose a seal before it.
  *
+ * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
  * returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
  * `scda seal` decodes them first.
  *
