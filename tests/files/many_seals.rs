@@ -296,3 +296,75 @@ fn adding_rows_costs_the_same_after_many_additions() {
         assert!(many <= 80 && many <= 3 * few, "{few} reads after 10 additions, {many} after 1000");
     }
 }
+
+/// A reader keeps the names of the seals behind and before those with many sections, whose names it searches for in the file.
+#[test]
+fn seals_of_many_sections_make_the_others_cost_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let costs = [50, 400].map(|commits| {
+        let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+        for step in 0..commits {
+            let name = format!("x{step}");
+            let dataset = Dataset::new(&name, DataType::Uint8, [1]);
+            writer.dataset(&dataset, &[Region::all(&[1])], b"a").unwrap();
+            writer.inline(b"u", 0, Some(&[b' '; 32])).unwrap();
+            if step == commits / 2 || step + 1 == commits {
+                for number in 0..4200 {
+                    let user: &[u8] = if number % 2000 == 7 { b"u" } else { b"other" };
+                    writer.inline(user, 0, Some(&[b' '; 32])).unwrap();
+                }
+                writer.set_attributes(&name, -1, r#"{"later": 1}"#).unwrap();
+            }
+            writer.commit().unwrap();
+        }
+        writer.close().unwrap();
+        // Each seal stands for itself: no table of names has its checksum.
+        let mut file = std::fs::read(&path).unwrap();
+        let tables = file.windows(16).enumerate().filter(|(_, text)| text == b"A scda names 00 ");
+        let tables: Vec<usize> = tables.map(|(place, _)| place).collect();
+        assert_eq!(tables.len(), commits / 16);
+        tables.iter().for_each(|&place| file[place + 128 + 2] ^= 1);
+        std::fs::write(&path, &file).unwrap();
+
+        let (mut numbers, mut later, mut datasets) = (Vec::new(), 0, 0);
+        let walk = cost(|| {
+            let mut reader = open(&path);
+            let mut number = 0;
+            while let Some(section) = reader.next_section(true).unwrap() {
+                if *section.user == *b"u" {
+                    numbers.push(number);
+                }
+                if let Some(dataset) = reader.dataset().unwrap() {
+                    later += usize::from(dataset.attributes.contains("later"));
+                    (number, datasets) = (number + 1, datasets + 1);
+                }
+                reader.skip().unwrap();
+                number += 1;
+            }
+        });
+        assert_eq!((datasets, later, numbers.len()), (commits, 2, commits + 6));
+        let mut kept = open(&path);
+        let count = numbers.len() as i64;
+        for (&number, record) in numbers.iter().zip(0..) {
+            for record in [record, record - count] {
+                assert_eq!(kept.find(b"u", record).unwrap(), Some(number), "{record}");
+                if record % 7 == 0 {
+                    assert_eq!(open(&path).find(b"u", record).unwrap(), Some(number), "{record}");
+                }
+            }
+        }
+        assert_eq!((kept.find(b"u", count).unwrap(), kept.find(b"u", -count - 1).unwrap()), (None, None));
+        assert_eq!(
+            (open(&path).find_all(b"u").unwrap(), kept.find_all(b"u").unwrap()),
+            (numbers.clone(), numbers)
+        );
+        // What the last seal has needs no other one.
+        assert!(cost(|| assert!(open(&path).find(b"other", -1).unwrap().is_some())) <= 100);
+        walk
+    });
+    println!("{costs:?} reads for 50 and 400 commits");
+    assert!(costs[1] - costs[0] <= 150 * 350, "{costs:?}");
+}

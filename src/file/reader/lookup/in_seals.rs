@@ -14,54 +14,108 @@ impl Lookup<'_> {
     /// See [`Reader::find`](crate::Reader::find). From the end of the file, it is looked for in pieces of the seals that cover
     /// what is behind `least` bytes, and not in those before.
     pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
-        let is_backward = record < 0;
-        let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
-        while !(is_backward
-            && (left < self.cache.names.sections_of(user).len() as u64
-                || self.is_covered(self.cache.names.pieces(), least)?))
-            && self.keep_names()?
-        {}
+        if record < 0 {
+            return self.find_backward(user, record.unsigned_abs() - 1, least);
+        }
+        while self.keep_names()? {}
         let kept = self.cache.names.pieces();
-        if is_backward {
-            let sections = self.cache.names.sections_of(user);
-            if let Some(&number) = sections.get(to_usize(left)) {
-                return self.section_named(number, user).map(Some);
+        let mut left = record.unsigned_abs();
+        let long = self.cache.names.long().len();
+        for number in (kept..self.count_pieces(kept)?).rev() {
+            if let Some(found) = self.find_in_piece(number, user, false, &mut left)? {
+                return Ok(Some(found));
             }
-            left -= sections.len() as u64;
         }
-        let pieces = if is_backward { kept } else { self.count_pieces(kept)? };
-        // The pieces whose names are not kept.
-        for step in 0.. {
-            let number = if is_backward { Some(kept + step) } else { pieces.checked_sub(step + 1) };
-            let number = number.filter(|&number| number >= kept);
-            if is_backward && self.is_covered(kept + step, least)? {
-                break;
+        for place in (0..long).rev() {
+            let number = self.cache.names.long()[place];
+            if let Some(found) = self.find_in_piece(number, user, false, &mut left)? {
+                return Ok(Some(found));
             }
-            let Some(piece) = number.map(|number| self.piece_of_names(number)).transpose()?.flatten() else {
-                break;
-            };
-            self.check_if_short(&piece)?;
-            let first = self.sorted_index(&piece, 0, |name| name < user)?;
-            let is_there = !is_backward
-                && left < names_end(&piece) - first
-                && *self.sorted_name(&piece, first + left)?.0 == *user;
-            let end = if is_there { first + left + 1 } else { self.end_of_name(&piece, first, user)? };
-            if left < end - first {
-                let at = if is_backward { end - 1 - left } else { first + left };
-                self.check_order(&piece, if is_backward { end } else { first })?;
-                if left > 0 {
-                    self.check_order(&piece, at)?;
+        }
+        self.kept_section(user, false, left)
+    }
+
+    /// See [`Self::find_in_seals`].
+    fn find_backward(&mut self, user: &[u8], mut left: u64, least: u64) -> Result<Option<u64>> {
+        let mut searched = 0;
+        // The pieces whose names are kept, and the long ones among them.
+        loop {
+            if let Some(&number) = self.cache.names.long().get(searched) {
+                if self.is_covered(number, least)? {
+                    return self.kept_section(user, true, left);
                 }
-                return self.section_at(&piece, at, user).map(Some);
+                if let Some(found) = self.find_in_piece(number, user, true, &mut left)? {
+                    return Ok(Some(found));
+                }
+                searched += 1;
+                continue;
             }
-            // If a row is damaged, the section may exist nevertheless.
-            self.check_absent(&piece, first..end)?;
-            left -= end - first;
+            if let Some(found) = self.kept_section(user, true, left)? {
+                return Ok(Some(found));
+            }
+            if self.is_covered(self.cache.names.pieces(), least)? {
+                return Ok(None);
+            }
+            if !self.keep_names()? {
+                break;
+            }
         }
+        let mut number = self.cache.names.pieces();
+        while self.piece_of_names(number)?.is_some() && !self.is_covered(number, least)? {
+            if let Some(found) = self.find_in_piece(number, user, true, &mut left)? {
+                return Ok(Some(found));
+            }
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    /// The section of this user string that `left` others of those whose names are kept precede in this direction.
+    fn kept_section(&mut self, user: &[u8], is_backward: bool, left: u64) -> Result<Option<u64>> {
         let sections = self.cache.names.sections_of(user);
-        let place = (sections.len() as u64).checked_sub(left.saturating_add(1)).filter(|_| !is_backward);
+        let last = (sections.len() as u64).checked_sub(1);
+        let place = if is_backward { Some(left) } else { last.and_then(|last| last.checked_sub(left)) };
         let found = place.and_then(|place| sections.get(to_usize(place)).copied());
         found.map(|number| self.section_named(number, user)).transpose()
+    }
+
+    /// The section of this user string that `left` others precede in this direction, if it is in this piece or, of those whose
+    /// names are kept, before it; else `left` is less by those that the piece has.
+    fn find_in_piece(
+        &mut self,
+        number: usize,
+        user: &[u8],
+        is_backward: bool,
+        left: &mut u64,
+    ) -> Result<Option<u64>> {
+        let Some(piece) = self.piece_of_names(number)? else { return Ok(None) };
+        let sections = self.cache.names.sections_of(user);
+        let behind = |first: u64| sections.partition_point(|&section| section >= first);
+        let passed = match is_backward {
+            true => behind(piece.sealed.seal.sections),
+            false => sections.len() - behind(piece.first),
+        };
+        let Some(record) = left.checked_sub(passed as u64) else {
+            return self.kept_section(user, is_backward, *left);
+        };
+        self.check_if_short(&piece)?;
+        let first = self.sorted_index(&piece, 0, |name| name < user)?;
+        let is_there = !is_backward
+            && record < names_end(&piece) - first
+            && *self.sorted_name(&piece, first + record)?.0 == *user;
+        let end = if is_there { first + record + 1 } else { self.end_of_name(&piece, first, user)? };
+        if record < end - first {
+            let at = if is_backward { end - 1 - record } else { first + record };
+            self.check_order(&piece, if is_backward { end } else { first })?;
+            if record > 0 {
+                self.check_order(&piece, at)?;
+            }
+            return self.section_at(&piece, at, user).map(Some);
+        }
+        // If a row is damaged, the section may exist nevertheless.
+        self.check_absent(&piece, first..end)?;
+        *left -= end - first;
+        Ok(None)
     }
 
     /// The last section of this user string, if it begins behind byte `least`.
@@ -119,7 +173,10 @@ impl Lookup<'_> {
     pub(super) fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         while self.keep_names()? {}
         let (mut numbers, kept) = (Vec::new(), self.cache.names.pieces());
-        for number in (kept..self.count_pieces(kept)?).rev() {
+        let (others, long) = (kept..self.count_pieces(kept)?, self.cache.names.long().len());
+        for place in 0..others.len() + long {
+            let number = place.checked_sub(others.len());
+            let number = number.map_or_else(|| others.start + place, |place| self.cache.names.long()[place]);
             let Some(piece) = self.piece_of_names(number)? else { break };
             self.check_if_short(&piece)?;
             let first = self.sorted_index(&piece, 0, |name| name < user)?;
@@ -131,13 +188,14 @@ impl Lookup<'_> {
                 numbers.push(self.section_at(&piece, at, user)?);
             }
         }
-        let kept = numbers.len();
+        let found = numbers.len();
         let sections = self.cache.names.sections_of(user);
         reserve(&mut numbers, sections.len())?;
-        numbers.extend(sections.iter().rev());
-        for &number in &numbers[kept..] {
+        numbers.extend(sections);
+        for &number in &numbers[found..] {
             self.section_named(number, user)?;
         }
+        numbers.sort_unstable();
         Ok(numbers)
     }
 

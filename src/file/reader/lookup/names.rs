@@ -16,8 +16,10 @@ const NAME_BYTES: usize = 128;
 pub(super) struct SealNames {
     /// The numbers of the sections of each user string, the last one first.
     sections: BTreeMap<Vec<u8>, Vec<u64>>,
-    /// How many pieces of the chain of seals these are, from the end of the file on.
+    /// How many pieces of the chain of seals these are, from the end of the file on; and the long ones among them, whose names are
+    /// not kept.
     pieces: usize,
+    long: Vec<usize>,
     /// About how much memory they take.
     bytes: usize,
     /// No more are kept.
@@ -25,9 +27,15 @@ pub(super) struct SealNames {
 }
 
 impl SealNames {
-    /// The number of pieces whose names are kept.
+    /// The number of pieces whose names are kept, but for those of the [`Self::long`] ones among them.
     pub fn pieces(&self) -> usize {
         self.pieces
+    }
+
+    /// The pieces whose names have to be searched for in the file although those of others before them are kept, the last one of the
+    /// file first.
+    pub fn long(&self) -> &[usize] {
+        &self.long
     }
 
     /// The sections of this user string in these pieces, the last one first.
@@ -55,15 +63,19 @@ impl SealNames {
 }
 
 impl Lookup<'_> {
-    /// Keeps the names of one more piece, towards the beginning of the file. False if there is none, or if
-    /// its names have to be searched for in the file: they are many or damaged, or enough is kept.
+    /// Keeps the names of one more piece, towards the beginning of the file, or passes a long one. False if there is none, or if
+    /// its names have to be searched for in the file, and those of all pieces before it: they are damaged, or enough is kept.
     pub fn keep_names(&mut self) -> Result<bool> {
         let (number, most) = (self.cache.names.pieces, self.sections.params().bounded(KEPT_BYTES));
         if self.cache.names.is_full {
             return Ok(false);
         }
-        if self.sections.piece_of_seals(number)?.is_none_or(|piece| piece.is_long()) {
-            return Ok(false);
+        let Some(piece) = self.sections.piece_of_seals(number)? else { return Ok(false) };
+        if piece.is_long() {
+            reserve(&mut self.cache.names.long, 1)?;
+            self.cache.names.long.push(number);
+            self.cache.names.pieces += 1;
+            return Ok(true);
         }
         // What is kept has a limit of its own.
         let _temporary = memory::temporary();
