@@ -92,7 +92,7 @@ fn create_posix(
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
-    let (opened, _) = open_posix(team, first, || target.open_again(OFlags::WRONLY))?;
+    let (opened, _) = open_posix(team, first, || target.open_again(OFlags::empty()))?;
     let opened = opened.and_then(|file| {
         let mut file = with_faults(team, params, Box::new(file));
         if team.rank() == 0 {

@@ -1,7 +1,7 @@
 //! The file that is written: its names, and what happens to them at the end.
 
 use super::params::Params;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::begins_as_header;
 use crate::numbers::to_usize;
@@ -23,8 +23,9 @@ pub struct Target {
     path: PathBuf,
     /// The part file: where an atomic write goes until it is renamed.
     part: Option<PathBuf>,
-    /// Whether a new name is to be brought to stable storage, too.
+    /// Whether its name is to be brought to stable storage, too; and whether this write has done so.
     sync: bool,
+    is_named: bool,
     /// Whether that of an atomic write is, without `sync`.
     sync_part: bool,
     /// Whether what was written is read again.
@@ -51,7 +52,8 @@ impl Target {
         let part = params.atomic.then(|| names::part_path(&path));
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
         let (keep, is_read) = (params.keep, params.seal);
-        Self { path, part, sync, sync_part, keep, is_read, old: None, status: None, has_part: false, locks }
+        let (is_named, old, status, has_part) = (false, None, None, false);
+        Self { path, part, sync, is_named, sync_part, keep, is_read, old, status, has_part, locks }
     }
 
     /// The name under which the file is written.
@@ -77,9 +79,11 @@ impl Target {
         if driver == Driver::MpiIo {
             return Ok(None);
         }
-        // The attributes of what is sealed are read if some are set later.
-        let access = if self.is_read { OFlags::RDWR } else { OFlags::WRONLY };
-        let mut file = PosixFile::open(&self.path, access | OFlags::CREATE)?;
+        let mut file = match self.is_read {
+            // The attributes of what is sealed are read if some are set later.
+            true => PosixFile::open(&self.path, OFlags::RDWR | OFlags::CREATE)?,
+            false => open_to_write(&self.path, OFlags::CREATE)?,
+        };
         self.opened(|| file.status().map(Some))?;
         if self.is_regular() {
             self.lock(&mut file)?;
@@ -177,7 +181,7 @@ impl Target {
     /// Another rank than 0: opens the file. As long as any rank has it open under its name, nobody else writes it; a part file
     /// is nothing without rank 0, which has its lock.
     pub fn open_again(&self, flags: OFlags) -> Result<PosixFile> {
-        let mut file = PosixFile::open(self.goal(), flags)?;
+        let mut file = open_to_write(self.goal(), flags)?;
         if self.part.is_none() && file.status()?.is_regular {
             file.share_lock()?;
         }
@@ -208,7 +212,20 @@ impl Target {
             }
             None => {}
         }
-        Ok(())
+        self.check_kept()
+    }
+
+    /// Checks that the file system has room for the names of the files that are kept: the oldest one has the longest.
+    fn check_kept(&self) -> Result<()> {
+        if self.keep == 0 {
+            return Ok(());
+        }
+        let oldest = names::kept_path(&self.path, self.keep);
+        let found = file_system::link_status(&oldest);
+        found.map(drop).map_err(|error| {
+            let name = oldest.file_name().unwrap_or_default();
+            Error::new(error.kind(), format!("keep: {}: {error}", quote_path(Path::new(name))))
+        })
     }
 
     /// Rank 0: the size in bytes that the file had when it was opened, and locked. On other ranks 0.
@@ -313,7 +330,7 @@ impl Target {
     }
 
     /// Rank 0: what was committed has the name of the file: an error if that is another file's now.
-    pub fn commit(&self) -> Result<()> {
+    pub fn commit(&mut self) -> Result<()> {
         if self.is_regular()
             && let Err(words) = self.find()?
         {
@@ -330,12 +347,19 @@ impl Target {
         }
     }
 
-    /// Rank 0: brings the name of a new file to stable storage. That of an atomic write is brought there when it gets it.
-    fn sync_name(&self) -> Result<()> {
-        if self.part.is_some() || self.old.is_some() {
+    /// Rank 0: brings the name of the file to stable storage, once: also that of an old one, which its writer may have left to the
+    /// system. That of an atomic write is brought there when it gets it.
+    fn sync_name(&mut self) -> Result<()> {
+        if self.part.is_some() || self.is_named {
             return Ok(());
         }
-        file_system::sync_folder(&names::target_path(&self.path))
+        match file_system::sync_folder(&names::target_path(&self.path)) {
+            // Who may not read the folder of an old file cannot sync it.
+            Err(error) if error.kind() == ErrorKind::Access && self.old.is_some() => {}
+            synced => synced?,
+        }
+        self.is_named = true;
+        Ok(())
     }
 
     /// Rank 0, when writing failed and all ranks have closed the file: removes an incomplete atomic write; the old
@@ -376,6 +400,14 @@ impl Target {
             // If it cannot be removed, its name says what it is.
             let _ = file_system::remove_stale(part);
         }
+    }
+}
+
+/// Opens a file to write it, and to read it if that is allowed: NFS lets nobody else share a lock.
+fn open_to_write(path: &Path, flags: OFlags) -> Result<PosixFile> {
+    match PosixFile::open(path, flags | OFlags::RDWR) {
+        Err(error) if error.kind() == ErrorKind::Access => PosixFile::open(path, flags | OFlags::WRONLY),
+        opened => opened,
     }
 }
 

@@ -148,6 +148,35 @@ fn there_is_no_going_behind_more_than_there_is() {
     assert!(std::fs::read(&path).unwrap() == before);
 }
 
+/// At opening, not when all is written.
+#[test]
+fn a_name_that_leaves_no_room_for_that_of_a_kept_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    // With ".10", 255 bytes.
+    let path = folder.path().join(format!("{}.scda", "y".repeat(247)));
+    let mut params = params();
+    params.atomic = true;
+    for (keep, is_refused) in [(10, false), (99, false), (100, true), (1, false)] {
+        params.keep = keep;
+        for ranks in [1, 2] {
+            run_on_threads(ranks, |comm: ThreadComm| {
+                let rank = scda::Communicator::rank(&comm);
+                match Writer::create(comm, &path, b"", &params) {
+                    Ok(mut file) => {
+                        assert!(!is_refused, "{keep}");
+                        write_steps(&mut file, rank, b"a").unwrap();
+                        file.close().unwrap();
+                    }
+                    Err(error) => {
+                        assert!(is_refused && error.kind() == ErrorKind::BadFile, "{keep}: {error}");
+                        assert!(error.to_string().contains("keep: yyy"), "{error}");
+                    }
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn the_last_checkpoints_are_kept() {
     let folder = tempfile::tempdir().unwrap();

@@ -113,6 +113,39 @@ fn two_create_a_file_that_is_not_there() {
     assert_eq!(contents(folder.path()).len(), 1);
 }
 
+/// As NFS does, for all tests of this program: a lock is shared only by those who may read the file.
+#[cfg(target_os = "linux")]
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)] // stands between the library and the system
+extern "C" fn flock(fd: libc::c_int, how: libc::c_int) -> libc::c_int {
+    // SAFETY: neither call takes memory.
+    unsafe {
+        let is_written_only = libc::fcntl(fd, libc::F_GETFL) & libc::O_ACCMODE == libc::O_WRONLY;
+        if how & libc::LOCK_SH != 0 && is_written_only {
+            *libc::__errno_location() = libc::EBADF;
+            return -1;
+        }
+        libc::syscall(libc::SYS_flock, fd, how) as libc::c_int
+    }
+}
+
+#[test]
+fn ranks_that_only_write_share_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for _ in 0..2 {
+        run_on_threads(3, |comm| {
+            let mut params = params(false);
+            params.seal = false;
+            let mut file = Writer::create(comm.clone(), &path, b"u", &params).unwrap();
+            let refused = open(comm, &path, (false, false)).err().map(|error| error.kind());
+            assert_eq!(refused, Some(ErrorKind::FileInUse));
+            block(&mut file, b'1').unwrap();
+            file.close().unwrap();
+        });
+    }
+}
+
 #[test]
 fn a_commit_whose_name_is_another_file_now_says_so() {
     for ranks in [1, 3] {

@@ -71,6 +71,8 @@ struct Job {
     goes_back: bool,
     /// Whether the old file has no seal: the job adds the first one.
     first_seal: bool,
+    /// Whether the name of the old file may be lost, because its writer has not synced it.
+    unnamed: bool,
     atomic: bool,
     /// Whether an atomic file gets its name before it is in stable storage.
     later: bool,
@@ -100,6 +102,7 @@ impl Job {
             appends: false,
             goes_back: false,
             first_seal: false,
+            unnamed: false,
             atomic: false,
             later: false,
             keep: 0,
@@ -112,6 +115,8 @@ impl Job {
             Job { old: b"xy", atomic: true, keep: 2, ..job },
             Job { old: b"xy", appends: true, ..job },
             Job { old: b"xy", appends: true, torn: Torn::Unsealed, ..job },
+            Job { old: b"xy", appends: true, unnamed: true, ..job },
+            Job { old: b"xy", unnamed: true, ..job },
             Job { old: b"xyz", appends: true, goes_back: true, atomic: true, ..job },
         ];
         let contents = [
@@ -239,7 +244,7 @@ impl Job {
         };
         let all = [kept, self.new].concat();
         let is_new = all.starts_with(found) && found.len() >= kept.len() + durable;
-        let is_old = durable == 0 && found == self.old;
+        let is_old = durable == 0 && (found == self.old || self.unnamed && found.is_empty());
         match (self.atomic, self.appends) {
             (true, _) => is_old || found == all,
             (false, true) => is_old || is_new,
@@ -272,6 +277,9 @@ impl Run {
         job.prepare(&path);
         let old = std::fs::read(&path).unwrap_or_default();
         let log = Log::of(folder.path());
+        if job.unnamed {
+            log.forget_names();
+        }
         for result in run_on_threads(ranks, |comm| {
             let is_first = comm.rank() == 0;
             job.run(comm, &path, buffer, |count| {

@@ -79,6 +79,14 @@ impl Log {
         Self { _one: one }
     }
 
+    /// The names of the files that were there before are not on the disk for certain.
+    pub fn forget_names(&self) {
+        let mut recorder = recorder();
+        let record = &mut recorder.as_mut().unwrap().record;
+        assert!(matches!(record.events.pop(), Some(Event::SyncFolder)));
+        record.initial -= 1;
+    }
+
     /// The program was told that something is durable.
     pub fn note_durable(&self, what: usize) {
         let mut recorder = recorder();
