@@ -60,7 +60,8 @@ use std::io::{self, Write as _};
     max_term_width = 100,
     after_help = "\
 A section is named by its number in scda ls, from 1 on, or by its user string, in which * and ? stand for any text and any \
-character; 2-5,7- names several sections. A name of more than 58 bytes finds its dataset.
+character; 2-5,7- names several sections. What datasets, groups and streams are made of, such as \
+scda dataset 00, matches no pattern, except with --raw. A name of more than 58 bytes finds its dataset.
 
 One file may be -, standard input, but not for export, refs, vtk, and import of HDF5, NetCDF and .npz; so may OUT of copy, join \
 and make, standard output. A pipe is first copied to the folder of TMPDIR.

@@ -3,7 +3,8 @@
 use crate::datasets::{Item, Pair, Pairs};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::{Section, UserString, internals};
+use scda::internals::{self, later::is_internal};
+use scda::{Section, UserString};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -50,10 +51,12 @@ impl fmt::Display for Selection {
 }
 
 impl Selection {
-    /// Whether the section with this number matches.
-    pub fn has(&self, number: u64, user: &UserString) -> bool {
+    /// Whether the section with this number matches. Those that belong to datasets, groups and streams match a pattern where every section
+    /// is one by itself, as with --raw, and else their own user string only.
+    pub fn has(&self, number: u64, user: &UserString, raw: bool) -> bool {
         match self {
             Self::Numbers(_) => self.has_number(number),
+            Self::Pattern(_) if !raw && is_internal(user) => self.is_name(user),
             Self::Pattern(pattern) => matches(pattern, &escape(user).chars().collect::<Vec<_>>()),
         }
     }
@@ -117,23 +120,25 @@ impl Selection {
     }
 }
 
-/// Whether any of the selections means the section; all of them mean it if there is none.
-pub fn any(selections: &[Selection], number: u64, user: &UserString) -> bool {
-    selections.is_empty() || selections.iter().any(|selection| selection.has(number, user))
+/// Whether any of the selections [has](Selection::has) the section; all of them have it if there is none.
+pub fn any(selections: &[Selection], number: u64, user: &UserString, raw: bool) -> bool {
+    selections.is_empty() || selections.iter().any(|selection| selection.has(number, user, raw))
 }
 
 /// As [`any`]; sections that belong together are meant as soon as one of them is. To a dataset belong those of what was added to it
-/// later: `pairs` tell their numbers.
+/// later: `pairs` tell their numbers, and are none where every section is one by itself.
 ///
 /// # Errors
 /// Those of looking up these numbers.
 pub fn any_of(selections: &[Selection], item: &Item, pairs: Option<&mut Pairs<'_>>) -> Result<bool> {
-    let is_meant = any(selections, item.number, &item.section.user)
-        || item.streams.as_ref().is_some_and(|found| {
-            any(selections, item.number + 1, &found.chunks.user)
-                || any(selections, item.number + 2, &found.lengths.user)
-        })
-        || item.pair.as_ref().is_some_and(|pair| any(selections, item.last(), &pair.second().user));
+    let raw = pairs.is_none();
+    let any = |number, section: &Section| any(selections, number, &section.user, raw);
+    let is_meant = any(item.number, &item.section)
+        || item
+            .streams
+            .as_ref()
+            .is_some_and(|found| any(item.number + 1, &found.chunks) || any(item.number + 2, &found.lengths))
+        || item.pair.as_ref().is_some_and(|pair| any(item.last(), pair.second()));
     let names_later = |selection: &Selection| {
         matches!(selection, Selection::Numbers(_)) && !selection.ends_before(item.last() + 1)
     };
@@ -208,9 +213,9 @@ mod tests {
         let name = "a group/".repeat(10) + "u";
         let Ok(selection) = name.parse::<Selection>();
         let user = UserString::new(internals::stored_name(&name).as_bytes()).unwrap();
-        assert!(selection.has(0, &user) && selection.is_name(&user) && user.len() <= 58);
+        assert!(selection.has(0, &user, false) && selection.is_name(&user) && user.len() <= 58);
         let Ok(other) = (name + "v").parse::<Selection>();
-        assert!(!other.has(0, &user));
+        assert!(!other.has(0, &user, false));
     }
 
     #[test]

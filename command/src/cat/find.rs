@@ -80,7 +80,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
                 found.clear();
                 is_exact = true;
             }
-            if is_this || !is_exact && args.section.has(number, &section.user) {
+            if is_this || !is_exact && args.section.has(number, &section.user, args.raw) {
                 found.push(Choice { number, section, block, record: found.len() as u64 });
             }
             if !found.is_empty() && args.section.ends_before(number + 1) {

@@ -34,7 +34,7 @@ fn find(input: &Input, args: &Args) -> Result<KeyedStreams> {
             Some(Pair::Dataset(found)) if found.dataset.name == RECORDS => records = Some(found.block),
             None if section_type == SectionType::Varray && *user == *STREAMS => {
                 let found = KeyedStreams { streams: item.section, records: records.take() };
-                if args.section.has(item.number, &user) {
+                if args.section.has(item.number, &user, false) {
                     all.push(found);
                 }
             }

@@ -97,7 +97,7 @@ impl Lines<'_> {
         }
         let begins_streams = begins_streams(section_type, &row.user);
         if !is_first(section_type, &row.user) && !begins_streams {
-            if select::any(self.selections, number, &row.user) {
+            if select::any(self.selections, number, &row.user, false) {
                 self.selected += 1;
                 self.out.text(format_args!("{}\n", line(number, section_type, row)))?;
             }

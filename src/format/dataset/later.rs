@@ -2,7 +2,9 @@
 
 use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, indented, members};
 use super::rounding::{ABSOLUTE, RELATIVE};
-use super::{DATASET_CONVENTION, Dataset, GROUP_CONVENTION, check_name, metadata, shortened};
+use super::{
+    DATASET_CONVENTION, Dataset, GROUP_CONVENTION, RESERVED_PREFIX, check_name, metadata, shortened,
+};
 use crate::error::{Error, Result, quote};
 use crate::format::{INLINE_BYTES, USER_STRING_BYTES};
 
@@ -51,6 +53,17 @@ pub fn rows_of(user: &[u8]) -> Option<(u64, &str)> {
 #[must_use]
 pub fn announces(user: &[u8]) -> bool {
     [DATASET_CONVENTION, GROUP_CONVENTION, ROWS_CONVENTION, ATTRIBUTES_CONVENTION].contains(&user)
+}
+
+/// Whether sections of this user string are those of a convention, of any number, or of what was added to a dataset: users know them as a
+/// part of something that has a name.
+#[must_use]
+pub fn is_internal(user: &[u8]) -> bool {
+    let is_number =
+        |end: &[u8]| matches!(end, [b' ', tens, ones] if [tens, ones].iter().all(|c| c.is_ascii_digit()));
+    let is_convention = user.starts_with(RESERVED_PREFIX.as_bytes())
+        && user.last_chunk::<3>().is_some_and(|end| is_number(end));
+    is_convention || later_of(user).is_some() || rows_of(user).is_some()
 }
 
 /// What was added to which dataset, in words, by the user string of the section, which tells users nothing.
@@ -214,6 +227,25 @@ pub fn attributes(text: &[u8]) -> Result<String> {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+
+    #[test]
+    fn sections_of_conventions_are_internal() {
+        use crate::format::streams::{STREAM_BYTES, STREAMS};
+        let conventions = [
+            DATASET_CONVENTION,
+            GROUP_CONVENTION,
+            ROWS_CONVENTION,
+            ATTRIBUTES_CONVENTION,
+            STREAMS,
+            STREAM_BYTES,
+        ];
+        for user in conventions.into_iter().chain([&b"scda dataset 01"[..], b"/128/rho", b"/+128/rho"]) {
+            assert!(is_internal(user), "{}", user.escape_ascii());
+        }
+        for user in ["", "/", "rho", "scda", "scda run 7", "scda 0", "a scda dataset 00", "/rho", "/x/rho"] {
+            assert!(!is_internal(user.as_bytes()), "{user}");
+        }
+    }
 
     #[test]
     fn user_strings_name_a_section_and_its_dataset() {

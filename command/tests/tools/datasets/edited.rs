@@ -59,6 +59,46 @@ fn datasets_are_deleted_and_replaced_as_one() {
     }
 }
 
+/// Sections that are a part of something with a name match none, except with --raw.
+#[test]
+fn patterns_are_for_names_that_users_gave() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        place.scda("attr a.scda mask units=K").good();
+        let names = |name: &str| -> Vec<String> {
+            objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
+        };
+        let mut others = names("a.scda");
+        others.retain(|name| name != "step");
+        place.scda("copy -f --delete s* a.scda b.scda").good();
+        assert_eq!(names("b.scda"), others);
+        place.scda("copy -f --select s* a.scda b.scda").good();
+        assert_eq!(names("b.scda"), ["step"]);
+        place.scda("join -f --select s* a.scda a.scda -o c.scda").good();
+        place.scda("append --select s* c.scda a.scda").good();
+        assert_eq!(names("c.scda"), ["step", "step", "step"]);
+        for pattern in ["*0", "scda*", "/1*"] {
+            place.scda(&format!("copy -f --delete {pattern} a.scda b.scda")).bad(2, "names no section of it");
+            for command in ["copy -f --select", "ls --select", "ls --json --select"] {
+                let out = if command.starts_with("copy") { "b.scda" } else { "" };
+                let line = format!("{command} {pattern} a.scda {out}");
+                place.scda(&line).bad(2, "--select names no section of it");
+            }
+            place.scda(&format!("cat a.scda {pattern}")).bad(2, "no such section among its");
+            place.scda(&format!("cat a.scda {pattern} --stream 0")).bad(2, "no such section among its");
+        }
+        let lines = |arguments: &str| place.scda(arguments).good().text().lines().count();
+        assert_eq!(lines("ls --select s* a.scda"), 3);
+        assert_eq!(place.scda("cat a.scda s*").good().text(), "-42\n");
+        // A section for each group and dataset, and before the attributes if these were appended.
+        assert_eq!(lines("ls --raw --select scda* a.scda"), 2 + 11 + usize::from(seal));
+        place.scda("cat --raw a.scda scda*").bad(2, "sections of that name");
+        place.shell("scda copy -f --delete 'scda group 00' a.scda b.scda").good();
+        assert_eq!(names("b.scda").len(), others.len() + 1 - 2);
+    }
+}
+
 #[test]
 fn attributes_are_shown_and_set() {
     let place = Place::new();
