@@ -44,7 +44,9 @@ pub mod internals {
     pub use crate::format::dataset::{
         DATASET_CONVENTION, GROUP_CONVENTION, fill, json, later, metadata, parse, rounding,
     };
-    pub use crate::format::dataset::{stored_name, stored_path, type_of_text, type_text};
+    pub use crate::format::dataset::{
+        stored_name, stored_path, type_of_json, type_of_text, type_text, type_to_json,
+    };
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding, data_padding_bytes};

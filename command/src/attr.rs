@@ -11,10 +11,11 @@ use crate::seal::check_all_sealed;
 use crate::storing::How;
 use crate::transfer::{read_metadata, with_attributes};
 use scda::Section;
-use scda::internals::json::{check, compact};
+use scda::internals::json::{MAX_DEPTH, checked, compact};
 use scda::internals::later::changed;
 use scda::internals::to_usize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::path::PathBuf;
 
 /// Show or set attributes of a dataset, a group or the file
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string; null
-removes the attribute.
+removes the attribute. Numbers beyond float64 are errors, as is a key that stands twice.
 
 Examples:
   scda attr state.scda rho                    the attributes of a dataset
@@ -155,8 +156,11 @@ impl Args {
                 .filter(|(key, _)| !key.is_empty())
                 .ok_or_else(|| Fail::Trouble(format!("found \"{text}\", expected KEY=VALUE")))?;
             // The attributes are two levels deep in the metadata.
-            let value = match check(value, 2) {
+            let value = match checked(value, MAX_DEPTH - 2) {
                 Ok(()) => compact(value),
+                Err(error) if serde_json::from_str::<&RawValue>(value).is_ok() => {
+                    return Err(Fail::Trouble(format!("found \"{text}\": {error}")));
+                }
                 Err(_) => Value::from(value).to_string(),
             };
             all.retain(|(other, _)| *other != key);

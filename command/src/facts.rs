@@ -3,7 +3,7 @@
 use crate::datasets::FoundGroup;
 use crate::fail::Fail;
 use crate::rows::Row;
-use scda::internals::fill;
+use scda::internals::{fill, type_to_json};
 use scda::{Dataset, Layout, Section, SectionType};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,8 @@ pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
     object.insert("number".into(), number.into());
     object.insert("type".into(), "D".into());
     object.insert("user".into(), dataset.name.as_str().into());
-    object.insert("data_type".into(), dataset.data_type.to_string().into());
+    let data_type = serde_json::from_str(&type_to_json(dataset.data_type)).unwrap_or_default();
+    object.insert("data_type".into(), data_type);
     object.insert("shape".into(), json!(dataset.shape));
     let layout = match dataset.layout {
         Layout::Chunked { text: true, .. } => "text",

@@ -4,6 +4,7 @@ use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left};
 use crate::make_dataset;
+use scda::internals::json::{MAX_DEPTH, checked};
 use scda::{Encode, Params, Writer};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -17,7 +18,8 @@ Examples:
 
 const DESCRIPTION: &str = "\
 The description is an object with user, sealed (true or false), and a list of sections, in the
-order of the file. What else scda ls --json writes is ignored; other names are errors. Each has
+order of the file. What else scda ls --json writes is ignored; other names, and names that stand
+twice, are errors. Each has
   type                   I, B, A, V; D, a dataset; G, attributes of a group
   user, user_hex, user_base64
                          the user string, by default empty; of D the name, of G the path (/ for
@@ -36,7 +38,8 @@ order of the file. What else scda ls --json writes is ignored; other names are e
   elements_text, elements_hex, elements_base64
                          of A and V, instead of data: a list of the elements
   data_type, shape, fill_value, dimension_names, attributes
-                         of D, the last one also of G: as in the metadata (docs/datasets.md)
+                         of D, the last one also of G: as in the metadata (docs/datasets.md);
+                         data_type also by the names that scda ls shows, such as datetime64[s]
   values                 of D, instead of data: the items in C order, each as a fill value, in one
                          list or nested ones
   layout                 of D: contiguous, the default without chunk; chunks; or text
@@ -209,6 +212,8 @@ pub fn run(args: &Args) -> Result<()> {
         false => std::fs::read_to_string(&args.from),
     };
     let text = read().map_err(|e| wrong(e.to_string()))?;
+    // A description has the metadata of a section two levels deeper than these are by themselves.
+    checked(&text, MAX_DEPTH + 2).map_err(|e| wrong(e.to_string()))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let head = || -> Words<_> {
         let mut object = Object::new(&manifest)?;

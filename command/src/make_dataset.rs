@@ -4,7 +4,7 @@ use crate::described::{Data, Object, Words, Wrong, brief, one};
 use crate::fail::Fail;
 use crate::files::OutputFile;
 use crate::transfer::write_texts;
-use scda::internals::{Codecs, fill, metadata, texts};
+use scda::internals::{Codecs, fill, metadata, texts, type_of_json};
 use scda::{Codec, DataType, Dataset, Encode, Layout};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -89,9 +89,8 @@ pub fn dataset(
 impl DescribedDataset {
     fn new(mut object: Object<'_>, attributes: Option<String>, folder: &Path) -> Words<Self> {
         let name = name(&mut object)?;
-        let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;
-        let data_type = DataType::from_name(data_type)
-            .ok_or_else(|| format!("data_type: found \"{data_type}\", which is no type of datasets"))?;
+        let data_type = object.value("data_type").ok_or("expected a \"data_type\", such as float64")?;
+        let data_type = type_of(data_type)?;
         let shape = object.numbers("shape")?.ok_or("expected a \"shape\", a list of whole numbers")?;
         let mut dataset = Dataset::new(name, data_type, shape);
         let is_encoded = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
@@ -117,6 +116,15 @@ impl DescribedDataset {
         object.finish(&["number", "bytes", "stored_bytes", "offset", "data_offset"])?;
         Ok(Self { dataset, is_encoded, data })
     }
+}
+
+/// The type of this name, or as the metadata have it.
+fn type_of(value: &Value) -> Words<DataType> {
+    let by_name = value.as_str().and_then(DataType::from_name);
+    let found = by_name.map_or_else(|| type_of_json(value), |found| Ok(Some(found)));
+    found
+        .map_err(|error| format!("data_type: {error}"))?
+        .ok_or_else(|| format!("data_type: found {}, which is no type of datasets", brief(value)))
 }
 
 /// Sets how the items are stored.

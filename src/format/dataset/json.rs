@@ -71,9 +71,16 @@ pub fn trimmed(text: &[u8]) -> &[u8] {
 /// # Errors
 /// `Format`, as [`members`].
 pub fn check(text: &str, depth: usize) -> Result<()> {
+    checked(text, MAX_DEPTH - depth).map_err(|error| of_serde(text, &error))
+}
+
+/// As [`check`], of JSON with at most so many levels of nesting that is nobody's metadata.
+///
+/// # Errors
+/// That of the parser, with line and column.
+pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_str(text);
-    let checked = Checked { depth }.deserialize(&mut parser).and_then(|()| parser.end());
-    checked.map_err(|error| of_serde(text, &error))
+    Checked { levels }.deserialize(&mut parser).and_then(|()| parser.end())
 }
 
 /// What is wrong with metadata, at a byte of their text.
@@ -112,16 +119,17 @@ impl<'de> Visitor<'de> for Members {
 /// Reads a value and keeps nothing of it.
 #[derive(Clone, Copy)]
 struct Checked {
-    depth: usize,
+    /// How many levels of nesting it may have.
+    levels: usize,
 }
 
 impl Checked {
     /// What is in an array or object.
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        if self.depth >= MAX_DEPTH {
-            return Err(E::custom(format!("found more than {MAX_DEPTH} levels of nesting")));
-        }
-        Ok(Self { depth: self.depth + 1 })
+        let levels = self.levels.checked_sub(1);
+        let levels =
+            levels.ok_or_else(|| E::custom(format!("found more than {MAX_DEPTH} levels of nesting")))?;
+        Ok(Self { levels })
     }
 }
 

@@ -24,7 +24,7 @@ pub use json::MAX_METADATA_BYTES;
 pub use region::{CommonRun, Region, Runs, does_not_fit, items, too_many};
 pub use structs::{Member, Struct};
 pub use time::TimeUnit;
-pub use type_json::{type_of_text, type_text};
+pub use type_json::{of_metadata as type_of_json, to_json as type_to_json, type_of_text, type_text};
 
 use super::crc;
 use super::header::UserString;

@@ -1,6 +1,7 @@
 //! Datasets that `scda make` writes from a description.
 
 use super::*;
+use serde_json::json;
 
 #[test]
 fn a_description_makes_datasets_again() {
@@ -103,6 +104,19 @@ fn datasets_are_described_by_hand() {
             format!(r#"{{{start}, "shape": [1], "values": [1], "attributes": {{"a": 1, "a": 2}}}}"#),
             "\"a\" twice",
         ),
+        (
+            format!(r#"{{{start}, "shape": [1], "values": [1], "shape": [1]}}"#),
+            "scda: standard input: found the key \"shape\" twice at line 1 column",
+        ),
+        (
+            r#"{"type": "D", "user": "x", "data_type": {"name": "odd"}, "shape": [], "values": [1]}"#.into(),
+            "data_type: found {\"name\":\"odd\"}, which is no type of datasets",
+        ),
+        (
+            r#"{"type": "D", "user": "x", "data_type": {"name": "structured", "configuration": {"fields": []}}, "shape": []}"#
+                .into(),
+            "section 1: data_type: ",
+        ),
         (format!(r#"{{{start}, "shape": [1], "values": [1], "no": 3}}"#), "unknown name \"no\""),
         (
             r#"{"type": "D", "user": "x//y", "data_type": "int8", "shape": [], "values": [1]}"#.into(),
@@ -113,4 +127,60 @@ fn datasets_are_described_by_hand() {
         make(&dataset).bad(2, words);
     }
     assert_eq!(place.names(), ["a.scda"]);
+}
+
+/// Of every type, in the form of the metadata, which `scda make` reads beside the names.
+#[test]
+fn types_are_described_as_in_the_metadata() {
+    let place = Place::new();
+    let of =
+        |name: &str, configuration: serde_json::Value| json!({"name": name, "configuration": configuration});
+    let moment = of("numpy.datetime64", json!({"unit": "s", "scale_factor": 1}));
+    let span = of("numpy.timedelta64", json!({"unit": "us", "scale_factor": 10}));
+    let text = of("fixed_length_utf32", json!({"length_bytes": 8}));
+    let bytes = of("null_terminated_bytes", json!({"length_bytes": 3}));
+    let pair = of("structured", json!({"fields": [["x", "float32"], ["t", text.clone()]]}));
+    let nested = of(
+        "structured",
+        json!({"fields": [["i", "int16"], ["when", moment.clone()], ["pair", pair.clone()]]}),
+    );
+    let all = [
+        ("datetime64[s]", moment),
+        ("timedelta64[10us]", span),
+        ("text[2]", text),
+        ("bytes[3]", bytes),
+        ("", pair),
+        ("", nested),
+        ("bool", json!("bool")),
+        ("float16", json!("float16")),
+        ("complex64", json!("complex64")),
+        ("r24", json!("r24")),
+        ("string", json!("string")),
+        ("variable_length_bytes", json!("variable_length_bytes")),
+    ];
+    let section = |data_type: &serde_json::Value| {
+        let values = match data_type.as_str() {
+            Some("string") => r#""chunk": [2], "values": ["a", ""]"#,
+            Some("variable_length_bytes") => r#""chunk": [2], "values": [[0, 255], []]"#,
+            _ => r#""generate": "counter""#,
+        };
+        let values = if *data_type == "bool" { r#""values": [true, false]"# } else { values };
+        format!(r#"{{"type": "D", "user": "d", "data_type": {data_type}, "shape": [2], {values}}}"#)
+    };
+    for (name, expected) in all {
+        let make = |data_type: &serde_json::Value, to: &str| {
+            let text = format!(r#"{{"sections": [{}]}}"#, section(data_type));
+            place.with_input(&format!("make -f - {to}"), text.as_bytes()).good();
+            place.read(to)
+        };
+        let file = make(&expected, "a.scda");
+        place.scda("check --strict a.scda").good();
+        let described = place.scda("ls --json --data a.scda").good();
+        assert_eq!(described.json()["sections"][0]["data_type"], expected);
+        place.with_input("make -f - again.scda", &described.out).good();
+        assert!(place.read("again.scda") == file, "{expected}");
+        if !name.is_empty() && name != expected {
+            assert!(make(&json!(name), "b.scda") == file, "{name}");
+        }
+    }
 }

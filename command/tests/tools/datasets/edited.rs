@@ -171,6 +171,8 @@ fn attributes_are_shown_and_set() {
             ("note a=1", "there is no dataset named note"),
             ("mask a", "expected KEY=VALUE"),
             ("mask =1", "found \"=1\", expected KEY=VALUE"),
+            ("mask inf=1e400", "found \"inf=1e400\": number out of range"),
+            ("mask a={\"x\":1,\"x\":2}", "found the key \"x\" twice"),
             ("mask --remove a", "--remove: there is no attribute a"),
             ("flow/ --record 0", "--record is for datasets"),
             ("a//b/ a=1", "path of a group"),
