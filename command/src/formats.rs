@@ -1,7 +1,7 @@
 //! Bytes as numbers, as text, and in hexadecimal.
 
 use crate::fail::{Fail, Result};
-use crate::output::{Output, is_unseen, push_escaped};
+use crate::output::{Output, escape, is_unseen, push_escaped};
 use crate::pieces::Pieces;
 use scda::{Section, SectionType};
 use std::fmt::Write;
@@ -126,6 +126,8 @@ pub struct Show {
     is_empty_array: bool,
     /// Numbers, or bytes in hexadecimal, in a line.
     columns: Option<usize>,
+    /// The section in messages.
+    what: String,
     /// Of a block: bytes at the end of the last piece that wait for the next ones.
     waiting: Vec<u8>,
     /// Of a block: the bytes before the first piece, and before the next one.
@@ -141,16 +143,35 @@ const HEX_COLUMNS: usize = 16;
 const BLOCK_COLUMNS: usize = 8;
 
 impl Show {
-    pub fn new(format: DataFormat, columns: Option<usize>, section: &Section, start: u64) -> Self {
+    /// `file` is its name in messages.
+    pub fn new(
+        format: DataFormat,
+        columns: Option<usize>,
+        section: &Section,
+        start: u64,
+        file: &str,
+    ) -> Self {
         let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
         let is_empty_array = section.section_type == SectionType::Array && section.size == 0;
-        Self { is_block, is_empty_array, columns, ..Self::of_bytes(format, start) }
+        let what = format!("{file}: \"{}\"", escape(&section.user));
+        Self { is_block, is_empty_array, columns, what, ..Self::of_bytes(format, start) }
     }
 
     /// Shows bytes as those of a block.
     pub fn of_bytes(format: DataFormat, start: u64) -> Self {
-        let (waiting, line, columns) = (Vec::new(), String::new(), None);
-        Self { format, is_block: true, is_empty_array: false, columns, waiting, start, offset: start, line }
+        let (waiting, columns) = (Vec::new(), None);
+        let (line, what) = Default::default();
+        Self {
+            format,
+            is_block: true,
+            is_empty_array: false,
+            columns,
+            what,
+            waiting,
+            start,
+            offset: start,
+            line,
+        }
     }
 
     pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
@@ -234,12 +255,13 @@ impl Show {
         let DataFormat::Numbers(numbers) = &self.format else { return Ok(()) };
         let one = record(numbers);
         if !data.len().is_multiple_of(one) {
+            let what = &self.what;
             let place = element.map(|index| format!("element {index}: ")).unwrap_or_default();
             // Of a block the last piece only is not a multiple.
             let before = if element.is_some() { 0 } else { self.offset - self.start };
             let found = before + data.len() as u64;
             return Err(Fail::Trouble(format!(
-                "{place}found {found} bytes, expected a multiple of {one} for --as"
+                "{what}: {place}found {found} bytes, expected a multiple of {one} for --as"
             )));
         }
         let all = (data.len() / one).max(1) * numbers.len();

@@ -151,7 +151,11 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
 /// The arguments as they are meant; or what is wrong with them, or the help that they ask for, is printed.
 fn parse<T: Parser>(arguments: &[OsString]) -> fail::Result<T> {
     T::try_parse_from(arguments).map_err(|error| {
-        let _ = error.print();
-        Fail::Said(u8::try_from(error.exit_code()).unwrap_or(fail::TROUBLE))
+        let printed = match error.use_stderr() {
+            true => error.print().or(Ok(())),
+            false => output::print(|| error.print()),
+        };
+        let said = || Fail::Said(u8::try_from(error.exit_code()).unwrap_or(fail::TROUBLE));
+        printed.map_or_else(|fail| fail, |()| said())
     })
 }

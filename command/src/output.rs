@@ -98,6 +98,15 @@ impl Output {
     }
 }
 
+/// Prints to standard output what others write there.
+///
+/// # Errors
+/// Those of [`Output`].
+pub fn print(write: impl FnOnce() -> io::Result<()>) -> Result<()> {
+    Output::new()?;
+    write().and_then(|()| io::stdout().flush()).map_err(trouble)
+}
+
 fn trouble(error: io::Error) -> Fail {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Fail::Quiet,

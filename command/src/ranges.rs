@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// The argument of --box: the range of indices in each dimension.
+/// The argument of --box: the range of indices in each dimension, or in the first ones, of which the others are whole.
 #[derive(Clone)]
 pub struct Bounds(Vec<Ends>);
 
@@ -39,9 +39,10 @@ impl Bounds {
             let name = visible(&dataset.name);
             Fail::file(input.name(), format_args!("dataset \"{name}\": --box: {words}"))
         };
-        if ranges.len() != shape.len() {
-            let (found, expected) = (ranges.len(), shape.len());
-            let words = format!("found {found} ranges, expected one for each of the {expected} dimensions");
+        if ranges.len() > shape.len() {
+            let (found, most) = (ranges.len(), shape.len());
+            let words =
+                format!("found {found} ranges, expected at most one for each of the {most} dimensions");
             return Err(trouble(words));
         }
         for (dimension, (&range, &n)) in ranges.iter().zip(shape).enumerate() {

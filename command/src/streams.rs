@@ -367,6 +367,7 @@ pub fn each_piece(
 /// Prints bytes of the stream of a task.
 pub fn print(
     reader: &mut Reader,
+    input: &Input,
     streams: &Streams,
     task: u64,
     range: impl FnOnce(u64) -> Result<Range<u64>>,
@@ -377,7 +378,7 @@ pub fn print(
             Some(last) => format!("{tasks} streams, from 0 to {last}"),
             None => "no streams".to_owned(),
         };
-        return Err(Fail::Trouble(format!("--stream {task}: there are {found}")));
+        return Err(Fail::file(input.name(), format_args!("--stream {task}: there are {found}")));
     }
     let stream = reader.stream(streams, task)?;
     let range = range(stream.bytes())?;

@@ -137,7 +137,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     })?;
     if let Some(task) = args.stream.filter(|&task| task >= streams.tasks()) {
         let tasks = streams.tasks();
-        return Err(Fail::Trouble(format!("--stream {task}: there are {tasks} streams")));
+        return Err(trouble(&format!("--stream {task}: there are {tasks} streams")));
     }
     let mut list = input.open_damaged(false)?;
     list.seek(block.offset)?;

@@ -26,11 +26,11 @@ use values::Series;
 /// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
 /// comes before the damage; --range reads elements behind it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
 ///
-/// --as csv names columns by the attribute columns, a list of texts, else NAME[0], NAME[1] and so on; several records with the same
-/// columns make one table.
+/// --as csv (RFC 4180) names columns by the attribute columns, a list of texts, else NAME[0], NAME[1] and so on; several records with the
+/// same columns make one table. Texts are as they are; what is not UTF-8 has escapes.
 ///
 /// Chunks of the fill value take no bytes in a file. Datasets that have more than 16 MiB and more than 1000 times the bytes of their
-/// file are therefore printed with --box only, such as --box : for all of a dataset of one dimension.
+/// file are therefore printed with --box only, such as --box : for all.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,7 +56,8 @@ pub struct Args {
     /// with a range, as in --range, one after the other; with STEP, every STEP-th of them
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
-    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1
+    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1; dimensions behind those
+    /// that are given are whole
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
     /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
@@ -123,7 +124,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
         MeantStreams::Streams(found) => {
             let name = *found.streams.name();
             let range = |bytes| range(input, args, &name, bytes);
-            let printed = streams::print(reader, &found.streams, task, range);
+            let printed = streams::print(reader, input, &found.streams, task, range);
             and_known(printed, || found.check_whole(input))
         }
         MeantStreams::Section(section, is_packed) => {
@@ -131,7 +132,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             reader.next_section(true)?;
             if let Some(streams) = reader.packed_streams()?.filter(|_| is_packed) {
                 let range = |bytes| range(input, args, &section.user, bytes);
-                return streams::print(reader, &streams, task, range);
+                return streams::print(reader, input, &streams, task, range);
             }
             let name = escape(&section.user);
             let words =
@@ -163,8 +164,8 @@ fn section(
         return Err(Fail::file(input.name(), words));
     }
     if args.format == Some(DataFormat::Csv) {
-        let name = escape(&section.user);
-        return Err(Fail::Trouble(format!("--as csv: \"{name}\" is a section, not a dataset")));
+        let words = format!("\"{}\": --as csv is for datasets", escape(&section.user));
+        return Err(Fail::file(input.name(), words));
     }
     reader.seek(section.offset)?;
     reader.next_section(!args.raw)?;
@@ -185,7 +186,7 @@ fn section(
         let format = || args.format.clone().unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,
-            None => show.insert(Show::new(format(), columns, section, range.start)),
+            None => show.insert(Show::new(format(), columns, section, range.start, input.name())),
         };
         show.piece(out, pieces)
     };

@@ -40,17 +40,9 @@ impl Values<'_> {
                 (Some(_), _) => self.text.push(','),
                 (None, _) => self.text.push(' '),
             }
-            let from = self.text.len();
-            values::show(data_type, item, &mut self.text);
-            if self.table.is_some() && matches!(data_type.kind(), Kind::Text | Kind::Struct | Kind::Variable)
-            {
-                let shown = self.text.split_off(from);
-                self.text.push_str(&cell(&shown));
-            }
-            if self.table.is_some() && data_type.kind() == Kind::Complex {
-                // The parts are columns of their own.
-                self.text.remove(from);
-                self.text.pop();
+            match self.table {
+                Some(_) => self.cell(item),
+                None => values::show(data_type, item, &mut self.text),
             }
             self.in_line += 1;
             if self.in_line == self.columns {
@@ -61,6 +53,28 @@ impl Values<'_> {
             }
         }
         self.write()
+    }
+
+    /// Appends an item to a table.
+    fn cell(&mut self, item: &[u8]) {
+        let data_type = self.dataset.data_type;
+        let characters = values::characters(data_type, item);
+        let from = self.text.len();
+        if characters.is_none() {
+            values::show(data_type, item, &mut self.text);
+        }
+        match data_type.kind() {
+            Kind::Text | Kind::Variable | Kind::Struct => {
+                let text = characters.unwrap_or_else(|| self.text.split_off(from));
+                self.text.push_str(&cell(&text, self.out.is_terminal()));
+            }
+            Kind::Complex => {
+                // The parts are columns of their own.
+                self.text.remove(from);
+                self.text.pop();
+            }
+            _ => {}
+        }
     }
 
     fn end_line(&mut self) {
@@ -124,10 +138,9 @@ impl Series {
             None | Some(DataFormat::Csv) => false,
             Some(DataFormat::Bytes) => true,
             Some(_) => {
-                return Err(Fail::Trouble(
-                    "a dataset is shown by its type: use --as bytes or csv, or --raw to show the section"
-                        .to_owned(),
-                ));
+                let words =
+                    "a dataset is shown by its type: use --as bytes or csv, or --raw to show the section";
+                return Err(Fail::file(input.name(), words));
             }
         };
         reader.seek(block.offset)?;
@@ -139,14 +152,14 @@ impl Series {
             return Err(Fail::file(input.name(), format_args!("dataset \"{name}\": {words}")));
         }
         if args.region.is_none() {
-            self.check_size(&dataset, reader.file_size().unwrap_or(0))?;
+            self.check_size(&dataset, input, reader.file_size().unwrap_or(0))?;
         }
         let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
         let is_table = args.format == Some(DataFormat::Csv);
         check_columns(args, as_bytes || is_table)?;
         check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;
         if is_table {
-            self.head(out, &dataset, &region)?;
+            self.head(out, input, &dataset, &region)?;
         } else if self.has_printed && !as_bytes && !dataset.shape.is_empty() {
             out.bytes(b"\n")?;
         }
@@ -175,7 +188,7 @@ impl Series {
 
     /// Trouble if the items have far more bytes than the file: chunks of the fill value take none in it, so that a file of 2 KB may
     /// have items enough to print for a day.
-    fn check_size(&mut self, dataset: &Dataset, file_bytes: u64) -> Result<()> {
+    fn check_size(&mut self, dataset: &Dataset, input: &Input, file_bytes: u64) -> Result<()> {
         let data_type = dataset.data_type;
         let text_bytes = if data_type.is_variable() { dataset.fill_value.len() as u64 } else { 0 };
         let item_bytes = data_type.item_bytes() + text_bytes;
@@ -185,18 +198,22 @@ impl Series {
             return Ok(());
         }
         let region = |part: &str| vec![part; dataset.shape.len()].join(",");
-        Err(Fail::Trouble(format!(
+        let words = format_args!(
             "dataset \"{}\": the items have {all} bytes, in a file of {file_bytes}: nearly all must be alike; \
-             --box {} prints the first ones, --box {} all",
+             --box {} prints the first ones, --box : all",
             visible(&dataset.name),
             region("0:10"),
-            region(":"),
-        )))
+        );
+        Err(Fail::file(input.name(), words))
     }
 
     /// Prints the line of names of a table. Trouble if the next dataset has other ones.
-    fn head(&mut self, out: &mut Output, dataset: &Dataset, region: &Region) -> Result<()> {
-        let trouble = |words: String| Err(Fail::Trouble(format!("--as csv: {words}")));
+    fn head(&mut self, out: &mut Output, input: &Input, dataset: &Dataset, region: &Region) -> Result<()> {
+        let trouble = |words: String| {
+            let name = visible(&dataset.name);
+            Err(Fail::file(input.name(), format_args!("dataset \"{name}\": --as csv: {words}")))
+        };
+        let cell = |name: &str| cell(name, out.is_terminal());
         if dataset.shape.len() > 2 {
             let count = dataset.shape.len();
             return trouble(format!("found {count} dimensions, expected at most two"));
@@ -212,9 +229,7 @@ impl Series {
                 false => trouble("the records have different columns".to_owned()),
             };
         }
-        if self.are_several {
-            out.bytes(b"record,")?;
-        }
+        let mut line = if self.are_several { "record,".to_owned() } else { String::new() };
         let (first, count) = match (&head.columns.start[..], &head.columns.count[..]) {
             (&[first], &[count]) => (first, count),
             _ => (0, 1),
@@ -229,13 +244,13 @@ impl Series {
             match is_complex {
                 true => {
                     let (real, imaginary) = (cell(&format!("{name}.re")), cell(&format!("{name}.im")));
-                    out.text(format_args!("{separator}{real},{imaginary}"))?;
+                    line += &format!("{separator}{real},{imaginary}");
                 }
-                false => out.text(format_args!("{separator}{}", cell(&name)))?,
+                false => line += &format!("{separator}{}", cell(&name)),
             }
         }
         self.head = Some(head);
-        out.bytes(b"\n")
+        out.text(format_args!("{line}\n"))
     }
 }
 
@@ -248,8 +263,9 @@ fn names(dataset: &Dataset) -> Vec<String> {
     names.filter(fits).unwrap_or_default()
 }
 
-/// A text as a cell of a table.
-fn cell(text: &str) -> String {
-    let text = visible(text);
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+/// A text as a cell of a table. An empty one has quotes: some readers pass over lines without anything.
+fn cell(text: &str, is_terminal: bool) -> String {
+    let text = if is_terminal { visible(text) } else { text.to_owned() };
+    let is_plain = !text.is_empty() && !text.contains([',', '"', '\n', '\r']);
+    if is_plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

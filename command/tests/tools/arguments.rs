@@ -109,7 +109,10 @@ fn wrong_arguments_are_told() {
         ("cat a.scda 4 --as f64", "le (the least byte first) or be"),
         ("cat a.scda 4 --as 0f64le", "none of"),
         ("cat a.scda 4 --as u8,99999999999999999999u8", "none of"),
-        ("cat a.scda 4 --as 3f32le", "element 0: found 8 bytes, expected a multiple of 12 for --as"),
+        (
+            "cat a.scda 4 --as 3f32le",
+            "scda: a.scda: \"array\": element 0: found 8 bytes, expected a multiple of 12 for --as",
+        ),
         ("cat a.scda 4 --cols 3", "--cols is for"),
         ("cat a.scda 4 --as hex --cols 0", "--cols"),
         ("check", "<FILE>"),
@@ -332,12 +335,25 @@ fn a_reader_that_goes_away_is_no_trouble() {
         let run = place.shell(&format!("{{ sleep 0.1; scda {command}; echo $? >&2; }} | :"));
         assert!(run.err.ends_with("\n1\n"), "{command}: {run:?}");
     }
+    for command in ["help", "--version"] {
+        let run = place.shell(&format!("{{ sleep 0.1; scda {command}; echo $? >&2; }} | :"));
+        assert_eq!((run.code, run.err.as_str()), (0, "0\n"), "{command}");
+        place.shell(&format!("scda {command} >&-")).bad(2, "scda: standard output: is closed");
+    }
     // A full disk is, and is said once, also if there is more than fits into a buffer.
     let blocks = vec![r#"{"type":"B","user":"block","E":0}"#; 2000].join(",");
     place.with_input("make - d.scda", format!(r#"{{"sections":[{blocks}]}}"#).as_bytes()).good();
-    for command in
-        ["cat a.scda 1", "ls a.scda", "sum a.scda", "check a.scda", "ls d.scda", "ls --json d.scda"]
-    {
+    for command in [
+        "cat a.scda 1",
+        "ls a.scda",
+        "sum a.scda",
+        "check a.scda",
+        "ls d.scda",
+        "ls --json d.scda",
+        "help",
+        "ls --help",
+        "--version",
+    ] {
         let run = place.shell(&format!("scda {command} >/dev/full"));
         let run = run.bad(2, "scda: standard output: No space left");
         assert_eq!(run.err.lines().count(), 1, "{command}: {}", run.err);

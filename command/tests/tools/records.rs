@@ -73,11 +73,14 @@ fn datasets_are_tables() {
         assert_eq!(cat("'a*'"), "\"a, \"\"b.re\",\"a, \"\"b.im\"\n1.0,-2.0\n0.0,3.0\n");
         assert_eq!(cat("t"), "x,\"y,z\"\n1,2\n");
         assert_eq!(cat("t --box 0,1"), "\"y,z\"\n2\n");
-        let bad = |arguments: &str, words| {
+        let bad = |arguments: &str, words: &str| {
             drop(place.scda(&format!("cat {name} {arguments} --as csv")).bad(2, words));
         };
-        bad("cube", "found 3 dimensions, expected at most two");
-        bad("log --record 0", "\"log\" is a section, not a dataset");
+        bad(
+            "cube",
+            &format!("scda: {name}: dataset \"cube\": --as csv: found 3 dimensions, expected at most two"),
+        );
+        bad("log --record 0", &format!("scda: {name}: \"log\": --as csv is for datasets"));
         bad("t --cols 3", "--cols is for values");
         // Other columns in one table.
         bad("t* --record :", "the records have different columns");

@@ -891,7 +891,8 @@ fn a_varray_without_elements_has_no_streams() {
     place
         .with_input("make - f.scda", br#"{"sections": [{"type": "V", "user": "none", "elements_text": []}]}"#)
         .good();
-    run(&place, &["cat", "f.scda", "none", "--stream", "0"]).bad(2, "--stream 0: there are no streams");
+    run(&place, &["cat", "f.scda", "none", "--stream", "0"])
+        .bad(2, "scda: f.scda: --stream 0: there are no streams");
 }
 
 /// The chunks of a dataset are a varray, but no streams, also where the metadata are damaged.
