@@ -299,6 +299,21 @@ def test_variables_are_added(tmp_path: Path) -> None:
         ds.rho.rename(None).scda.to_scda(tmp_path / "g.scda")
 
 
+def test_a_name_with_a_slash_is_no_name_of_a_variable(tmp_path: Path) -> None:
+    ds = xr.Dataset({"a/b": ("x", [1.0, 2])})
+    with scda.create(tmp_path / "f.scda") as w:
+        with pytest.raises(ValueError, match="found the variable 'a/b', expected a name without slashes"):
+            w.xarray(ds)
+        w.xarray(ds.rename({"a/b": "b"}), "a")
+    with pytest.raises(ValueError, match="without slashes"):
+        ds.scda.to_scda(tmp_path / "g.scda")
+    assert not (tmp_path / "g.scda").exists()
+    with pytest.raises(ValueError, match="without slashes"):
+        ds.scda.to_scda(tmp_path / "f.scda", append_dim="x")
+    with xr.open_dataset(tmp_path / "f.scda", engine="scda", group="a") as opened:
+        assert opened.b.values.tolist() == [1.0, 2.0]
+
+
 def test_attributes_and_texts_of_all_kinds(tmp_path: Path) -> None:
     attrs = {"nan": np.nan, "inf": -np.inf, "f4": np.float32(0.1), "list": [1, 2], "array": np.arange(3.0), "one": np.ones(1, "i2")}
     texts = np.array(["a", None, "ccc", np.nan], object)

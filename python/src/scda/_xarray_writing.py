@@ -231,6 +231,9 @@ def _encoded(
     others = sorted(set(encoding) - set(ds.variables))
     if others:
         raise ValueError(f"encoding: found {others[0]!r}, which is no variable of the dataset")
+    within = sorted(str(name) for name in ds.variables if "/" in str(name))
+    if within:
+        raise ValueError(f"found the variable {within[0]!r}, expected a name without slashes: group= or a DataTree writes to a group")
     variables, attrs = conventions.encode_dataset_coordinates(ds)
     encoded = {}
     for name, variable in variables.items():
