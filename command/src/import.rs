@@ -66,7 +66,8 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
                          scales, a list of their paths, if there are any; and name, if the dataset
                          is a scale itself
   scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
-                         path]}, or {"hard": path} for one more name of a group
+                         path]}, or {"hard": path} for one more name of a group or dataset,
+                         which is imported once
   scda_named_types       of a group, an object: the types in it
   scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
                          variable directly in it has, null for one that may grow

@@ -11,7 +11,6 @@ import pytest
 import scda
 from scda import _spool
 from scda._import import convert  # noqa: E402
-from scda._importer import Invalid
 
 FORMATS = {"NETCDF3_CLASSIC": 1, "NETCDF3_64BIT_OFFSET": 2, "NETCDF3_64BIT_DATA": 5}
 
@@ -121,7 +120,7 @@ def test_variables_at_the_same_bytes(tmp_path: Path) -> None:
                 assert f._datasets() == ["u0", "u1"][:count] and f["u0"].shape == (items,)
         else:
             total = len(head) + 1000
-            with pytest.raises(Invalid, match=f"found variables of 2000 bytes together, expected at most {total}"):
+            with pytest.raises(scda.FormatError, match=f"found variables of 2000 bytes together, expected at most {total}"):
                 imported(path)
 
 
@@ -143,7 +142,7 @@ def test_what_is_damaged(tmp_path: Path) -> None:
         (header(1, size).replace(b"u\0", b"\xff\0"), "found a name that is no UTF-8"),
     ):
         path.write_bytes(content)
-        with pytest.raises(Invalid, match=words):
+        with pytest.raises(scda.FormatError, match=words):
             imported(path)
         assert [entry.name for entry in tmp_path.iterdir()] == ["f.nc"]
     # Whatever byte is wrong, and wherever the file ends: an error, or other data.

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scda
+from conftest import SECONDS
 from scda import _progress
+from scda.__main__ import main
 
 
 def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,9 +38,90 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     a.write_bytes(whole[:-1])
     cut = scda.check(a)
     assert not cut and "a.scda" in cut.text
-    for run in (lambda: scda.check("none"), lambda: scda.plot("none", "rho"), lambda: scda.check(b, odd=True)):
-        with pytest.raises(ValueError, match="none|odd"):
+    Path("c.scda").write_bytes(b"x" * 200)
+    np.savez("f.npz", good=[1, 2])
+    missing, exists, argument, bad = scda.NoSuchFileError, scda.ExistsError, scda.ArgumentError, scda.FormatError
+    for run, error, path in [
+        (lambda: scda.check("none"), missing, "none"),
+        (lambda: scda.diff(b, "none"), missing, "none"),
+        (lambda: scda.plot("none", "rho"), missing, "none"),
+        (lambda: scda.plot(b, "rho", "none/a.png"), missing, None),
+        (lambda: scda.plot(b, "rho", "a.png"), exists, "a.png"),
+        (lambda: scda.plot(b, "rho", "b.txt"), argument, None),
+        (lambda: scda.plot(b, "rhx"), argument, None),
+        (lambda: scda.check(b, odd=True), argument, None),
+        (lambda: scda.import_("none", "f.scda"), missing, "none"),
+        (lambda: scda.import_("f.npz", "none/f.scda"), missing, str(tmp_path / "none/f.scda")),
+        (lambda: scda.import_("f.npz", "a.scda"), exists, "a.scda"),
+        (lambda: scda.import_("f.npz", "f.npz", force=True), argument, "f.npz"),
+        (lambda: scda.import_("c.scda", "f.scda"), bad, "c.scda"),
+        (lambda: scda.export(b, "f.txt"), argument, "f.txt"),
+    ]:
+        with pytest.raises(scda.Error) as raised:
             run()
+        assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
+        assert error is not exists or str(raised.value) == f"{path}: the file exists; force=True replaces it"
+    assert scda.plot(b, "rho", "a.png", force=True) is None
+
+
+def test_npz_files_with_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("r.npz", good=[1, 2], objects=np.array(["a", 1], object))
+    with zipfile.ZipFile("r.npz", "a") as file:
+        file.writestr("readme.txt", "what it is")
+        file.writestr("a.npy", b"no array")
+    assert main(["import", "r.npz", "r.scda"]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "scda: r.npz: 'objects': found objects of Python, which no dataset has; it is left out",
+        "scda: r.npz: 'readme.txt': found no array; it is left out",
+        "scda: r.npz: 'a': found no array; it is left out",
+        "scda: r.npz: 3 left out, all else is in r.scda",
+    ]
+    with scda.open("r.scda") as f:
+        assert list(f) == ["good"]
+    with pytest.raises(scda.ArgumentError, match="r.npz: 'objects': found objects.*; without strict=True it is left out$"):
+        scda.import_("r.npz", "s.scda", strict=True)
+    whole = io.BytesIO()
+    np.save(whole, np.arange(5.0))
+    for number, data in enumerate(
+        (
+            whole.getvalue()[:-1],
+            whole.getvalue().replace(b"(5,)", b"(5,("),
+            whole.getvalue().replace(b"(5,)", b"'5''"),
+            whole.getvalue().replace(b"'<f8'", b"'<z8'"),
+            b"\x93NUMPY\x01\x00\x05",
+        )
+    ):
+        with zipfile.ZipFile("b.npz", "w") as file:
+            file.writestr("b.npy", data)
+        assert main(["import", "b.npz", "b.scda"]) == 1, number
+        told = capsys.readouterr().err
+        assert re.fullmatch(r"scda: b\.npz: 'b': \w+: .+; --without leaves it out\n", told, re.S), told
+        with pytest.raises(scda.FormatError, match="; without= leaves it out") as raised:
+            scda.import_("b.npz", "b.scda")
+        assert raised.value.path == "b.npz" and not Path("b.scda").exists()
+    np.savez("e.npz")
+    assert Path("e.npz").read_bytes().startswith(b"PK\5\6")
+    assert scda.import_("e.npz", "e.scda") == []
+    with scda.open("e.scda") as f:
+        assert list(f) == [] and f.attrs["imported"]["file"] == "e.npz"
+
+
+def test_messages_that_nobody_reads(tmp_path: Path) -> None:
+    """Standard error is a pipe that nobody reads, or has no room, or is closed: the work is done all the same."""
+    np.savez(tmp_path / "r.npz", good=[1, 2], objects=np.array(["a", 1], object))
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open("/dev/full", "w") as full, os.fdopen(writes, "wb") as broken:
+        for how in (broken, full, None):
+            command = [sys.executable, "-m", "scda", "import", "-f", "r.npz", "r.scda"]
+            if how is None:
+                command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=how, stdin=subprocess.DEVNULL, cwd=tmp_path, timeout=SECONDS)
+            assert (done.returncode, done.stdout) == (3, b"")
+            with scda.open(tmp_path / "r.scda") as f:
+                assert list(f) == ["good"]
+            (tmp_path / "r.scda").unlink()
 
 
 def test_import_and_what_must_not_be_written(tmp_path: Path) -> None:
@@ -42,11 +130,7 @@ def test_import_and_what_must_not_be_written(tmp_path: Path) -> None:
     assert len(lines) == 1 and "'bad'" in lines[0]
     with scda.open(tmp_path / "f.scda") as f:
         assert list(f) == ["good"]
-    with pytest.raises(ValueError, match="the file exists"):
-        scda.import_(tmp_path / "f.npz", tmp_path / "f.scda")
     assert scda.import_(tmp_path / "f.npz", tmp_path / "f.scda", force=True, without=["bad"]) == []
-    with pytest.raises(ValueError, match=r"ends with '\.txt'"):
-        scda.export(tmp_path / "f.scda", tmp_path / "f.txt")
 
 
 def test_a_bar_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

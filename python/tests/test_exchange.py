@@ -612,7 +612,7 @@ def test_texts_of_any_length_are_exported(new: str, tmp_path: Path) -> None:
         for name, texts in kept.items():
             assert f[name][...].tolist() == texts, name
         assert f["z"].fill_value == "hä" and f["t"].fill_value == ""
-    with pytest.raises(ValueError, match="a.scda: .*; without --strict it is left out"):
+    with pytest.raises(ValueError, match="a.scda: .*; without strict=True it is left out"):
         export(tmp_path / "a.scda", str(tmp_path / "d.h5"), netcdf=False, strict=True)
 
 

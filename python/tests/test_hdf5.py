@@ -26,7 +26,6 @@ from scda import _import_hdf5, _spool, _zarr_arrays  # noqa: E402
 from scda.__main__ import new_file  # noqa: E402
 from scda._export import export  # noqa: E402
 from scda._import import convert  # noqa: E402
-from scda._importer import Invalid  # noqa: E402
 
 NO_NETCDF = ("float16",)
 
@@ -248,7 +247,7 @@ def test_what_netcdf_has_not(tmp_path: Path) -> None:
         with scda.create(tmp_path / "f.scda") as w:
             w.dataset(f"g/{name}", array)
             w.dataset("good", 1)
-        with pytest.raises(ValueError, match=f"{words}.*; without --strict it is left out"):
+        with pytest.raises(ValueError, match=f"{words}.*; without strict=True it is left out"):
             export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True, strict=True)
         told: list[str] = []
         assert export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True, tell=told.append) == len(told) == 1
@@ -344,7 +343,7 @@ def test_what_scda_has_not(tmp_path: Path) -> None:
         with h5py.File(path, "w") as h:
             h.create_dataset(f"g/{name}", **options)
             h["good"] = [1, 2]
-        with pytest.raises(ValueError, match=f"{words}.*; without --strict it is left out"):
+        with pytest.raises(ValueError, match=f"{words}.*; without strict=True it is left out"):
             convert(str(path), str(tmp_path / "f.scda"), strict=True)
         assert not (tmp_path / "f.scda").exists()
         told: list[str] = []
@@ -446,7 +445,7 @@ def test_records_that_were_never_written_are_bounded(tmp_path: Path, monkeypatch
         if most == 8 * 1024:
             convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=pytest.fail)
         else:
-            with pytest.raises(ValueError, match="'u': found 8192 chunks .*expected at most 8191; without --strict"):
+            with pytest.raises(ValueError, match="'u': found 8192 chunks .*expected at most 8191; without strict=True"):
                 convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), strict=True)
     with scda.open(tmp_path / "f.scda") as f:
         assert len(f.records("u")) == 8
@@ -466,14 +465,14 @@ def test_damaged_files(tmp_path: Path) -> None:
         (content[:4], "f.h5: byte 0: neither"),
     ):
         path.write_bytes(damaged)
-        with pytest.raises(Invalid, match=words):
+        with pytest.raises(scda.FormatError, match=words):
             convert(str(path), out)
         assert [entry.name for entry in tmp_path.iterdir()] == ["f.h5"]
     # A chunk of another size.
     with h5py.File(path, "w") as h:
         dataset = h.create_dataset("a", (50, 60), "i4", chunks=(50, 60), compression="gzip")
         dataset.id.write_direct_chunk((0, 0), zlib.compress(bytes(10**6)))
-    with pytest.raises(Invalid, match=r"chunk at \(0, 0\): not a zlib stream of 12000 bytes"):
+    with pytest.raises(scda.FormatError, match=r"chunk at \(0, 0\): not a zlib stream of 12000 bytes"):
         convert(str(path), out)
     # Whatever byte is wrong: what h5py says, or other data.
     generator = np.random.default_rng(2)
@@ -502,12 +501,12 @@ def test_npz(tmp_path: Path) -> None:
                 assert np.asarray(f[name]).tobytes() == array.astype(f[name].dtype).tobytes()
         (tmp_path / "f.scda").unlink()
     np.savez(tmp_path / "f.npz", **{"names\n": np.zeros(1, "i4,f8"), "good": [1]})
-    with pytest.raises(ValueError, match="f.npz: 'names.n': found control characters in the name; without --strict it is left out"):
+    with pytest.raises(ValueError, match="f.npz: 'names.n': found control characters in the name; without strict=True it is left out"):
         convert(str(tmp_path / "f.npz"), str(tmp_path / "f.scda"), strict=True)
     convert(str(tmp_path / "f.npz"), str(tmp_path / "f.scda"), without=["names?"])
     content = (tmp_path / "f.npz").read_bytes()
     (tmp_path / "f.npz").write_bytes(content[:100])
-    with pytest.raises(Invalid, match="f.npz"):
+    with pytest.raises(scda.FormatError, match="f.npz"):
         convert(str(tmp_path / "f.npz"), str(tmp_path / "g.scda"))
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["f.npz", "f.scda"]
 
@@ -543,6 +542,35 @@ def test_other_codecs(tmp_path: Path) -> None:
             assert (h["a"].id.read_direct_chunk((100,))[1] == elements[1]) is is_copied
 
 
+def test_errors_of_the_functions(series: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(series.parent)
+    scda.export("series.scda", "f.h5")
+    Path("bad.h5").write_bytes(Path("f.h5").read_bytes()[:-9])
+    for run, error, path in (
+        (lambda: scda.export("none", "x.h5"), scda.NoSuchFileError, str(Path("none").absolute())),
+        (lambda: scda.export("series.scda", "none/x.h5"), scda.NoSuchFileError, None),
+        (lambda: scda.export("series.scda", "f.h5"), scda.ExistsError, "f.h5"),
+        (lambda: scda.export("series.scda", "x.nc", strict=True), scda.ArgumentError, str(Path("series.scda").absolute())),
+        (lambda: scda.import_("bad.h5", "x.scda"), scda.FormatError, "bad.h5"),
+        (lambda: scda.vtk("none", "x.vtkhdf", copy=True), scda.NoSuchFileError, str(Path("none").absolute())),
+        (lambda: scda.vtk("none", "x.vtkhdf"), scda.NoSuchFileError, "none"),
+        (lambda: scda.vtk("series.scda", "x.vtkhdf", group="x"), scda.ArgumentError, "series.scda"),
+    ):
+        with pytest.raises(scda.Error) as raised:
+            run()
+        assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
+    assert {entry.name for entry in Path().iterdir()} == {"series.scda", "f.h5", "bad.h5"}
+
+
+def test_what_is_not_left_out_is_said_once(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "odd.h5", "w") as h:
+        h["be"] = [1, 2]
+        h["be"].attrs["ld"] = np.zeros(2, "g")
+    with pytest.raises(scda.ArgumentError) as raised:
+        convert(str(tmp_path / "odd.h5"), str(tmp_path / "o.scda"), strict=True)
+    assert re.fullmatch(r"\S+odd.h5: 'be': attribute 'ld': found \w+; without strict=True it is left out", str(raised.value))
+
+
 def test_the_commands(series: Path) -> None:
     def run(line: str, code: int = 0, python: tuple[str, ...] = ("-m", "scda")) -> str:
         command = [sys.executable, *python, *line.split()]
@@ -555,7 +583,7 @@ def test_the_commands(series: Path) -> None:
     assert "found a block section that belongs to no dataset; it is left out" in told, told
     assert told.endswith("scda: series.scda: 1 left out, all else is in f.nc\n")
     assert "without --strict" in run("export -f series.scda f.nc --without z --without cells --strict", 2)
-    assert "the file exists" in run("export series.scda f.h5", 2)
+    assert run("export series.scda f.h5", 2) == "scda: f.h5: the file exists; --force replaces it\n"
     assert run("export -f series.scda f.h5 --without *") == ""
     assert "expected one of .h5 .hdf5 .hdf .nc .nc4" in run("export series.scda f.txt", 2)
     assert "none.scda" in run("export none.scda g.h5", 2)

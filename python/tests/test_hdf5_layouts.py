@@ -128,7 +128,7 @@ def test_a_small_file_that_claims_much_is_refused_at_once(tmp_path: Path) -> Non
             if name == "r":
                 dataset.attrs[_hdf5.RECORDS] = shape[0]
         before = time.monotonic()
-        with pytest.raises(ValueError, match=f"{words}.*without --strict it is left out"):
+        with pytest.raises(ValueError, match=f"{words}.*without strict=True it is left out"):
             imported(tmp_path / "f.h5", strict=True)
         assert time.monotonic() - before < 10
         assert [path.name for path in tmp_path.iterdir()] == ["f.h5"]
@@ -280,6 +280,28 @@ def test_a_group_with_several_names_is_imported_once(tmp_path: Path) -> None:
         assert names(f) == ["a/" * 12 + "u"]
         assert f.attrs["scda_links"] == {"b": {"hard": "a"}}
     assert told == []
+
+
+def test_a_dataset_with_several_names_is_imported_once(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h["g/data/counts"] = np.arange(6).reshape(2, 3)
+        h["a"] = h["g/data/counts"]
+        h["g/plot/counts"] = h["a"]
+        h["g/plot/counts"].make_scale("a scale")
+        h["z"] = [h["g/plot/counts"].ref]
+        h["without"] = [1]
+        h["y"] = h["without"]
+    told: list[str] = []
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), without=["without"], strict=True, tell=told.append)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert names(f) == ["a", "y", "z"] and f["a"].shape == (2, 3)
+        assert f["g/data"].attrs["scda_links"] == f["g/plot"].attrs["scda_links"] == {"counts": {"hard": "a"}}
+    assert export(tmp_path / "f.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True, tell=told.append) == 0
+    with h5py.File(tmp_path / "b.h5") as h:
+        assert h["a"] == h["g/data/counts"] == h["g/plot/counts"] and h["a"][1].tolist() == [3, 4, 5]
+        assert h[h["z"][0]] == h["a"] and h["a"].is_scale
+    assert export(tmp_path / "f.scda", str(tmp_path / "b.nc"), netcdf=True, tell=told.append) > 0
+    assert any("'g/data/counts': found a link, which NetCDF has not; it is left out" in line for line in told), told
 
 
 def odd_types() -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import warnings
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import Error, __version__, _commands, _errors, references
-from ._commands import Trouble, check_free, new_file
+from ._commands import new_file
 from ._progress import Progress
 
 # Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
@@ -61,21 +62,12 @@ def export(arguments: argparse.Namespace) -> None:
 
 
 def import_file(arguments: argparse.Namespace) -> None:
-    from ._import import convert
-
-    check_free(arguments.out, arguments.force, arguments.file)
-    with Progress(arguments.file) as progress:
-        left_out = convert(
-            arguments.file,
-            arguments.out,
-            seal=not arguments.no_seal,
-            without=arguments.without,
-            strict=arguments.strict,
-            tell=_tell,
-            progress=progress,
-        )
+    options = {name: getattr(arguments, name) for name in ("without", "strict", "force")}
+    options["seal"] = not arguments.no_seal
+    progress = Progress(arguments.file)
+    left_out = _commands.import_(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
     if left_out:
-        raise Incomplete(f"{arguments.file}: {left_out} left out, all else is in {arguments.out}")
+        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in {arguments.out}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -165,8 +157,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return _complain(f"{where}{error.strerror or error}", _TROUBLE)
     except Incomplete as error:
         return _complain(str(error), _INCOMPLETE)
-    except (Trouble, ValueError, TypeError) as error:
-        return _complain(str(error), _NO if type(error).__name__ == "Invalid" else _TROUBLE)
+    except (ValueError, TypeError) as error:
+        return _complain(str(error), _TROUBLE)
     except (RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
         return _complain(f"{given.file}: {type(error).__name__}: {error}", _TROUBLE)
     return 0
@@ -185,12 +177,18 @@ def _tell(text: str) -> None:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"scda: {_visible(text)}", file=sys.stderr)
+    try:
+        if sys.stderr is not None:
+            print(f"scda: {_visible(text)}", file=sys.stderr, flush=True)
+    except OSError:
+        # Nobody can read it, which is no failure of the work. Python's own end shall not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
 
 def _visible(text: str) -> str:
-    """Characters that do something to a terminal, which a name may have, by their numbers."""
+    """Options in place of arguments of functions; and characters that do something to a terminal, which a name may have, by their numbers."""
+    text = re.sub(" (without|group)= ?", r" --\1 ", re.sub(" (force|strict)=True", r" --\1", text))
     return "".join(c if c.isprintable() or c in " \n" else c.encode("unicode_escape").decode() for c in text)
 
 

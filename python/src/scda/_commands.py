@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Sequence
 
+from ._errors import ArgumentError, Error, ExistsError, FormatError, class_of_errno, of_system
 from ._progress import Progress, bar
-
-
-class Trouble(ValueError):
-    """What ends a command, in words."""
 
 
 class Answer:
@@ -70,7 +68,9 @@ def plot(path: Any, name: str, out: Any = None, **options: Any) -> Optional[Pict
         options: those of the command, such as ``record=-1``, ``box="0:10,3"``, ``log=True``.
     """
     if out is not None:
-        _run("plot", (path, name), {**options, "output": os.fspath(out)})
+        new = os.fspath(out)
+        check_free(new, bool(options.get("force")), os.fspath(path))
+        _run("plot", (path, name), {**options, "output": new})
         return None
     with tempfile.TemporaryDirectory() as folder:
         svg = os.path.join(folder, "picture.svg")
@@ -109,7 +109,7 @@ def vtk(
     source = os.fspath(path)
     new = f"{os.path.splitext(source)[0]}.vtkhdf" if out is None else os.fspath(out)
     how = {"copy": copy, "absolute": absolute, "relative": relative}
-    with new_file(new, force, source) as part:
+    with _own_errors(source), new_file(new, force, source) as part:
         return _vtk.write(source, new, part, **how, fields=field, group=group)
 
 
@@ -147,24 +147,26 @@ def export(
     ending = os.path.splitext(new)[1].lower()
     if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
         expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
-        raise Trouble(f"{new}: found a name that ends with {ending!r}, expected one of {expected}")
+        raise ArgumentError(f"{new}: found a name that ends with {ending!r}, expected one of {expected}", None, new)
     from ._export import export as write
 
-    lines: list[str] = []
-
-    def say(line: str) -> None:
-        lines.append(line)
-        if tell is not None:
-            tell(line)
-
+    lines, say = _lines(tell)
     how: dict[str, Any] = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "strict": strict, "tell": say}
-    with new_file(new, force, source) as part, progress or bar(source) as shown:
+    with _own_errors(source), new_file(new, force, source) as part, progress or bar(source) as shown:
         write(source, part, **how, without=without, progress=shown)
     return lines
 
 
 def import_(
-    path: Any, out: Any, *, without: Sequence[str] = (), strict: bool = False, seal: bool = True, force: bool = False
+    path: Any,
+    out: Any,
+    *,
+    without: Sequence[str] = (),
+    strict: bool = False,
+    seal: bool = True,
+    force: bool = False,
+    tell: Optional[Callable[[str], None]] = None,
+    progress: Optional[Progress] = None,
 ) -> list[str]:
     """Makes a file from one of HDF5, NetCDF, NumPy (.npz) or AMReX, as ``scda import`` does. Of the first two needs h5py.
 
@@ -175,6 +177,7 @@ def import_(
         strict: whether what a scda file has no place for is an error; else it is left out.
         seal: whether the new file is sealed.
         force: whether a file that exists is replaced.
+        tell, progress: as for :func:`export`.
 
     Returns:
         What was left out, a line each.
@@ -182,19 +185,45 @@ def import_(
     from ._import import convert
 
     source, new = os.fspath(path), os.fspath(out)
-    lines: list[str] = []
+    lines, say = _lines(tell)
     check_free(new, force, source)
-    with bar(source) as progress:
-        convert(source, new, seal=seal, without=without, strict=strict, tell=lines.append, progress=progress)
+    with _own_errors(source), progress or bar(source) as shown:
+        convert(source, new, seal=seal, without=without, strict=strict, tell=say, progress=shown)
     return lines
+
+
+def _lines(tell: Optional[Callable[[str], None]]) -> tuple[list[str], Callable[[str], None]]:
+    """A list, and what adds a line to it, and passes it on."""
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        if tell is not None:
+            tell(line)
+
+    return lines, say
 
 
 def check_free(path: str, force: bool, source: str) -> None:
     """An error if a file must not be written."""
     if not force and os.path.lexists(path):
-        raise Trouble(f"{path}: the file exists; --force replaces it")
+        raise ExistsError(f"{path}: the file exists; force=True replaces it", None, path)
     if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-        raise Trouble(f"{path}: is the file to read itself")
+        raise ArgumentError(f"{path}: is the file to read itself", None, path)
+
+
+@contextmanager
+def _own_errors(path: str) -> Iterator[None]:
+    """Errors of a task that reads this file are of our own classes."""
+    try:
+        yield
+    except Error as error:
+        error.path = error.path or path
+        raise
+    except OSError as error:
+        raise of_system(error) from error
+    except ValueError as error:
+        raise ArgumentError(str(error), None, path) from error
 
 
 @contextmanager
@@ -228,5 +257,9 @@ def _run(
     arguments += ["--", *map(os.fspath, paths)]
     done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode not in answers:
-        raise Trouble(done.stderr.strip() or f"scda {command}: exit code {done.returncode}")
+        text = done.stderr.strip() or f"scda {command}: exit code {done.returncode}"
+        found = re.search(r"\(os error ([0-9]+)\)", text)
+        of_answer = FormatError if done.returncode == 1 else ArgumentError
+        path = next((path for path in map(os.fspath, paths) if text.startswith(f"scda: {path}: ")), None)
+        raise (class_of_errno(int(found[1])) if found else of_answer)(text, None, path)
     return done

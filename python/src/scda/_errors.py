@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import os
 from typing import Optional
 
 __all__ = [
@@ -219,6 +220,26 @@ class LeftOutWarning(UserWarning):
 
 
 CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}
+
+# As the library has them.
+_OF_ERRNO: dict[int, type[Error]] = {
+    **{cls._errno: cls for cls in CLASSES.values() if issubclass(cls, OSError)},
+    **{errno.ENOTDIR: NoSuchFileError, errno.EPERM: AccessError, errno.EFBIG: NoSpaceError, errno.ETXTBSY: FileInUseError},
+    **dict.fromkeys((errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO), BadFileError),
+    **{errno.ENOSYS: UnsupportedError, errno.ESPIPE: UnsupportedError, errno.ENOMEM: OutOfMemoryError},
+}
+
+
+def class_of_errno(number: Optional[int]) -> type[Error]:
+    """The class for an error of the system."""
+    return FileSystemError if number is None else _OF_ERRNO.get(number, FileSystemError)
+
+
+def of_system(error: OSError) -> Error:
+    """The exception for one of Python."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else None
+    message = f"{'' if path is None else f'{path}: '}{error.strerror or error}"
+    return class_of_errno(error.errno)(message, None, path)
 
 
 def exception(code: int, message: str, offset: Optional[int] = None, path: Optional[str] = None) -> Error:

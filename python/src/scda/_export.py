@@ -17,7 +17,7 @@ from . import __version__
 from ._attributes import Text
 from ._common import Path, type_name
 from ._dataset import Dataset
-from ._errors import Error
+from ._errors import ArgumentError, Error
 from ._file import File, open
 from ._hdf5 import (
     ADDED,
@@ -155,7 +155,8 @@ class _Export:
 
     def leave_out(self, path: str, reason: str) -> None:
         if self._is_strict:
-            raise ValueError(f"{self._file.path}: {path!r}: {reason}; without --strict it is left out")
+            message = f"{self._file.path}: {path!r}: {reason}; without strict=True it is left out"
+            raise ArgumentError(message, None, self._file.path)
         self._progress.clear()
         self._tell(f"{self._file.path}: {path!r}: {reason}; it is left out")
         self.left_out += 1
@@ -287,7 +288,7 @@ class _Export:
             try:
                 variable, dataset = self._dataset(group, path, array, unlimited)
             except (TypeError, ValueError) as error:
-                if isinstance(error, Error) or self._is_strict and "--strict" in str(error):
+                if isinstance(error, Error):
                     raise
                 if array.variable.name in group:
                     del group[array.variable.name]  # not all of it is there

@@ -5,14 +5,14 @@ from __future__ import annotations
 import fnmatch
 import os
 import zipfile
-import zlib
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 import numpy as np
 
 from ._attributes import as_item, described
 from ._description import native
-from ._importer import Importer, Invalid, Tell, as_bool, expect_name
+from ._errors import FormatError
+from ._importer import Importer, Tell, as_bool, expect_name
 from ._progress import Progress
 from ._selection import pieces
 from ._spool import Spool
@@ -20,11 +20,13 @@ from ._variables import DIMENSIONS, MAX_SHAPE
 from ._writer import create
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ._classic import Variable as ClassicVariable
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
-_ZIP = b"PK\x03\x04"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter of an empty one
 
 
 def convert(
@@ -102,7 +104,7 @@ def _kind(path: str) -> type[Importer]:
         return _NetCDF
     if head.startswith(_ZIP):
         return _Npz
-    raise Invalid(f"{path}: byte 0: neither an HDF5 or NetCDF file nor a .npz file")
+    raise FormatError(f"{path}: byte 0: neither an HDF5 or NetCDF file nor a .npz file")
 
 
 class _Npz(Importer):
@@ -116,13 +118,28 @@ class _Npz(Importer):
                 for name in filter(self._is_wanted, file.files):
                     with self._of(name):
                         expect_name(name)
-                        array = file[name]
+                        array = _array(file, name)
                         native(array.dtype)
                         self._w.dataset(name, array)
                         self._progress.add(array.nbytes)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise Invalid(f"{self._name}: {error}") from None
+        except (zipfile.BadZipFile, NotImplementedError) as error:
+            raise FormatError(f"{self._name}: {error}", None, self._name) from None
         return source
+
+
+def _array(file: Any, name: str) -> NDArray[Any]:
+    """An array of a .npz file. A ValueError if it has none of this name that a dataset can be made of, a FormatError if it is damaged."""
+    try:
+        found = file[name]
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # of zipfile, zlib, and what numpy reads a header by
+        if "allow_pickle" in str(error):
+            raise ValueError("found objects of Python, which no dataset has") from None
+        raise FormatError(f"{type(error).__name__}: {error}") from None
+    if not isinstance(found, np.ndarray):
+        raise ValueError("found no array")
+    return found
 
 
 class _NetCDF(Importer):
@@ -137,7 +154,7 @@ class _NetCDF(Importer):
             try:
                 classic = Classic(file)
             except ValueError as error:
-                raise Invalid(f"{self._name}: {error}") from None
+                raise FormatError(f"{self._name}: {error}") from None
             attrs = self._attributes_of("/", described(classic.attrs, None, netcdf=True))
             self._expect_no_others(attrs, source)
             attrs.update(source)

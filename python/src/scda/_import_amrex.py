@@ -12,8 +12,9 @@ from typing import IO, Any, Iterator, NamedTuple
 
 import numpy as np
 
+from ._errors import FormatError
 from ._mesh import MESH
-from ._importer import Importer, Invalid, expect_name
+from ._importer import Importer, expect_name
 from ._patches import ATTRIBUTE, mesh_of_patches
 from ._spool import Spool
 
@@ -51,12 +52,12 @@ class _Lines:
 
     def next(self, expected: str) -> str:
         if self.number >= len(self._lines):
-            raise Invalid(f"{self.path}: found the end of the file behind line {self.number}, expected {expected}")
+            raise FormatError(f"{self.path}: found the end of the file behind line {self.number}, expected {expected}")
         self.number += 1
         return self._lines[self.number - 1].strip()
 
-    def wrong(self, found: str, expected: str) -> Invalid:
-        return Invalid(f"{self.path}: line {self.number}: found {found!r}, expected {expected}")
+    def wrong(self, found: str, expected: str) -> FormatError:
+        return FormatError(f"{self.path}: line {self.number}: found {found!r}, expected {expected}")
 
     def numbers(self, kind: type, count: int | None, expected: str) -> list[Any]:
         line = self.next(expected)
@@ -216,30 +217,30 @@ def _fab(file: IO[bytes], path: str, offset: int, component: int, first: list[in
     head = file.read(_MOST_FAB_HEADER)
     found = _FAB.match(head)
     if found is None:
-        raise Invalid(f"{path}: byte {offset}: found {head[:40]!r}, expected the header of a FAB")
+        raise FormatError(f"{path}: byte {offset}: found {head[:40]!r}, expected the header of a FAB")
     layout = tuple(int(n) for n in found[2].split())
     order = [int(n) for n in found[4].split()]
     item_bytes = len(order)
     known = _FORMATS.get(layout)
     if known is None or np.dtype(known).itemsize != item_bytes or sorted(order) != list(range(1, item_bytes + 1)):
-        raise Invalid(f"{path}: byte {offset}: found numbers {layout} in the order {order}, expected those of IEEE 754")
+        raise FormatError(f"{path}: byte {offset}: found numbers {layout} in the order {order}, expected those of IEEE 754")
     if order == sorted(order):
         dtype = np.dtype(f">{known}")
     elif order == sorted(order, reverse=True):
         dtype = np.dtype(f"<{known}")
     else:
-        raise Invalid(
+        raise FormatError(
             f"{path}: byte {offset}: found bytes in the order {order}, expected an order of rising or falling ones"
         )
     begin, end = ([int(n) for n in part.split(",")] for part in _BOX.findall(found[5].decode())[0][:2])
     shape = [b - a + 1 for a, b in zip(begin, end)]
     inside = all(a <= p <= q <= b for a, p, q, b in zip(begin, first, last, end))
     if len(begin) != len(first) or not inside or component >= int(found[6]):
-        raise Invalid(f"{path}: byte {offset}: found cells {begin} to {end}, expected those from {first} to {last}")
+        raise FormatError(f"{path}: byte {offset}: found cells {begin} to {end}, expected those from {first} to {last}")
     size = math.prod(shape) * item_bytes
     start = offset + found.end() + component * size
     if start + size > os.fstat(file.fileno()).st_size:
-        raise Invalid(f"{path}: found the end of the file, expected {size} bytes from byte {start} on")
+        raise FormatError(f"{path}: found the end of the file, expected {size} bytes from byte {start} on")
     file.seek(start)
     values = np.frombuffer(file.read(size), dtype).reshape(shape, order="F")
     return values[tuple(slice(p - a, q - a + 1) for a, p, q in zip(begin, first, last))]

@@ -19,7 +19,7 @@ import numpy as np
 from . import _core
 from ._common import dtype_named, packed
 from ._description import CODECS, native
-from ._errors import Error
+from ._errors import Error, FormatError
 from ._file import open as open_scda
 from ._hdf5 import (
     ADDED,
@@ -46,7 +46,7 @@ from ._hdf5 import (
 )
 from ._hdf5_items import Items, Paths
 from ._hdf5_types import BOOL, default, describe
-from ._importer import Importer, Invalid, as_bool, expect_name
+from ._importer import Importer, as_bool, expect_name
 from ._selection import pieces
 from ._spool import Spool
 from ._variables import DIMENSIONS, MAX_SHAPE
@@ -112,7 +112,7 @@ class Hdf5(Importer):
             # Those of the library of HDF5, which has no other kind for a damaged file.
             if isinstance(error, Error) or getattr(error, "errno", None) is not None:
                 raise
-            raise Invalid(f"{path}: {error}") from None
+            raise FormatError(f"{path}: {error}") from None
 
     def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
         attrs = self._attributes_of(path or "/", read_attributes(group, self._paths, netcdf=self._is_netcdf))
@@ -181,7 +181,7 @@ class Hdf5(Importer):
             elif not isinstance(link, h5py.HardLink):
                 self._leave_out(whole, "found a link of a kind of its own")
                 found[name] = None
-            elif group.get(name, getclass=True) is h5py.Group:
+            elif group.get(name, getclass=True) in (h5py.Group, h5py.Dataset):
                 first = self._seen.setdefault(_address(group[name]), whole)
                 if first != whole:
                     found[name] = {"hard": first}
@@ -590,7 +590,7 @@ class _Chunks:
         is_compressed = self._filters.level is not None and not mask >> last & 1
         raw = self._decompressed(data, origin) if is_compressed else data
         if len(raw) != self._size:
-            raise Invalid(f"chunk at {origin}: found {len(raw)} bytes, expected {self._size}")
+            raise FormatError(f"chunk at {origin}: found {len(raw)} bytes, expected {self._size}")
         if last and mask & 1:
             raw = self._shuffled(raw)
             is_compressed = False
@@ -611,9 +611,9 @@ class _Chunks:
         try:
             raw = stream.decompress(data, self._size + 1)
         except zlib.error as error:
-            raise Invalid(f"chunk at {origin}: {error}") from None
+            raise FormatError(f"chunk at {origin}: {error}") from None
         if not stream.eof or stream.unused_data:
-            raise Invalid(f"chunk at {origin}: not a zlib stream of {self._size} bytes")
+            raise FormatError(f"chunk at {origin}: not a zlib stream of {self._size} bytes")
         return raw
 
     def _shuffled(self, raw: bytes) -> bytes:

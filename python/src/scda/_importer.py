@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._description import FULL_NAME
-from ._errors import Error
+from ._errors import ArgumentError, Error, FormatError
 from ._progress import Progress
 from ._writer import Writer
 
@@ -21,10 +21,6 @@ _USER_BYTES = 58
 _MOST_ATTRIBUTE_BYTES = 4_000_000
 _RESERVED = {"A compressed scda 00", "B compressed scda 00", "V compressed scda 00"}
 Tell = Callable[[str], None]
-
-
-class Invalid(ValueError):
-    """The file is not what it should be."""
 
 
 class Importer:
@@ -64,7 +60,7 @@ class Importer:
 
     def _leave_out(self, path: str, reason: str, *, is_array: bool = True) -> None:
         if self._is_strict:
-            raise ValueError(f"{self._name}: {path!r}: {reason}; without --strict it is left out")
+            raise ArgumentError(f"{self._name}: {path!r}: {reason}; without strict=True it is left out", None, self._name)
         self._tell(f"{self._name}: {path!r}: {reason}; it is left out")
         self.left_out += 1
         self.is_incomplete |= is_array
@@ -99,8 +95,8 @@ class Importer:
         """What an scda file has no place for is left out. Errors name the array."""
         try:
             yield
-        except Invalid as error:
-            raise Invalid(f"{self._name}: {path!r}: {error}; --without leaves it out") from None
+        except FormatError as error:
+            raise FormatError(f"{self._name}: {path!r}: {error}; without= leaves it out", None, self._name) from None
         except (TypeError, ValueError) as error:
             if isinstance(error, Error):
                 raise

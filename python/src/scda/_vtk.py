@@ -616,7 +616,7 @@ def write(
         of_particles = particle_groups(file)
         names = of_forests + of_cells + of_patches or of_particles
         if group is None and len(names) > 1:
-            raise ValueError(f"{path}: each of {names} can be exported; --group names one")
+            raise ValueError(f"{path}: each of {names} can be exported; group= names one")
         name = group if group is not None or not names else names[0]
         if name in of_forests:
             what = sidecar.forest(Forest(file, name), fields)
@@ -630,7 +630,7 @@ def write(
             what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]
     if group is None and name not in of_particles:
-        lines += [f"not in it: the particles {other}, which --group {other} writes" for other in of_particles]
+        lines += [f"not in it: the particles {other}, which group={other} writes" for other in of_particles]
     if sidecar.copied:
         lines.append(f"copied: {', '.join(sidecar.copied)}")
     if sidecar.in_place:
