@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 from . import Error, __version__, _commands, _errors, references
 from ._commands import new_file
-from ._progress import Progress
+from ._progress import Progress, tell
 
 # Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
 _NO = 1
@@ -177,12 +177,7 @@ def _tell(text: str) -> None:
 
 
 def _complain(text: str, code: int) -> int:
-    try:
-        if sys.stderr is not None:
-            print(f"scda: {_visible(text)}", file=sys.stderr, flush=True)
-    except OSError:
-        # Nobody can read it, which is no failure of the work. Python's own end shall not try again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    tell(f"scda: {_visible(text)}\n")
     return code
 
 

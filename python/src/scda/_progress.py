@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -11,6 +12,18 @@ from typing import Any
 # Short tasks show nothing.
 _PATIENCE = 1.0
 _INTERVAL = 0.1
+
+
+def tell(text: str) -> None:
+    """Writes to standard error, if anybody is there to read it: the work goes on in any case."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        # Python's own end shall not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 class Progress:
@@ -55,8 +68,7 @@ class Progress:
 
     @staticmethod
     def _write(line: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
+        tell(f"\r\x1b[K{line}")
 
 
 class _Bar(Progress):
