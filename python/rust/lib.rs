@@ -48,6 +48,12 @@ fn stored_path(path: &str) -> String {
     scda::internals::stored_path(path).into_owned()
 }
 
+/// Whether sections of this user string are a part of something that has a name, such as the metadata of a dataset.
+#[pyfunction]
+fn is_internal(user: &[u8]) -> bool {
+    scda::internals::later::is_internal(user)
+}
+
 /// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
@@ -58,7 +64,7 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 mod _core {
     #[pymodule_export]
     use super::{
-        codec_names, command,
+        codec_names, command, is_internal,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

@@ -57,6 +57,22 @@ def test_sections_are_found_by_number_and_user_string(f: scda.File) -> None:
     assert len(f.sections) == 6 and "open" in repr(f) and "1000 elements of 24 bytes" in repr(f.sections[2])
 
 
+def test_patterns_are_for_names_that_users_gave(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.group("/", {"a": 1})
+        w.dataset("rho", GRID)
+        w.block("state", b"dt=0.1")
+    with scda.append(path) as w:
+        w.set_attrs("rho", {"units": "K"})
+    with scda.open(path) as f:
+        assert f["s*"] is f.sections["state"] and [s.user_text for s in f.sections.find("*o*")] == ["rho"]
+        assert "scda*" not in f.sections and f.sections.find("*0") == [] and "/[0-9]*" not in f.sections
+        assert f.sections["scda dataset 00"].kind == "block"
+    with scda.open(path, decode=False) as f:
+        assert len(f.sections.find("scda*")) == 3 and len(f.sections.find("/[0-9]*")) == 1
+
+
 def test_iteration_finds_sections_while_others_are_read(f: scda.File) -> None:
     kinds = []
     for s in f.sections:

@@ -19,12 +19,13 @@ _FILE_HEADER_BYTES = 128
 _MOST_CHARACTERS = 58 // 4
 # The most sections or user strings that an error lists.
 _MOST_NAMED = 20
-# What the library writes for itself, such as the metadata of datasets.
-_OWN_PREFIX = b"scda "
 
 
 class Finder:
     """Finds the sections of a file: the core does. Those that were found are remembered. Calls are collective."""
+
+    # Whether a pattern matches what datasets, groups and streams are made of, such as metadata.
+    _matches_internal = False
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -136,8 +137,11 @@ class Finder:
         if isinstance(user, bytes) or not set(user) & set("*?[\\"):
             return []
         if self._names is None:
-            self._names = _Names(self._section(index) for index in range(self.count()))
+            self._names = self._names_of(self._section(index) for index in range(self.count()))
         return self._names.fitting(user)
+
+    def _names_of(self, sections: Iterable[Section]) -> _Names:
+        return _Names(sections, self._matches_internal)
 
     def _before_damage(self, user: Union[str, bytes], error: Error) -> _Names:
         """The sections before the damage, if one of them fits. Else the error that tells of it, and for several ranks, which it has
@@ -149,7 +153,7 @@ class Finder:
                     sections.append(section)
             except Error:
                 pass
-            names = _Names(sections)
+            names = self._names_of(sections)
             if names.fitting(user):
                 return names
         raise error
@@ -157,6 +161,8 @@ class Finder:
 
 class Stored(Finder):
     """Finds sections as the file has them, of a compressed one two: the core numbers these as one."""
+
+    _matches_internal = True
 
     def __init__(self, file: File) -> None:
         super().__init__(file)
@@ -203,7 +209,8 @@ class Stored(Finder):
 class _Names:
     """Sections by the text of their user strings."""
 
-    def __init__(self, sections: Iterable[Section]) -> None:
+    def __init__(self, sections: Iterable[Section], matches_internal: bool) -> None:
+        self._matches_internal = matches_internal
         self._by_text: dict[str, list[Section]] = {}
         for section in sections:
             self._by_text.setdefault(section.user_text, []).append(section)
@@ -219,7 +226,10 @@ class _Names:
         if found or not isinstance(user, str):
             return found
         names = fnmatch.filter(list(self._by_text), user)
-        return sorted((s for name in names for s in self._by_text[name]), key=lambda s: s.index)
+        found = [section for name in names for section in self._by_text[name]]
+        if not self._matches_internal:
+            found = [section for section in found if not _core.is_internal(section.user)]
+        return sorted(found, key=lambda section: section.index)
 
 
 def _bytes_of(user: Union[str, bytes]) -> Optional[bytes]:
@@ -261,6 +271,6 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
         section = finder.get(index)
         if section is None:
             break
-        if not section.user.startswith(_OWN_PREFIX):
+        if not _core.is_internal(section.user):
             names[section.user_text] = None
     raise KeyError(f"{user!r}: no section has this user string; there are {list(names)}")

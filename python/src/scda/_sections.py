@@ -21,7 +21,8 @@ _MOST_SHOWN = 50
 class Sections(Sequence[Section]):
     """The sections of a file, in order: ``f.sections[3]`` and ``f.sections[-1]`` are sections by number, ``f.sections[1:3]`` is a
     list of them, ``f.sections["state"]`` and ``f.sections["state*"]`` the only section with this user string, or one that
-    fits the pattern. ``"state*" in f.sections`` says whether there are any.
+    fits the pattern. ``"state*" in f.sections`` says whether there are any. Sections that datasets, groups and streams are
+    made of, such as ``scda dataset 00``, fit no pattern, unless the file was opened with ``decode=False``.
 
     Sections are found when they are asked for. In a sealed file, a few small reads find a section by its number or user
     string; a pattern looks at all. Without a seal, look-ups by user string read the headers of the sections, once. All
