@@ -3,8 +3,8 @@
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
-use scda::Reader;
 use scda::internals::Sealed;
+use scda::{Params, Reader, Solo};
 use serde_json::json;
 use std::fs::File;
 use std::path::PathBuf;
@@ -144,7 +144,10 @@ pub fn run(args: &Args) -> Result<()> {
     let sealed = last.seal.sections - wanted.seal.sections;
     let what = format!("behind seal {number}: {}", tail.words(size - end, sealed));
     if sealed + tail.sections > 0 && !args.force {
-        let words = format!("would cut off what is {what}; --force does so");
+        // Whether some of it was committed.
+        let damage = Reader::open(Solo, &args.file, &Params::default()).err();
+        let damage = damage.map_or_else(String::new, |error| format!(" ({error})"));
+        let words = format!("would cut off what is {what}{damage}; --force does so");
         return Err(Fail::file(input.name(), words));
     }
     out.text(format_args!("{name}: cuts off what is {what}\n"))?;

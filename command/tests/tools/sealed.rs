@@ -307,6 +307,16 @@ fn what_only_looks_like_a_seal_is_told() {
     // Where the commits end is not known. What is there is listed by walking.
     place.scda("ls b.scda").bad(1, "the seal at the end of the file is damaged");
     assert_eq!(place.scda("ls --unsealed b.scda").good().text().lines().count(), 2 + 22);
+    // Also if its name and size are damaged.
+    let mut bad = good.clone();
+    let seal = good.len() - 288;
+    bad[seal..seal + 96].fill(b'x');
+    place.write("b.scda", bad);
+    place.scda("ls b.scda").bad(1, "the seal at the end of the file is damaged");
+    let run = place.scda("check b.scda").bad(1, "");
+    assert!(run.text().contains("section 21 (array \"scda index 00\""), "{}", run.text());
+    place.scda("append b.scda a.scda").bad(2, "bytes behind its last seal are not sealed");
+    place.scda("rewind b.scda").bad(2, "the seal at the end of the file is damaged); --force does so");
     // An index: the sections are read without it, and saved.
     let index = good.windows(16).position(|part| part == b"A scda index 00 ").unwrap();
     let mut bad = good.clone();
