@@ -4,6 +4,7 @@
 set -eu
 cargo=$1 source=$2 target=$3 command=$4
 shift 4
+unset CARGO_BUILD_TARGET # its builds have a folder of their own
 set -- "$command" --release --locked --no-default-features --target-dir "$target" "$@"
 
 rustc=${RUSTC:-$(dirname -- "$cargo")/rustc}

@@ -61,9 +61,10 @@ template <int dim, int spacedim>
 int scda_dealii_load (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation);
 
 /**
- * Writes a triangulation and what is attached to its cells. As with triangulation.save, what was attached is then forgotten.
+ * Writes a triangulation and what is attached to its cells. As with triangulation.save, what was attached is then forgotten, also after an
+ * error.
  *
- * @param [in] f                  The file, open for writing.
+ * @param [in] f                  The file, open for writing. NULL: nothing is written, and what was attached is forgotten.
  * @param [in] group              The name of the forest: a group of datasets. NULL: SCDA_FOREST_GROUP.
  * @param [in,out] triangulation  The triangulation.
  * @param [out] err               The error code.
@@ -80,7 +81,7 @@ scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, deali
  * @param [in] f                  The file, open for reading.
  * @param [in] group              The name of the forest. NULL: SCDA_FOREST_GROUP.
  * @param [in] step               The time step: 0 is the first in the file; -1 is the last.
- * @param [in,out] triangulation  With the coarse mesh that was saved, not refined. Its cells are distributed evenly. Of another coarse mesh
+ * @param [in,out] triangulation  With the coarse mesh that was saved, not refined. Its cells are distributed evenly, but no family of cells is split. Of another coarse mesh
  *                                the connectivity differs, which is an error.
  * @param [out] err               The error code.
  * @return                        `f`, or NULL on error.
@@ -161,6 +162,9 @@ inline scda_fcontext_t *read_forest (scda_fcontext_t *f, const char *group, int6
   *same = f != nullptr && p8est_connectivity_is_equal (*c, coarse->connectivity);
   return f;
 }
+/* As triangulation.load does: no family of cells is split between ranks, so that each can be coarsened. */
+inline void partition (p4est_t *p) { p4est_partition (p, 1, nullptr); }
+inline void partition (p8est_t *p) { p8est_partition (p, 1, nullptr); }
 inline void destroy (p4est_t *p, p4est_connectivity_t *c) {
   p4est_destroy (p);
   p4est_connectivity_destroy (c);
@@ -198,7 +202,6 @@ template <int dim, int spacedim>
 scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation,
                                     int *err) {
   using access = scda_dealii_internal::access<dim, spacedim>;
-  if (f == nullptr) { return nullptr; }
   triangulation.signals.pre_distributed_save ();
   auto &attached = access::attached (triangulation);
   auto &transfer = access::transfer (triangulation);
@@ -256,6 +259,7 @@ scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_
   f = scda_forest_agree_internal (f, comm, &e, err);
   if (f != nullptr) {
     triangulation.signals.pre_distributed_load ();
+    scda_dealii_internal::partition (forest);
     triangulation.load (forest);
   }
   scda_dealii_internal::destroy (forest, connectivity);
