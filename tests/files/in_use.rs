@@ -118,15 +118,17 @@ fn two_create_a_file_that_is_not_there() {
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)] // stands between the library and the system
 extern "C" fn flock(fd: libc::c_int, how: libc::c_int) -> libc::c_int {
-    // SAFETY: neither call takes memory.
-    unsafe {
-        let is_written_only = libc::fcntl(fd, libc::F_GETFL) & libc::O_ACCMODE == libc::O_WRONLY;
-        if how & libc::LOCK_SH != 0 && is_written_only {
-            *libc::__errno_location() = libc::EBADF;
-            return -1;
-        }
-        libc::syscall(libc::SYS_flock, fd, how) as libc::c_int
+    // SAFETY: takes no memory.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if how & libc::LOCK_SH != 0 && flags & libc::O_ACCMODE == libc::O_WRONLY {
+        // SAFETY: the place of this thread.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: it may be written to.
+        unsafe { *place = libc::EBADF };
+        return -1;
     }
+    // SAFETY: takes no memory.
+    unsafe { libc::syscall(libc::SYS_flock, fd, how) as libc::c_int }
 }
 
 #[test]
