@@ -21,6 +21,10 @@ program test_fortran
     real(c_double) :: x
     integer(c_int) :: i, j
   end type interoperable
+  type, bind(C) :: cell ! of which components are passed
+    real(c_double) :: x, y
+    integer(c_int64_t) :: bytes
+  end type cell
 
   integer :: rank = 0, ranks = 1, failures = 0
   character(1024) :: mode, path
@@ -42,6 +46,7 @@ program test_fortran
     call data_of_every_form(trim(path) // "/forms.scda")
     call what_may_be_left_out(trim(path) // "/shorter.scda")
     call lengths(trim(path) // "/lengths.scda")
+    call copies_of_components(trim(path) // "/components.scda")
     call kinds_of_counts(trim(path) // "/kinds.scda")
     call user_strings(trim(path) // "/strings.scda")
     call sealed(trim(path) // "/sealed.scda")
@@ -376,7 +381,14 @@ contains
     integer :: i, ierr, mine, Nq(ranks)
     type(scda_fcontext_t) :: f
     type(c_ptr) :: pointers(2)
+    type(cell) :: cells(10)
+    complex(real64) :: z(4)
+    character(3) :: words(3)
+    character(*), parameter :: components = "an argument consists of components"
     x = 1
+    cells = cell(1, 2, 8)
+    z = (1, 2)
+    words = "abc"
     matrix = 1
     text = "step 42"
     deferred = "of no fixed length"
@@ -385,7 +397,7 @@ contains
     mine = Nq(rank + 1)
     long = 0
     pointers = c_null_ptr
-    do i = 1, 22
+    do i = 1, 32
       call start(f, filename, "w")
       select case (i)
       case (1)
@@ -455,14 +467,48 @@ contains
       case (22)
         call scda_proc_counts(f, 1, Nq(:ranks - 1), ierr)
         call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries", .true.)
+      case (23)
+        call scda_fwrite_array(f, "array", cells%x, each(10), ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (24)
+        call scda_fwrite_array(f, "array", cells(1:mine:10)%y, Nq / 10, ierr=ierr)
+        call require(ierr == 0, "a component of a copy")
+      case (25)
+        call scda_fwrite_array(f, "array", cells(1:1)%y, each(1), ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (26)
+        call scda_fwrite_inline(f, "inline", z%re, ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (27)
+        call scda_fwrite_block(f, "block", words(:)(2:3), ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (28)
+        call scda_fwrite_varray(f, "varray", x, each(10), cells%bytes, ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (29)
+        call scda_fwrite_varray(f, "varray", x, Nq, eights, ierr=ierr, Sq=cells(:ranks)%bytes)
+        call refused(ierr, components, .true.)
+      case (30)
+        call scda_fwrite_array(f, "array", x, Nq, 8, ierr=ierr, indirect=1)
+        call refused(ierr, "indirect: expected a logical", .true.)
+      case (31)
+        call scda_fwrite_array(f, "array", x, Nq, 8, ierr=ierr, indirect=[.false., .true.])
+        call refused(ierr, "indirect: expected a logical", .true.)
+      case (32)
+        call scda_fwrite_streams_begin(f, "log")
+        call scda_stream_write(f, cells%x, ierr)
+        call require(ierr == SCDA_ERR_ARG, "a component for a stream")
+        call scda_fwrite_streams_end(f, ierr)
+        call refused(ierr, components, .true.)
       end select
+      if (i == 24) call scda_fclose(f)
     end do
 
     call scda_fopen_write(f, comm, filename, "to be read")
     call scda_fwrite_block(f, "block", x, root=ranks - 1)
     call scda_fwrite_array(f, "array", x, Nq, 8)
     call scda_fclose(f)
-    do i = 1, 6
+    do i = 1, 9
       call start(f, filename, "r")
       call next(f, 'B', 0, 80, "block")
       x = 0
@@ -490,10 +536,80 @@ contains
       case (6)
         call scda_fread_array_data(f, pointers(1:0), Nq, 8, ierr, indirect=.true.)
         call refused(ierr, "data: found 0 pointers, expected 10, one per element of this rank")
+      case (7)
+        call scda_fread_array_data(f, cells%x, Nq, 8, ierr)
+        call refused(ierr, components, .true.)
+      case (8)
+        call scda_fread_array_range(f, cells%x, 0, mine, ierr=ierr)
+        call refused(ierr, components, .true.)
+      case (9)
+        call scda_fread_array_range(f, x(:mine), cells(:1)%bytes, mine, ierr=ierr)
+        call refused(ierr, components, .true.)
       end select
+      call require(all(nint(cells%x) == 1) .and. all(nint(cells%y) == 2) .and. all(cells%bytes == 8), "no component is read")
       call require(.not. any(abs(x) > 0), "nothing is read")
     end do
   end subroutine lengths
+
+  ! As the message says, an expression is right where components are refused; and so are sections of whole elements, and both kinds of
+  ! logicals.
+  subroutine copies_of_components(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(cell) :: cells(3)
+    real(real64) :: found(3)
+    real(real64), target :: numbers(3), again(3)
+    type(c_ptr) :: pointers(3)
+    character(2) :: words(3)
+    character(3) :: longer(3) = ["abc", "def", "ghi"]
+    integer(int64) :: count(1)
+    logical(c_bool) :: flags(8)
+    integer :: i
+    cells = [(cell(i, 10 * i, 8), i = 1, 3)]
+    numbers = cells%x
+    pointers = [(c_loc(numbers(i)), i = 1, 3)]
+    flags = .true.
+    flags(1) = .false.
+    count = 3
+    found = 0
+    call scda_fopen_write(f, comm, filename, "copies of components")
+    call scda_fwrite_array(f, "array", (cells%y), each(3))
+    call scda_fwrite_block(f, "block", (longer(:)(2:3)))
+    call scda_fwrite_varray(f, "varray", numbers, each(3), (cells%bytes))
+    call scda_fwrite_array(f, "some", cells([1, 3]), each(2))
+    call scda_fwrite_array(f, "direct", numbers, each(3), 8, indirect=flags(1))
+    call scda_fwrite_array(f, "indirect", pointers, each(3), 8, indirect=flags(2))
+    call scda_fwrite_array(f, "one", cells(2)%y, each(1), indirect=.false.)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call next(f, 'A', 3 * ranks, 8, "array")
+    call scda_fread_array_data(f, found, each(3))
+    call require(all(nint(found) == [10, 20, 30]), "a copy of a component")
+    call next(f, 'B', 0, 6, "block")
+    words = ""
+    call scda_fread_block_data(f, words)
+    call require(rank > 0 .or. all(words == ["bc", "ef", "hi"]), "a copy of substrings")
+    call next(f, 'V', 3 * ranks, 0, "varray")
+    cells%bytes = 0
+    call scda_fread_varray_sizes(f, cells%bytes, each(3)) ! the compiler copies these
+    call scda_fread_varray_data(f, found, each(3), (cells%bytes))
+    call require(all(nint(found) == [1, 2, 3]) .and. all(cells%bytes == 8), "elements whose bytes are a copy of a component")
+    call next(f, 'A', 2 * ranks, 24, "some")
+    call scda_fread_array_data(f, cells(:2), each(2))
+    call require(all(nint(cells%y) == [10, 30, 30]), "some of the structs")
+    call next(f, 'A', 3 * ranks, 8, "direct")
+    call scda_fread_array_data(f, found, each(3), indirect=flags(1))
+    call require(all(nint(found) == [1, 2, 3]), "not indirect, in C_BOOL")
+    call next(f, 'A', 3 * ranks, 8, "indirect")
+    pointers = [(c_loc(again(i)), i = 1, 3)]
+    again = 0
+    call scda_fread_array_range(f, pointers, 3_int64 * rank, count, indirect=flags(2))
+    call require(all(nint(again) == [1, 2, 3]), "indirect, in C_BOOL")
+    call next(f, 'A', ranks, 8, "one")
+    call scda_fread_array_data(f, found(1), each(1))
+    call require(nint(found(1)) == 20, "a component of one struct")
+    call scda_fclose(f)
+  end subroutine copies_of_components
 
   ! On all ranks alike, or the words are those of the last one.
   subroutine refused(ierr, words, by_all)

@@ -179,6 +179,7 @@ contains
     real(real32), allocatable :: state(:, :)
     logical :: flags(3)
     integer(int32) :: r7(2, 1, 2, 1, 2, 1, 2)
+    integer :: first_of_none = -1
     type(scda_params_t) :: params
     type(scda_fcontext_t) :: f
     call scda_params_init(params)
@@ -206,6 +207,11 @@ contains
     call scda_write(f, "shaped", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape=[2, 3])
     call scda_write(f, "shaped", [7.0], shape=[1, 1]) ! record 1
     call scda_write(f, "empty", r7(:, :, :, :, :, :, 1:0))
+    allocate(two(0:first_of_none))
+    call scda_write(f, "without", two)
+    call scda_write(f, "no hits", pack([1.0, 2.0], [1.0, 2.0] > 2))
+    call scda_write(f, "no items", [real ::], attributes="{ " // new_line("a") // "}", units="m")
+    deallocate(two)
 
     ! What is not contiguous.
     numbers = part([1, 1, 1], [nx, ny, nz])
@@ -277,7 +283,8 @@ contains
     logical :: found
     character(:), allocatable :: attributes, path
     real(real64) :: time, row(ny), whole(nx, ny, nz), strided(2 * nx, ny, nz), flat(nx * ny * nz)
-    real(real64), allocatable :: box(:, :, :)
+    real(real64), allocatable :: box(:, :, :), nothing(:)
+    integer :: first_of_none = -1
     real(real32) :: r32(1, 2, 1, 3, 1), shaped(2, 3), one(1, 1), filled(4, 3), state(5, rows), column(5)
     complex(real32) :: c32(1, 2, 1, 3, 1, 1)
     complex(real64) :: c64
@@ -343,6 +350,14 @@ contains
     call scda_ffind_dataset(f, "shaped", found, record=2)
     call require(.not. found, "no record")
     call find(f, "empty", SCDA_TYPE_INT32, [2, 1, 2, 1, 2, 1, 0])
+    call find(f, "without", SCDA_TYPE_FLOAT64, [0])
+    allocate(nothing(0:first_of_none))
+    call scda_read(f, nothing, ierr=ierr)
+    call require(ierr == 0, "no items are read")
+    call find(f, "no hits", SCDA_TYPE_FLOAT32, [0])
+    call find(f, "no items", SCDA_TYPE_FLOAT32, [0])
+    call scda_ffind_dataset(f, "no items", found, d)
+    call require(d%attributes == "{""units"":""m""}", "units alone: " // d%attributes)
     call scda_read(f, i32(1, 1, 1:0))
 
     ! In C the dimensions are reversed: rows of 5.
@@ -422,7 +437,7 @@ contains
         if (found) groups = groups + merge(1, 10, path == "/") + merge(0, 100, index(attributes, "solver") == 0)
       end if
     end do
-    call require(datasets == 25 .and. groups == 111, "what was walked over")
+    call require(datasets == 28 .and. groups == 111, "what was walked over")
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close")
   end subroutine reading
@@ -772,7 +787,10 @@ contains
     call require(size(lengths) == 1 .and. items(1) == mine(1), "a box of texts")
     call scda_texts_data(f, [1_int64], items(:1), ierr)
     call require(ierr == SCDA_ERR_ARG, "another number of bytes")
-    call scda_fclose(f)
+    call scda_texts_data(f, lengths, items(:0), ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "")
+    call scda_fflush(f, ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "items: found 0, expected 1, as many as lengths")
     call scda_fopen_write(f, comm, filename, "texts")
     call scda_fwrite_texts(f, "pairs", mine(:1), ierr, shape=[2_int64, 0_int64])
     call require(ierr == SCDA_ERR_ARG, "half of a pair")
@@ -994,8 +1012,8 @@ contains
         call scda_write(f, "d", six, attributes="""a"": " // achar(0), ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "attributes: found a NUL character")
       case (15)
-        call scda_write(f, "d", [real ::], ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "data: an array of assumed size, or without items, has no shape")
+        call write_assumed_size(f, six, ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: an array of assumed size has no shape")
       case (16)
         call scda_write(f, "d", six, shape=[1_int8], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "shape: expected integer(int32) or integer(int64)")
@@ -1044,6 +1062,13 @@ contains
       end select
     end do
   end subroutine refused
+
+  subroutine write_assumed_size(f, x, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    real(real64), intent(in) :: x(*)
+    integer, intent(out) :: ierr
+    call scda_write(f, "d", x, ierr=ierr)
+  end subroutine write_assumed_size
 
   ! What is wrong with a request of the last rank, likewise.
   subroutine refused_requests(filename)

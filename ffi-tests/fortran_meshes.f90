@@ -22,6 +22,7 @@ program fortran_meshes
   path = trim(folder) // "/fortran-" // achar(iachar("0") + ranks) // ".scda"
   call round_trip()
   call continued()
+  call copied()
   call structs()
   call refusals()
   call MPI_Allreduce(MPI_IN_PLACE, failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, err)
@@ -173,6 +174,78 @@ contains
     end if
     call scda_patches_free(mesh)
   end subroutine continued
+
+  ! A mesh and particles, and what was passed with them, go when there is a copy; numbers go before fields are read or written.
+  subroutine copied()
+    type(scda_fcontext_t) :: f
+    type(scda_patches_t), allocatable :: mesh
+    type(scda_patches_t) :: same
+    type(scda_particles_t), allocatable :: p
+    type(scda_particles_t) :: same_p
+    type(scda_mesh_field_t) :: fields(1), columns(1)
+    real(real64), target :: u(2), x(1), all(2, 8)
+    integer :: ierr, i
+    u = rank
+    x = rank
+    fields(1)%name = "u"
+    fields(1)%data = [c_loc(u)]
+    columns(1)%name = "x"
+    columns(1)%data = [c_loc(x)]
+    allocate(mesh, p)
+    call make(mesh)
+    p%counts = [1_int64]
+    p%number = [int(ranks - 1 - rank, int64)]
+    call scda_fopen_write(f, MPI_COMM_WORLD, path, "copied")
+    call scda_patches_write_mesh(f, MPI_COMM_WORLD, mesh)
+    same = mesh
+    deallocate(mesh)
+    call scda_patches_write_fields(f, same, fields)
+    call scda_particles_write(f, MPI_COMM_WORLD, p)
+    same_p = p
+    deallocate(p)
+    call scda_particles_write_fields(f, same_p, columns)
+    call scda_fclose(f)
+
+    call scda_fopen_read(f, MPI_COMM_WORLD, path)
+    call scda_patches_free(same)
+    call scda_patches_read_mesh(f, MPI_COMM_WORLD, same)
+    same%number = [(int(i, int64), i = 0, ranks - 1)]
+    fields(1)%data = [(c_loc(all(1, i)), i = 1, ranks)]
+    all = -1
+    call scda_patches_read_fields(f, same, fields)
+    do i = 1, ranks
+      call check(nint(all(1, i)) == i - 1 .and. nint(all(2, i)) == i - 1, "patches of a copy")
+    end do
+    deallocate(same%number) ! the share again
+    fields(1)%data = [(c_loc(all(1, i)), i = 1, size(same%level))]
+    all = -1
+    call scda_patches_read_fields(f, same, fields)
+    do i = 1, size(same%level)
+      call check(nint(all(1, i)) == same%first + i - 1, "patches of the share")
+    end do
+    call scda_particles_free(same_p)
+    allocate(p)
+    call scda_particles_read(f, MPI_COMM_WORLD, p, number=[int(rank, int64)])
+    same_p = p
+    deallocate(p)
+    x = -1
+    call scda_particles_read_fields(f, same_p, columns)
+    call check(nint(x(1)) == ranks - 1 - rank, "particles of a copy")
+    if (rank == ranks - 1) deallocate(same_p%number)
+    call scda_particles_read_fields(f, same_p, columns, ierr=ierr)
+    call expect(ierr, SCDA_ERR_ARG, "counts and number must be allocated")
+    call scda_patches_free(same)
+    call scda_particles_free(same_p)
+
+    call make(same)
+    fields(1)%data = [c_loc(u)]
+    call scda_fopen_write(f, MPI_COMM_WORLD, path, "without boxes")
+    call scda_patches_write_mesh(f, MPI_COMM_WORLD, same)
+    if (rank == ranks - 1) deallocate(same%boxes)
+    call scda_patches_write_fields(f, same, fields, ierr=ierr)
+    call expect(ierr, SCDA_ERR_ARG, "boxes must be allocated")
+    call scda_patches_free(same)
+  end subroutine copied
 
   ! Several fields of structs in one call.
   subroutine structs()

@@ -9,7 +9,9 @@
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
 !   program with scda_last_error_message(); so does SCDA_ERR_EOF of scda_fread_section_header at the end of a file.
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
-!   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
+!   one that is not contiguous. But gfortran loses where components, complex parts and substrings of an array are: as data of sections,
+!   p%x is refused; pass (p%x), or read into another array. Absent or unallocated data are NULL in C: on reading they skip the data of
+!   this rank.
 ! - What is shorter than the arguments say, and an E that is no multiple of the size of an element, is refused on all ranks
 !   (SCDA_ERR_ARG), before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
@@ -46,8 +48,8 @@
 
 ! Everything but the interfaces of the procedures with data, which follow in the module scda.
 module scda_implementation
-  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, &
-    & c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int16_t, c_int64_t, c_int8_t, c_intptr_t, &
+    & c_loc, c_null_char, c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
 #ifdef SCDA_F08
   use mpi_f08, only: MPI_Comm, MPI_Info
@@ -288,13 +290,22 @@ module scda_implementation
   ! What is wrong with an argument that has other items.
   character(*), parameter :: not_integers = ": expected integer(int32) or integer(int64)"
 
+  ! What may stand between the signs of JSON.
+  character(*), parameter :: json_blanks = " " // achar(9) // achar(10) // achar(13)
+
   ! The size of the elements, where the caller passed none.
   integer(int64), parameter :: not_passed = -huge(0_int64)
 
-  ! How the C descriptor of an argument begins, with every compiler (Fortran 2018, 18.5.3).
+  ! How the C descriptor of an argument begins, with every compiler (Fortran 2018, 18.5.3); and how that of gfortran goes on.
   type, bind(C) :: descriptor_t
     type(c_ptr) :: base
     integer(c_size_t) :: elem_len
+#ifdef __GFORTRAN__
+    integer(c_int) :: version
+    integer(c_int8_t) :: rank, attribute
+    integer(c_int16_t) :: type
+    integer(c_intptr_t) :: dimensions(3, 15) ! lower bound, extent, and bytes from one index to the next, of as many as rank says
+#endif
   end type descriptor_t
 
   ! A C procedure receives an argument of any type and rank as a descriptor. So a call by takes_any passes the descriptor of x to
@@ -586,7 +597,7 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     integer(c_int) :: status
-    memory = memory_of(data)
+    memory = memory_of(f, data)
     status = c_stream_write(f%handle, memory%address, bytes_in(memory), f%err)
     call finish(f, ierr)
   end subroutine stream_write
@@ -640,7 +651,7 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     integer(c_int) :: status
-    memory = memory_of(data)
+    memory = memory_of(f, data)
     status = c_stream_read(f%handle, task, offset, memory%address, bytes_in(memory), f%err)
     call finish(f, ierr)
   end subroutine read_stream
@@ -660,8 +671,8 @@ contains
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: Nq, Ei
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_t(), is_indirect(indirect), .true., ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_t(), is_indirect(f, indirect), .true., ierr)
   end subroutine read_streams
 
   !> Looks again how far a file open for reading can be read: whether more was committed since it was opened. An error if a job has
@@ -705,9 +716,9 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     type(text_t) :: text
-    memory = memory_of(data)
+    memory = memory_of(f, data)
     call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .true.)
-    text = text_of(f, memory_of(userstr), len)
+    text = text_of(f, memory_of(f, userstr), len)
     call refuse_held(f)
     f%handle = c_fwrite_inline(f%handle, memory%address, text%address, text%bytes, chosen(root, 0), f%err)
     call finish(f, ierr)
@@ -722,8 +733,8 @@ contains
     type(memory_t) :: memory
     type(text_t) :: text
     integer(int64) :: bytes
-    memory = memory_of(data)
-    bytes = integer_in(f, memory_of(E), "E")
+    memory = memory_of(f, data)
+    bytes = integer_in(f, memory_of(f, E), "E")
     if (bytes == not_passed) then
       call bytes_of_root(f, memory, chosen(root, 0), bytes)
       if (f%err /= SCDA_SUCCESS) then
@@ -733,7 +744,7 @@ contains
     else
       call check_root(f, memory, bytes, chosen(root, 0), .true.)
     end if
-    text = text_of(f, memory_of(userstr), len)
+    text = text_of(f, memory_of(f, userstr), len)
     call refuse_held(f)
     f%handle = c_fwrite_block(f%handle, memory%address, bytes, text%address, text%bytes, chosen(root, 0), &
       & chosen(encode, SCDA_ENCODE_NONE), f%err)
@@ -746,9 +757,9 @@ contains
     type(descriptor_t), intent(in), optional, target :: data, E
     integer(scda_int), intent(in), optional :: encode, len
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call put_array(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(E), &
-      & is_indirect(indirect), encode, ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call put_array(f, text_of(f, memory_of(f, userstr), len), memory_of(f, data), memory_of(f, Nq), memory_of(f, E), &
+      & is_indirect(f, indirect), encode, ierr)
   end subroutine write_array
 
   subroutine put_array(f, text, data, Nq, E, indirect, encode, ierr)
@@ -789,9 +800,9 @@ contains
     type(descriptor_t), intent(in), optional, target :: data, Sq
     integer(scda_int), intent(in), optional :: encode, len
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call put_varray(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), &
-      & is_indirect(indirect), encode, ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call put_varray(f, text_of(f, memory_of(f, userstr), len), memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), &
+      & memory_of(f, Sq), is_indirect(f, indirect), encode, ierr)
   end subroutine write_varray
 
   subroutine put_varray(f, text, data, Nq, Ei, Sq, indirect, encode, ierr)
@@ -891,7 +902,7 @@ contains
     integer(scda_int), intent(in), optional :: root
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
-    memory = memory_of(data)
+    memory = memory_of(f, data)
     call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .false.)
     f%handle = c_fread_inline_data(f%handle, memory%address, chosen(root, 0), f%err)
     call finish(f, ierr)
@@ -906,8 +917,8 @@ contains
     type(memory_t) :: memory
     integer(int64) :: bytes
     logical :: exactly
-    memory = memory_of(data)
-    bytes = integer_in(f, memory_of(E), "E")
+    memory = memory_of(f, data)
+    bytes = integer_in(f, memory_of(f, E), "E")
     exactly = bytes == not_passed
     if (exactly) bytes = f%E
     call check_root(f, memory, bytes, chosen(root, 0), .false., exactly)
@@ -921,8 +932,8 @@ contains
     type(descriptor_t), intent(in), target :: Nq
     type(descriptor_t), intent(in), optional, target :: E
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call get_array(f, memory_of(data), memory_of(Nq), memory_of(E), is_indirect(indirect), ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call get_array(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, E), is_indirect(f, indirect), ierr)
   end subroutine read_array
 
   subroutine get_array(f, data, Nq, E, indirect, ierr)
@@ -949,9 +960,9 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     integer(int64) :: from, n
-    memory = memory_of(data)
-    from = integer_in(f, memory_of(first), "first")
-    n = integer_in(f, memory_of(bytes), "bytes")
+    memory = memory_of(f, data)
+    from = integer_in(f, memory_of(f, first), "first")
+    n = integer_in(f, memory_of(f, bytes), "bytes")
     call check_root(f, memory, n, f%rank, .false.)
     f%handle = c_fread_block_range(f%handle, memory%address, from, n, f%err)
     call finish(f, ierr)
@@ -963,8 +974,9 @@ contains
     type(descriptor_t), intent(in), target :: first, count
     type(descriptor_t), intent(in), optional, target :: E
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call get_array_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(E), is_indirect(indirect), ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call get_array_range(f, memory_of(f, data), memory_of(f, first), memory_of(f, count), memory_of(f, E), &
+      & is_indirect(f, indirect), ierr)
   end subroutine read_array_range
 
   subroutine get_array_range(f, data, first, count, E, indirect, ierr)
@@ -1041,8 +1053,9 @@ contains
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: first, count, Ei
     integer(scda_int), intent(out), optional :: ierr
-    type(c_ptr), value :: indirect
-    call get_varray_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(Ei), is_indirect(indirect), ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call get_varray_range(f, memory_of(f, data), memory_of(f, first), memory_of(f, count), memory_of(f, Ei), &
+      & is_indirect(f, indirect), ierr)
   end subroutine read_varray_range
 
   subroutine get_varray_range(f, data, first, count, Ei, indirect, ierr)
@@ -1069,8 +1082,9 @@ contains
     type(descriptor_t), intent(in), target :: Nq, Ei
     integer(scda_int), intent(out), optional :: ierr
     type(descriptor_t), intent(in), optional, target :: Sq
-    type(c_ptr), value :: indirect
-    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), is_indirect(indirect), .false., ierr)
+    type(descriptor_t), intent(in), optional, target :: indirect
+    call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_of(f, Sq), &
+      & is_indirect(f, indirect), .false., ierr)
   end subroutine read_varray
 
   ! Elements of a varray, or streams, for which there is no Sq.
@@ -1135,8 +1149,7 @@ contains
     allocate(given)
     call begin_dataset(given%d)
     call put_name(f, name, given%d%name, fits)
-    ! gfortran may take an array without items for one of assumed size. So an unknown extent is 0 where something else says how
-    ! many items there are.
+    ! The unknown extent of an array of assumed size is 0.
     extents = max(found, 0_int64)
     call choose_type(code, type, extents, given)
     if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
@@ -1146,7 +1159,7 @@ contains
     end if
     has_shape = c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(Nq%address)
     if (any(found < 0) .and. .not. has_shape) then
-      call refuse(f, "data: an array of assumed size, or without items, has no shape", fits)
+      call refuse(f, "data: an array of assumed size has no shape", fits)
     end if
 
     ! The shape, and the boxes.
@@ -1207,10 +1220,11 @@ contains
     ! What is known of it.
     given%json = object_of(attributes)
     if (present(units)) then
-      if (len(given%json) > 2) then
-        given%json = "{" // scda_json("units", units) // ", " // given%json(2:)
+      i = verify(given%json(2:), json_blanks) + 1
+      if (given%json(i:i) == "}") then
+        given%json = "{" // scda_json("units", units) // given%json(i:)
       else
-        given%json = "{" // scda_json("units", units) // "}"
+        given%json = "{" // scda_json("units", units) // ", " // given%json(2:)
       end if
     end if
     if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
@@ -1562,6 +1576,7 @@ contains
     fits = .true.
     call begin_dataset(given%d)
     c_found = 0
+    err = SCDA_SUCCESS
     if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
       given%d%type = int(code, c_int)
@@ -1810,6 +1825,7 @@ contains
     call begin_dataset(given%d)
     c_found = 0
     fits = .true.
+    err = SCDA_SUCCESS
     if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
     else if (given%d%ndims /= 1) then
@@ -1862,8 +1878,8 @@ contains
     character(kind=c_char), allocatable, target :: bytes(:)
     type(c_ptr), allocatable, target :: pointers(:)
     integer(c_int64_t), allocatable, target :: lengths(:)
-    integer(int64) :: row, behind, count
-    integer :: i, k, n
+    integer(int64) :: row, behind, count, k
+    integer :: i, n
     logical :: fits
     call begin_dataset(given%d)
     fits = .true.
@@ -1895,13 +1911,13 @@ contains
     given%json = given%json // c_null_char
     given%d%attributes = c_loc(given%json)
     allocate(lengths(size(items) + 1), pointers(size(items) + 1)) ! not empty, for c_loc
-    lengths(:size(items)) = len_trim(items)
+    lengths(:size(items)) = len_trim(items, kind=int64)
     lengths(size(items) + 1) = 0
     allocate(bytes(sum(lengths) + 1))
     behind = 0
     do i = 1, size(items)
       pointers(i) = c_loc(bytes(behind + 1))
-      do k = 1, int(lengths(i))
+      do k = 1, lengths(i)
         bytes(behind + k) = items(i)(k:k)
       end do
       behind = behind + lengths(i)
@@ -1928,6 +1944,7 @@ contains
     call begin_dataset(d)
     c_found = 0
     fits = .true.
+    err = SCDA_SUCCESS
     if (c_current_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
     end if
@@ -1958,23 +1975,33 @@ contains
 
   !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items [, ierr]). items have as many
   !> elements as lengths; what is longer than an element is cut, behind what is shorter stand blanks. Not collective; after an error the
-  !> file stays open.
+  !> file stays open, if items are too few or too many until all ranks meet.
   subroutine scda_texts_data(f, lengths, items, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: lengths(:)
     character(*), intent(inout) :: items(:)
     integer, intent(out), optional :: ierr
     character(kind=c_char), allocatable, target :: bytes(:)
-    integer(int64) :: behind
+    character(:), allocatable :: why
+    integer(int64) :: behind, i, k
     integer(c_int) :: status
-    integer :: i, k
+    logical :: fits
+    if (size(items, kind=int64) /= size(lengths, kind=int64)) then
+      why = "items: found " // decimal(size(items, kind=int64)) // ", expected " // decimal(size(lengths, kind=int64)) // &
+        & ", as many as lengths"
+      call refuse(f, why, fits)
+      if (.not. present(ierr)) call fail(why)
+      f%err = SCDA_ERR_ARG
+      ierr = SCDA_ERR_ARG
+      return
+    end if
     allocate(bytes(sum(lengths) + 1)) ! not empty, for c_loc
     status = c_texts_data(f%handle, c_loc(bytes), sum(lengths), f%err)
     behind = 0
-    do i = 1, min(size(items), size(lengths))
+    do i = 1, size(lengths, kind=int64)
       items(i) = ""
       if (status == 0) then
-        do k = 1, min(int(lengths(i)), len(items))
+        do k = 1, min(lengths(i), len(items, kind=int64))
           items(i)(k:k) = bytes(behind + k)
         end do
       end if
@@ -2651,11 +2678,39 @@ contains
   ! ---- What the arguments are ----------------------------------------------------------------------------------------------
 
   ! What a C descriptor says of an argument.
-  function memory_of(x) result(memory)
+  function memory_of(f, x) result(memory)
+    type(scda_fcontext_t), intent(in) :: f
     type(descriptor_t), intent(in), optional, target :: x
     type(memory_t) :: memory
-    if (present(x)) call measure(x, memory)
+    logical :: fits
+    if (.not. present(x)) return
+    call measure(x, memory)
+    if (follow_one_another(x)) return
+    call refuse(f, "an argument consists of components, complex parts or substrings of an array, of which gfortran loses the " // &
+      & "address: pass a copy, such as (p%x), or read into another array", fits)
+    memory%address = c_null_ptr
   end function memory_of
+
+  ! Whether the items follow one another, as the interfaces say with contiguous. gfortran takes parts of all elements of an array for
+  ! contiguous, too: the steps of their descriptor give them away, but its address is that of the array. (Without contiguous the address
+  ! is right, but gfortran 12 breaks off at data with a vector subscript. What is passed to memory_at is copied.)
+  function follow_one_another(x) result(they_do)
+    type(descriptor_t), intent(in), target :: x
+    logical :: they_do
+#ifdef __GFORTRAN__
+    integer(c_intptr_t) :: step
+    integer :: i
+#endif
+    they_do = .true.
+#ifdef __GFORTRAN__
+    if (any(x%dimensions(2, :x%rank) == 0)) return
+    step = int(x%elem_len, c_intptr_t)
+    do i = 1, int(x%rank)
+      if (x%dimensions(3, i) /= step) they_do = .false.
+      step = step * x%dimensions(2, i)
+    end do
+#endif
+  end function follow_one_another
 
   ! The same of an argument that is no string.
   function memory_at(x) result(memory)
@@ -2666,6 +2721,15 @@ contains
     call c_f_procpointer(c_funloc(measure), get)
     call get(x, memory)
   end function memory_at
+
+  ! The extent of the last dimension, also where size takes an array without items for one of assumed size; of that it is -1.
+  function last_extent(x) result(n)
+    type(*), dimension(..), intent(in), target :: x
+    integer(int64) :: n
+    type(memory_t) :: memory
+    memory = memory_at(x)
+    n = memory%n
+  end function last_extent
 
   function string_at(userstr) result(memory)
     character(*), target, intent(in) :: userstr
@@ -2684,6 +2748,9 @@ contains
     memory%each = int(x%elem_len, int64)
     call c_f_procpointer(c_funloc(measure_extents), get)
     call get(x, memory)
+#ifdef __GFORTRAN__
+    if (memory%n < 0) memory%n = int(x%dimensions(2, x%rank), int64) ! size takes some arrays without items for those of assumed size
+#endif
   end subroutine measure
 
   subroutine measure_extents(x, memory) bind(C, name="scda_fortran_measure_extents")
@@ -2791,15 +2858,31 @@ contains
     if (fits) address = memory%address
   end function address_if
 
-  ! A logical of the default kind, which is not interoperable: so it is passed as something of any type.
-  function is_indirect(option)
-    type(c_ptr), intent(in) :: option
+  ! A logical of the default kind, which is not interoperable: so it is passed as something of any type. That of C is one, too.
+  function is_indirect(f, option)
+    type(scda_fcontext_t), intent(in) :: f
+    type(descriptor_t), intent(in), optional, target :: option
     logical :: is_indirect
     logical, pointer :: given
+    logical(c_bool), pointer :: given_bool
+    logical :: fits
+    type(memory_t) :: memory
     is_indirect = .false.
-    if (.not. c_associated(option)) return
-    call c_f_pointer(option, given)
-    is_indirect = given
+    memory = memory_of(f, option)
+    if (.not. c_associated(memory%address)) return
+    fits = memory%n == 1 .and. memory%unit == 1
+#ifdef __GFORTRAN__
+    if (iand(int(option%type), 255) /= 2) fits = .false. ! CFI_type_Bool, without the bytes of the kind
+#endif
+    if (fits .and. memory%each == storage_size(is_indirect) / 8) then
+      call c_f_pointer(memory%address, given)
+      is_indirect = given
+    else if (fits .and. memory%each == storage_size(given_bool) / 8) then
+      call c_f_pointer(memory%address, given_bool)
+      is_indirect = given_bool
+    else
+      call refuse(f, "indirect: expected a logical of the default kind or of C_BOOL", fits)
+    end if
   end function is_indirect
 
   function flag(option) result(n)
@@ -2958,7 +3041,7 @@ module scda
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(in), optional :: encode, len
       integer(scda_int), intent(out), optional :: ierr
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fwrite_array
   end interface scda_fwrite_array
 
@@ -2974,7 +3057,7 @@ module scda
       integer(scda_int), intent(in), optional :: encode, len
       integer(scda_int), intent(out), optional :: ierr
       integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fwrite_varray
   end interface scda_fwrite_varray
 
@@ -3011,7 +3094,7 @@ module scda
       type(*), dimension(..), contiguous, intent(in), target :: Nq
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(out), optional :: ierr
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_array_data
   end interface scda_fread_array_data
 
@@ -3025,7 +3108,7 @@ module scda
       type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
       integer(scda_int), intent(out), optional :: ierr
       integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_varray_data
   end interface scda_fread_varray_data
 
@@ -3072,7 +3155,7 @@ module scda
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
       integer(scda_int), intent(out), optional :: ierr
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_streams_data
   end interface scda_fread_streams_data
 
@@ -3087,7 +3170,7 @@ module scda
       type(*), dimension(..), contiguous, intent(in), target :: first, count
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(out), optional :: ierr
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_array_range
   end interface scda_fread_array_range
 
@@ -3101,7 +3184,7 @@ module scda
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: first, count, Ei
       integer(scda_int), intent(out), optional :: ierr
-      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
+      type(*), dimension(..), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_varray_range
   end interface scda_fread_varray_range
 

@@ -34,6 +34,7 @@ module scda_meshes
     integer(int32), allocatable :: all_level(:)       !< (patches)
     integer(int64), allocatable :: all_boxes(:, :, :) !< (d, 2, patches)
     type(c_ptr), private :: c = c_null_ptr
+    integer(int64), private :: n = 0                  ! the patches of this process that were written, or its share of those read
   end type scda_patches_t
 
   !> Which particles this process has: set counts or n, then write them; or read them.
@@ -268,6 +269,7 @@ contains
       m%domain = c_loc(mesh%domain)
       m%geometry = c_loc(mesh%geometry)
       m%n = size(mesh%level, kind=c_size_t)
+      mesh%n = size(mesh%level, kind=int64)
       m%level = c_loc(mesh%level)
       m%boxes = c_loc(mesh%boxes)
       call set_number(mesh%number, m%n, m%number, why)
@@ -318,8 +320,9 @@ contains
       call c_f_pointer(m%geometry, coordinates, [d, 2])
       mesh%geometry = coordinates
       call take_all(mesh, m)
+      mesh%n = int(m%n, int64)
       begin = mesh%first + 1
-      end = mesh%first + int(m%n, int64)
+      end = mesh%first + mesh%n
       mesh%level = mesh%all_level(begin:end)
       mesh%boxes = mesh%all_boxes(:, :, begin:end)
     end if
@@ -384,9 +387,19 @@ contains
     integer :: i
     why = ""
     call begin_patches(mesh, m)
-    if (allocated(mesh%number)) then
-      if (is_read /= 0) m%n = size(mesh%number, kind=c_size_t)
-      call set_number(mesh%number, m%n, m%number, why)
+    ! What C has pointed to may be gone: the mesh may be a copy, or may have changed.
+    m%n = mesh%n
+    if (is_read /= 0 .and. allocated(mesh%number)) m%n = size(mesh%number, kind=c_size_t)
+    call set_number(mesh%number, m%n, m%number, why)
+    if (.not. c_associated(m%all_boxes)) then ! of the mesh that was written without number, C needs them
+      m%boxes = c_null_ptr
+      if (.not. allocated(mesh%boxes)) then
+        if (m%n > 0) why = "patches: boxes must be allocated"
+      else if (any(shape(mesh%boxes, kind=int64) /= [int(m%dimension, int64), 2_int64, int(m%n, int64)])) then
+        why = "patches: expected the shape boxes(d, 2, n), as the mesh was written"
+      else
+        m%boxes = c_loc(mesh%boxes)
+      end if
     end if
     do i = 1, size(fields)
       call describe(fields(i), int(m%n, int64), list(i), memory(i), why)
@@ -516,7 +529,7 @@ contains
 
   subroutine particles_fields(f, p, fields, group, step, is_read)
     type(scda_fcontext_t), intent(inout) :: f
-    type(scda_particles_t), intent(inout) :: p
+    type(scda_particles_t), intent(inout), target :: p
     type(scda_mesh_field_t), intent(in) :: fields(:)
     character(*), intent(in) :: group
     integer(int64), intent(in) :: step
@@ -529,11 +542,28 @@ contains
     call begin_particles(p, c)
     do i = 1, size(fields)
       why = ""
+      call set_cells(p, c, why)
       call describe(fields(i), 1_int64, field, memory, why)
       call c_particles_field(f, group, step, is_read, p%c, field, why // c_null_char)
       if (.not. f_is_right(f)) exit
     end do
   end subroutine particles_fields
+
+  ! What C has pointed to may be gone: the particles may be a copy, or may have changed. Without numbers, C does not look at the cells.
+  subroutine set_cells(p, c, why)
+    type(scda_particles_t), intent(in), target :: p
+    type(c_particles_t), intent(inout) :: c
+    character(:), allocatable, intent(inout) :: why
+    if (.not. c_associated(c%number) .or. c%cells == 0) return
+    if (.not. (allocated(p%counts) .and. allocated(p%number))) then
+      why = "particles: counts and number must be allocated, as they were"
+    else if (size(p%counts, kind=int64) /= c%cells .or. size(p%number, kind=int64) /= c%cells) then
+      why = "particles: expected as many counts and numbers as there were"
+    else
+      c%counts = c_loc(p%counts)
+      c%number = c_loc(p%number)
+    end if
+  end subroutine set_cells
 
   ! ---- Between Fortran and C ---------------------------------------------------------------------------------------------
 
