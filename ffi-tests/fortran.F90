@@ -474,8 +474,8 @@ contains
         call scda_fwrite_array(f, "array", cells(1:mine:10)%y, Nq / 10, ierr=ierr)
         call require(ierr == 0, "a component of a copy")
       case (25)
-        call scda_fwrite_array(f, "array", cells(1:1)%y, each(1), ierr=ierr)
-        call refused(ierr, components, .true.)
+        call scda_fwrite_array(f, "array", matrix(2:3, 2:2), each(1), ierr=ierr)
+        call require(ierr == 0, "a part of one column")
       case (26)
         call scda_fwrite_inline(f, "inline", z%re, ierr=ierr)
         call refused(ierr, components, .true.)
@@ -486,7 +486,7 @@ contains
         call scda_fwrite_varray(f, "varray", x, each(10), cells%bytes, ierr=ierr)
         call refused(ierr, components, .true.)
       case (29)
-        call scda_fwrite_varray(f, "varray", x, Nq, eights, ierr=ierr, Sq=cells(:ranks)%bytes)
+        call scda_fwrite_varray(f, "varray", x, Nq, eights, ierr=ierr, Sq=cells%bytes)
         call refused(ierr, components, .true.)
       case (30)
         call scda_fwrite_array(f, "array", x, Nq, 8, ierr=ierr, indirect=1)
@@ -501,7 +501,7 @@ contains
         call scda_fwrite_streams_end(f, ierr)
         call refused(ierr, components, .true.)
       end select
-      if (i == 24) call scda_fclose(f)
+      if (i == 24 .or. i == 25) call scda_fclose(f)
     end do
 
     call scda_fopen_write(f, comm, filename, "to be read")
@@ -543,7 +543,7 @@ contains
         call scda_fread_array_range(f, cells%x, 0, mine, ierr=ierr)
         call refused(ierr, components, .true.)
       case (9)
-        call scda_fread_array_range(f, x(:mine), cells(:1)%bytes, mine, ierr=ierr)
+        call scda_fread_array_range(f, x(:mine), cells%bytes, mine, ierr=ierr)
         call refused(ierr, components, .true.)
       end select
       call require(all(nint(cells%x) == 1) .and. all(nint(cells%y) == 2) .and. all(cells%bytes == 8), "no component is read")
@@ -564,7 +564,11 @@ contains
     character(3) :: longer(3) = ["abc", "def", "ghi"]
     integer(int64) :: count(1)
     logical(c_bool) :: flags(8)
+    real(real64), target :: table(3, 3)
+    real(real64), pointer :: row(:)
     integer :: i
+    table = reshape([(i, i = 1, 9)], [3, 3])
+    row => table(2, :)
     cells = [(cell(i, 10 * i, 8), i = 1, 3)]
     numbers = cells%x
     pointers = [(c_loc(numbers(i)), i = 1, 3)]
@@ -580,6 +584,8 @@ contains
     call scda_fwrite_array(f, "direct", numbers, each(3), 8, indirect=flags(1))
     call scda_fwrite_array(f, "indirect", pointers, each(3), 8, indirect=flags(2))
     call scda_fwrite_array(f, "one", cells(2)%y, each(1), indirect=.false.)
+    call scda_fwrite_array(f, "column", table(2:3, 2:2), each(1))
+    call scda_fwrite_array(f, "pointed to", row(2:2), each(1))
     call scda_fclose(f)
     call scda_fopen_read(f, comm, filename)
     call next(f, 'A', 3 * ranks, 8, "array")
@@ -608,6 +614,13 @@ contains
     call next(f, 'A', ranks, 8, "one")
     call scda_fread_array_data(f, found(1), each(1))
     call require(nint(found(1)) == 20, "a component of one struct")
+    call next(f, 'A', ranks, 16, "column")
+    call scda_fread_array_data(f, table(1:2, 3:3), each(1))
+    call require(all(nint(table(:, 3)) == [5, 6, 9]), "a part of one column")
+    call next(f, 'A', ranks, 8, "pointed to")
+    row => table(1, :)
+    call scda_fread_array_data(f, row(1:1), each(1))
+    call require(nint(table(1, 1)) == 5, "an element of a row")
     call scda_fclose(f)
   end subroutine copies_of_components
 

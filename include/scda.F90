@@ -2693,7 +2693,8 @@ contains
 
   ! Whether the items follow one another, as the interfaces say with contiguous. gfortran takes parts of all elements of an array for
   ! contiguous, too: the steps of their descriptor give them away, but its address is that of the array. (Without contiguous the address
-  ! is right, but gfortran 12 breaks off at data with a vector subscript. What is passed to memory_at is copied.)
+  ! is right, but gfortran 12 breaks off at data with a vector subscript. What is passed to memory_at is copied.) Nothing gives away a
+  ! component of an array section of one struct: sections of one element have any step.
   function follow_one_another(x) result(they_do)
     type(descriptor_t), intent(in), target :: x
     logical :: they_do
@@ -2706,7 +2707,7 @@ contains
     if (any(x%dimensions(2, :x%rank) == 0)) return
     step = int(x%elem_len, c_intptr_t)
     do i = 1, int(x%rank)
-      if (x%dimensions(3, i) /= step) they_do = .false.
+      if (x%dimensions(2, i) /= 1 .and. x%dimensions(3, i) /= step) they_do = .false.
       step = step * x%dimensions(2, i)
     end do
 #endif
