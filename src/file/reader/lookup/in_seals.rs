@@ -192,7 +192,8 @@ impl Lookup<'_> {
         let sections = self.cache.names.sections_of(user);
         reserve(&mut numbers, sections.len())?;
         numbers.extend(sections);
-        for &number in &numbers[found..] {
+        // In the order of the file: what follows is read ahead.
+        for &number in numbers[found..].iter().rev() {
             self.section_named(number, user)?;
         }
         numbers.sort_unstable();
