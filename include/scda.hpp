@@ -5,7 +5,7 @@
  *
  * Header only, C++11 or later, over the functions of scda.h, which says what each does. It allocates
  * user strings that are read, errors, what a dataset is, lists that are not of `std::uint64_t`, and one entry per rank or
- * element where the caller leaves that to it. Data are never copied.
+ * element where the caller leaves that to it. Data are not copied, except items with strides by `write_field`.
  *
  * Collective. What is collective in C is so here: all ranks call the constructors and members of a
  * file in the same order, except `is_open`, `info`, `statistics`, `user`, `rank`, `size`, `get`, `write_stream`, `stream_size` and

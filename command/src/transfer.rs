@@ -252,7 +252,7 @@ fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Se
             Some(None) => {
                 let Added { addition, .. } = added;
                 let words = format!(
-                    "byte {}: found {addition} that no seal covers, and whose dataset is not copied as it is; scda salvage saves them",
+                    "byte {}: found {addition} of a dataset that is not copied as it is, and no part of it yet; scda salvage saves them",
                     section.offset
                 );
                 return Err(Fail::file(walk.file_name(), words));

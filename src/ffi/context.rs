@@ -148,11 +148,6 @@ fn not_open(f: *const scda_fcontext_t) -> Error {
 }
 
 #[cold]
-fn is_closing() -> Error {
-    Error::usage("the file is being closed; wait for that")
-}
-
-#[cold]
 fn in_use() -> Error {
     Error::usage("file context: another thread is using it")
 }
@@ -302,7 +297,7 @@ impl Context {
     /// The file, if it is open for reading, for what this rank does without the others.
     pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
         match self {
-            Self::Reading(_, given) if given.is_closing => Err(is_closing()),
+            Self::Reading(reader, _) if reader.is_closing() => Err(Reader::closing()),
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(_) => Err(Error::usage("this function reads; the file is open for writing")),
         }
@@ -336,10 +331,7 @@ impl Context {
     pub fn begin_close(&mut self) -> Result<()> {
         match self {
             Self::Writing(writer) => writer.begin_close(),
-            Self::Reading(reader, given) => {
-                given.is_closing = true;
-                reader.begin_close()
-            }
+            Self::Reading(reader, _) => reader.begin_close(),
         }
     }
 
@@ -364,7 +356,6 @@ impl Context {
     #[inline]
     pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
         match self {
-            Self::Reading(reader, given) if given.is_closing => Err(reader.fail(is_closing())),
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(writer) => {
                 Err(writer.fail(Error::usage("this function reads; the file is open for writing")))

@@ -32,8 +32,6 @@ pub struct LastGiven {
     /// The set of streams that was found last, and of it the stream that was read last.
     streams: Option<Streams>,
     stream: Option<(u64, Stream)>,
-    /// Whether the file is only to be closed.
-    pub is_closing: bool,
 }
 
 impl LastGiven {

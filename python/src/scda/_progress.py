@@ -23,7 +23,9 @@ def tell(text: str) -> None:
         sys.stderr.flush()
     except OSError:
         # Python's own end shall not try again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
 
 
 class Progress:

@@ -104,6 +104,8 @@ pub(crate) struct ReaderState {
     sections: Sections,
     lookup: LookupCache,
     datasets: ReadCache,
+    /// Whether closing was begun, and nothing else may follow.
+    is_closing: bool,
 }
 
 impl Reader {
@@ -271,13 +273,24 @@ impl Reader {
         self.session.operate(from)
     }
 
-    /// The first half of closing: the ranks agree to.
+    /// The first half of closing: the ranks agree to. Only [`Self::close`] may follow.
     pub(crate) fn begin_close(&mut self) -> Result<()> {
         self.session.operate(|state| {
             state.team().note_call(Function::CloseBegin);
             state.team().agree(Ok(()))?;
+            state.is_closing = true;
             Ok(())
         })
+    }
+
+    /// Whether closing was begun.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.session.state().is_some_and(|state| state.is_closing)
+    }
+
+    /// The error of what follows then.
+    pub(crate) fn closing() -> Error {
+        Error::usage("the file is being closed; wait for that")
     }
 
     /// Closes the file.
@@ -285,6 +298,9 @@ impl Reader {
     /// # Errors
     /// Errors of this rank that the others do not know yet. The file is closed regardless.
     pub fn close(mut self) -> Result<()> {
+        if let Some(state) = self.session.state_mut() {
+            state.is_closing = false;
+        }
         self.session.operate(|state| {
             state.team().note_call(Function::Close);
             state.team().agree(Ok(()))?;
@@ -314,7 +330,7 @@ impl ReaderState {
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
         let datasets = ReadCache::new(&params);
         let sections = Sections::new(team, file, ends, params);
-        Self { sections, lookup: LookupCache::default(), datasets }
+        Self { sections, lookup: LookupCache::default(), datasets, is_closing: false }
     }
 
     #[inline(always)]
@@ -361,6 +377,10 @@ impl SessionState for ReaderState {
 
     fn checks_every_call(&self) -> bool {
         self.sections.params().check
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.is_closing { Err(Reader::closing().into()) } else { Ok(()) }
     }
 
     fn limit_memory(&self) -> Option<Limited> {

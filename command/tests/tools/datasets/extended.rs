@@ -410,7 +410,10 @@ fn rows_that_no_seal_covers_stay_those_of_their_dataset() {
         "copy -f --unsealed --chunk 1,300 tail.scda out.scda",
     ] {
         let run = place.scda(command);
-        assert!(run.code == 2 && run.err.contains("found rows that no seal covers, "), "{command}: {run:?}");
+        assert!(
+            run.code == 2 && run.err.contains("found rows of a dataset that is not copied as it is"),
+            "{command}: {run:?}"
+        );
     }
     place.scda("diff out.scda sealed.scda").good();
 }

@@ -17,17 +17,8 @@ impl Lookup<'_> {
         if record < 0 {
             return self.find_backward(user, record.unsigned_abs() - 1, least);
         }
-        while self.keep_names()? {}
-        let kept = self.cache.names.pieces();
         let mut left = record.unsigned_abs();
-        let long = self.cache.names.long().len();
-        for number in (kept..self.count_pieces(kept)?).rev() {
-            if let Some(found) = self.find_in_piece(number, user, false, &mut left)? {
-                return Ok(Some(found));
-            }
-        }
-        for place in (0..long).rev() {
-            let number = self.cache.names.long()[place];
+        for number in self.searched_pieces()?.into_iter().rev() {
             if let Some(found) = self.find_in_piece(number, user, false, &mut left)? {
                 return Ok(Some(found));
             }
@@ -60,12 +51,13 @@ impl Lookup<'_> {
                 break;
             }
         }
-        let mut number = self.cache.names.pieces();
-        while self.piece_of_names(number)?.is_some() && !self.is_covered(number, least)? {
+        for number in self.cache.names.pieces().. {
+            if self.is_covered(number, least)? || self.piece_of_names(number)?.is_none() {
+                break;
+            }
             if let Some(found) = self.find_in_piece(number, user, true, &mut left)? {
                 return Ok(Some(found));
             }
-            number += 1;
         }
         Ok(None)
     }
@@ -137,12 +129,18 @@ impl Lookup<'_> {
         self.sections.piece_of_seals(number)
     }
 
-    /// The number of pieces, which is at least `least`.
-    fn count_pieces(&mut self, least: usize) -> Result<usize> {
-        let mut pieces = least;
-        while self.piece_of_names(pieces)?.is_some() {
-            pieces += 1;
+    /// The pieces whose names are not kept, after as many as possible are: the last one of the file first.
+    fn searched_pieces(&mut self) -> Result<Vec<usize>> {
+        while self.keep_names()? {}
+        let kept = self.cache.names.pieces();
+        let mut end = kept;
+        while self.piece_of_names(end)?.is_some() {
+            end += 1;
         }
+        let long = self.cache.names.long();
+        let mut pieces = Vec::new();
+        reserve(&mut pieces, long.len() + (end - kept))?;
+        pieces.extend(long.iter().copied().chain(kept..end));
         Ok(pieces)
     }
 
@@ -171,12 +169,8 @@ impl Lookup<'_> {
 
     /// The numbers of all sections with this user string, in order.
     pub(super) fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
-        while self.keep_names()? {}
-        let (mut numbers, kept) = (Vec::new(), self.cache.names.pieces());
-        let (others, long) = (kept..self.count_pieces(kept)?, self.cache.names.long().len());
-        for place in 0..others.len() + long {
-            let number = place.checked_sub(others.len());
-            let number = number.map_or_else(|| others.start + place, |place| self.cache.names.long()[place]);
+        let mut numbers = Vec::new();
+        for number in self.searched_pieces()? {
             let Some(piece) = self.piece_of_names(number)? else { break };
             self.check_if_short(&piece)?;
             let first = self.sorted_index(&piece, 0, |name| name < user)?;
