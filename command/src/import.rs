@@ -55,7 +55,7 @@ What scda export wrote becomes records again, and a forest the same bytes if it 
 the same parameters. An array of more than 64 MiB needs as much room again beside OUT during the
 import, unless its chunks are copied.
 
-Attributes for what JSON cannot say; scda export and xarray follow them:
+Attributes for what JSON cannot say; scda export follows them, xarray scda_max_shape:
   scda_max_shape         a list with the greatest number of indices of each dimension, null if there
                          is none; null instead of the list: HDF5 had no data space
   scda_enum              an object: the integer of each name of an enumeration
@@ -66,8 +66,8 @@ Attributes for what JSON cannot say; scda export and xarray follow them:
                          scales, a list of their paths, if there are any; and name, if the dataset
                          is a scale itself
   scda_links             of a group, an object: for each name {"soft": path}, {"external": [file,
-                         path]}, or {"hard": path} for one more name of a group or dataset,
-                         which is imported once
+                         path]}, or {"hard": path} for one more name of a group, which is imported
+                         once, or of a dataset, which is imported under each of its names
   scda_named_types       of a group, an object: the types in it
   scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
                          variable directly in it has, null for one that may grow

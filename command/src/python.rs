@@ -143,7 +143,9 @@ const EXPORT: &str = r#"What becomes of
   bool, complex numbers, raw bytes
                          enumeration, compound (r, i) and opaque type of h5py. In NetCDF-4, bool is
                          int8 with dtype = "bool"
-  float16, links, names that NetCDF has not
+  scda_links             links; a dataset that was changed since the import is no link but a dataset
+                         of its own. In NetCDF-4 omitted, but datasets have all their names
+  float16, names that NetCDF has not
                          omitted in NetCDF-4
   user string; order of records; codec, level and shuffle of other chunks; groups, blocks and
   inline sections of up to 64 KiB (not of a file that was imported)

@@ -282,26 +282,104 @@ def test_a_group_with_several_names_is_imported_once(tmp_path: Path) -> None:
     assert told == []
 
 
-def test_a_dataset_with_several_names_is_imported_once(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "f.h5", "w") as h:
+def test_a_dataset_with_several_names_is_under_each(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w", track_order=True) as h:
+        h["q/d"] = 1.5
+        h["b/d"] = h["q/d"]
         h["g/data/counts"] = np.arange(6).reshape(2, 3)
         h["a"] = h["g/data/counts"]
         h["g/plot/counts"] = h["a"]
         h["g/plot/counts"].make_scale("a scale")
         h["z"] = [h["g/plot/counts"].ref]
+        h.create_dataset("packed", data=np.arange(1000), chunks=100, compression=1)
+        h["g/packed"] = h["packed"]
+        h["words"] = np.array([b"a", b"bcd"], object)
+        h["g/words"] = h["words"]
+        # The dimension of what a scale is attached to has one of its names.
+        h["time"] = np.arange(3.0)
+        h["time"].make_scale("time")
+        h["g/when"] = h["time"]
+        for name in ("u", "g/v"):
+            h[name] = np.ones(3)
+            h[name].dims[0].attach_scale(h["time"])
+        h["g/u"] = h["u"]
         h["without"] = [1]
         h["y"] = h["without"]
     told: list[str] = []
     convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), without=["without"], strict=True, tell=told.append)
+    shared = {"a": ["g/data/counts", "g/plot/counts"], "packed": ["g/packed"], "words": ["g/words"], "time": ["g/when"], "u": ["g/u"]}
+    shared["q/d"] = ["b/d"]
     with scda.open(tmp_path / "f.scda") as f:
-        assert names(f) == ["a", "y", "z"] and f["a"].shape == (2, 3)
+        assert sorted(names(f)) == sorted([*shared, *(other for others in shared.values() for other in others), "g/v", "y", "z"])
+        assert f["g/data/counts"][...].tolist() == f["g/plot/counts"][...].tolist() == f["a"][...].tolist() == [[0, 1, 2], [3, 4, 5]]
         assert f["g/data"].attrs["scda_links"] == f["g/plot"].attrs["scda_links"] == {"counts": {"hard": "a"}}
+        assert f["g/when"].dims == ("when",) and f["time"].dims == ("time",)
     assert export(tmp_path / "f.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True, tell=told.append) == 0
     with h5py.File(tmp_path / "b.h5") as h:
-        assert h["a"] == h["g/data/counts"] == h["g/plot/counts"] and h["a"][1].tolist() == [3, 4, 5]
-        assert h[h["z"][0]] == h["a"] and h["a"].is_scale
-    assert export(tmp_path / "f.scda", str(tmp_path / "b.nc"), netcdf=True, tell=told.append) > 0
-    assert any("'g/data/counts': found a link, which NetCDF has not; it is left out" in line for line in told), told
+        assert all(h[first] == h[other] for first, others in shared.items() for other in others)
+        assert h["a"][1].tolist() == [3, 4, 5] and h["a"].is_scale and h[h["z"][0]] == h["a"]
+        assert h["u"].dims[0][0] == h["g/v"].dims[0][0] == h["time"]
+        assert h["packed"].id.get_storage_size() and h["packed"][...].tolist() == list(range(1000))
+    # Without the first name, the next one has its place. In NetCDF, each is a dataset of its own.
+    assert export(tmp_path / "f.scda", str(tmp_path / "w.h5"), netcdf=False, without=["a", "z", "g/packed"], tell=told.append) == 0
+    with h5py.File(tmp_path / "w.h5") as h:
+        assert "a" not in h and "packed" not in h["g"] and h["packed"].shape == (1000,)
+        assert h["g/data/counts"] == h["g/plot/counts"] and h["g/plot/counts"][1].tolist() == [3, 4, 5]
+    assert told == []
+    export(tmp_path / "f.scda", str(tmp_path / "b.nc"), netcdf=True, tell=told.append)
+    assert not [line for line in told if "found a link" in line], told
+    with h5py.File(tmp_path / "b.nc") as h:
+        for name in ("a", "g/data/counts", "g/plot/counts"):
+            assert h[name][1].tolist() == [3, 4, 5]
+        assert h["a"] != h["g/data/counts"] and "g/when" in h
+
+
+def test_a_name_whose_dataset_was_changed_is_no_link(tmp_path: Path) -> None:
+    cases = ("same", "items", "chunks", "attribute", "record", "row", "type", "fill")
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        for name in cases:
+            h.create_dataset(name, data=np.arange(20), chunks=(5,), maxshape=(None,), **({"compression": 1} if name == "chunks" else {}))
+            h[f"g/{name}"] = h[name]
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), strict=True)
+    # As `scda copy --replace` writes it.
+    with scda.open(tmp_path / "f.scda") as f, scda.create(tmp_path / "g.scda") as w:
+        for group in ("/", "g"):
+            w.group(group, dict(f[group].attrs if group != "/" else f.attrs))
+        for name in f._datasets():
+            items, options = f[name][...], {"attrs": dict(f[name].attrs), "chunks": f[name].chunks, "level": f[name]._description.level}
+            changed = name.partition("/")[2]
+            if changed in ("items", "chunks"):
+                items[13] = 100
+            if changed == "attribute":
+                options["attrs"]["units"] = "m"
+            if changed == "fill":
+                options["fill_value"] = 7
+            w.dataset(name, items.astype("i2") if changed == "type" else items, **options)
+            if changed == "record":
+                w.dataset(name, items, **options)
+            if changed == "row":
+                w.dataset(name, items, extends=True)
+    assert export(tmp_path / "g.scda", str(tmp_path / "b.h5"), netcdf=False, strict=True) == 0
+    with h5py.File(tmp_path / "b.h5") as h:
+        assert [name for name in cases if h[name] == h[f"g/{name}"]] == ["same"]
+        assert h["g/items"][13] == h["g/chunks"][13] == 100 and h["items"][13] == h["chunks"][13] == 13
+        assert h["g/attribute"].attrs["units"] == "m" and h["g/row"].shape == (40,) and h["g/record"].shape == (2, 20)
+
+
+def test_records_of_which_one_has_another_name(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        for n in (2, 3):
+            w.dataset("r", np.arange(n))
+    assert export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False, strict=True) == 0
+    with h5py.File(tmp_path / "f.h5", "a") as h:
+        h["first"] = h["r/0"]
+        h["s"] = h5py.SoftLink("/r/1")
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), strict=True)
+    with scda.open(tmp_path / "g.scda") as f:
+        assert sorted(names(f)) == ["first", "r"] and [len(each) for each in f.records("r")] == [2, 3]
+    assert export(tmp_path / "g.scda", str(tmp_path / "g.h5"), netcdf=False, strict=True) == 0
+    with h5py.File(tmp_path / "g.h5") as h:
+        assert h["first"][...].tolist() == [0, 1] and h["s"][...].tolist() == [0, 1, 2]
 
 
 def odd_types() -> dict[str, Any]:

@@ -145,6 +145,9 @@ class _Export:
         self._places: dict[int, int] = {}
         # The types that have a name.
         self._types: list[h5py.h5t.TypeID] = []
+        # The first name of each dataset that has several in HDF5, by all of them; and what is written of such, by that name.
+        self._first_names: dict[str, str] = {}
+        self._shared: dict[str, tuple[Array, h5py.Dataset]] = {}
         # The datasets that say which scales they have, with their paths.
         self._scaled: list[tuple[str, h5py.Dataset, Any]] = []
         self._is_strict = strict
@@ -172,6 +175,8 @@ class _Export:
         if self._netcdf:
             text = f"version=2,scda={__version__},hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
             write_attribute(self._to, "_NCProperties", Text(text, True), netcdf=True)
+        else:
+            self._first_names = _first_names(found)
         scales: dict[str, dict[str, h5py.Dataset]] = {}
         sections: list[list[Any]] = []
         for level in found:
@@ -245,14 +250,16 @@ class _Export:
                 self.leave_out(level.path_of(name), str(error))
 
     def _links(self, level: Level) -> None:
-        """The links of a group to other places."""
+        """The links of a group to other places; those to datasets are made where these are written."""
         group = self._to[level.path]
         links = level.attrs.get(LINKS)
         for name, link in links.items() if isinstance(links, dict) else ():
             try:
+                (kind, to), *more = link.items()
+                if kind == "hard" and not isinstance(self._to.get(to), h5py.Group):
+                    continue
                 if self._netcdf:
                     raise ValueError("found a link, which NetCDF has not")
-                (kind, to), *more = link.items()
                 if name in group or more or kind not in ("soft", "external", "hard") or "/" in name:
                     raise ValueError("found a link that is none, or the name of something else")
                 if kind == "hard":
@@ -285,6 +292,13 @@ class _Export:
         unlimited = self._unlimited(level, outer)
         for array in level.arrays:
             path = level.path_of(array.variable.name)
+            first = self._first_names.get(path, "")
+            if first in self._shared and _are_same(array, self._shared[first][0]):
+                group[array.variable.name] = dataset = self._shared[first][1]
+                self._progress.add(sum(each.nbytes for each in array.datasets))
+                if dataset.is_scale and array.variable.dims == (array.variable.name,):
+                    scales[array.variable.name] = dataset
+                continue
             try:
                 variable, dataset = self._dataset(group, path, array, unlimited)
             except (TypeError, ValueError) as error:
@@ -294,6 +308,8 @@ class _Export:
                     del group[array.variable.name]  # not all of it is there
                 self.leave_out(path, str(error))
                 continue
+            if first:
+                self._shared.setdefault(first, (array, dataset))
             of = None if self._netcdf else _of_scales(variable)
             if of is not None:
                 self._scaled.append((path, dataset, of))
@@ -561,6 +577,45 @@ def _kinds(file: File, data: set[int]) -> Iterator[tuple[str, Section]]:
 def _is_source(value: Any) -> bool:
     """Whether it is what `scda import` says of the file that an scda file comes from."""
     return isinstance(value, dict) and "format" in value and "complete" in value
+
+
+def _first_names(found: list[Level]) -> dict[str, str]:
+    """The first name of each dataset of which an import has found several, by all of them."""
+    names: dict[str, str] = {}
+    for level in found:
+        links = level.attrs.get(LINKS)
+        for name, link in links.items() if isinstance(links, dict) else ():
+            first = link.get("hard") if isinstance(link, dict) else None
+            if isinstance(first, str):
+                names[first] = names[level.path_of(name)] = first
+    return names
+
+
+def _are_same(one: Array, other: Array) -> bool:
+    """Whether arrays that were one dataset of HDF5 are so still: nothing of them was changed since."""
+    return len(one.datasets) == len(other.datasets) and all(map(_is_same, one.datasets, other.datasets))
+
+
+def _is_same(one: Dataset, other: Dataset) -> bool:
+    a, b = one.section, other.section
+    if one.added_rows or other.added_rows or _said(one) != _said(other):
+        return False
+    if a.kind == "varray":
+        if not np.array_equal(sizes := a.sizes(), b.sizes()):
+            return False
+        parts = _batches(sizes)
+    else:
+        step = max(1, PIECE_BYTES // max(1, a.nbytes // max(1, len(a))))
+        parts = ((start, start + step) for start in range(0, len(a), step))
+    return all(a[start:stop] == b[start:stop] for start, stop in parts)
+
+
+def _said(dataset: Dataset) -> Any:
+    """What a file says of a dataset, but for what follows from its name."""
+    metadata = {name: value for name, value in raw_metadata(dataset).items() if name not in ("attributes", "dimension_names")}
+    own = dataset.name.rpartition("/")[2]
+    attrs = {name: value for name, value in dataset.attrs.items() if name != SCALES}
+    return metadata, attrs, ["" if dim == own else dim for dim in dataset.dims], dataset.section.kind
 
 
 def _of_scales(variable: Variable) -> Optional[dict[str, Any]]:

@@ -119,10 +119,11 @@ class Hdf5(Importer):
         self._expect_no_others(attrs, more)
         attrs.update(more)
         names = list(group)
+        numbered = _numbered(group, names)
         unused = self._unused(group, names) if self._is_netcdf else {}
         if unused:
             attrs[DIMENSIONS] = unused
-        links = self._links(group, path, names)
+        links = {} if numbered else self._links(group, path, names)
         if links:
             attrs[LINKS] = links
         block = self._user_block(group.file) if not path else None
@@ -131,7 +132,7 @@ class Hdf5(Importer):
         types = self._named_types(group, path, names)
         if types:
             attrs[NAMED_TYPES] = types
-        names = [name for name in names if name not in links and name not in types]
+        names = [name for name in names if name not in types and (name not in links or "hard" in links[name])]
         if attrs or not names:
             with self._of(path or "/"):
                 if path:
@@ -140,7 +141,6 @@ class Hdf5(Importer):
                     self._groups[path or "/"] = attrs
                 else:
                     self._w.group(path or "/", attrs)
-        numbered = _numbered(group, names)
         for name in numbered or names:
             if isinstance(name, bytes):
                 self._leave_out(path or "/", f"found the name {name!r}, which is no UTF-8")
@@ -152,7 +152,7 @@ class Hdf5(Importer):
             if isinstance(item, h5py.Dataset):
                 with self._of(whole):
                     self._dataset(item, path if numbered else whole)
-            elif isinstance(item, h5py.Group):
+            elif isinstance(item, h5py.Group) and name not in links:
                 self._group(item, whole, {})
         return attrs
 
@@ -167,7 +167,7 @@ class Hdf5(Importer):
         return {"bytes": size, "base64": base64.b64encode(text).decode()} if size else None
 
     def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
-        """What the links of a group refer to that are no names of their own."""
+        """What the links of a group refer to. A dataset is also written under each of its names, a group only under the first one."""
         found: dict[str, Any] = {}
         for name in names:
             whole = f"{path}/{name}" if path else name
@@ -472,12 +472,13 @@ def _is_made_again(name: str) -> bool:
 
 
 def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
-    """The names of a group's datasets if they are the records of one dataset, as `scda export` has written them."""
+    """The names of a group if they are the records of one dataset, as `scda export` has written them."""
     count = group.attrs.get(RECORDS)
     expected = [str(number) for number in range(len(names))]
     if not isinstance(count, np.integer) or int(count) != len(names) or set(names) != set(expected):
         return []
-    return expected if all(isinstance(group.get(name), h5py.Dataset) for name in names) else []
+    own = [name for name in expected if isinstance(group.get(name, getlink=True), h5py.HardLink)]
+    return own if own == expected and all(isinstance(group[name], h5py.Dataset) for name in own) else []
 
 
 def _codec_of(dataset: h5py.Dataset) -> dict[str, Any]:
