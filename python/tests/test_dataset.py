@@ -343,6 +343,17 @@ def test_fill_values_of_every_type(tmp_path: Path) -> None:
         (struct, np.array([(1, "ab", time, inner, np.void(b"ab"))], struct)[0]),
         (struct, np.array((1, "ab", time, inner, np.void(b"ab")), struct)),
         ([("x", "f4"), ("y", "i2", (2, 3))], 3),
+        # As numpy broadcasts them.
+        *(([("y", "i2", (2, 3))], (rows,)) for rows in (3, [1, 2, 3], [[1, 2, 3]], [[1], [2]], [[1, 2, 3], [4, 5, 6]], np.arange(3), (7,))),
+        ([("y", "S2", (2, 2))], ([b"a", "bc"],)),
+        ([("y", "M8[s]", (2, 2))], ([time, "NaT"],)),
+        *(([("y", "u1,f4", (2,))], (rows,)) for rows in ((1, 2.5), [(1, 2.5)], [(1, 2.5), (3, 4)])),
+        # What numpy takes for padding.
+        ("S2", b"ab\0\0"),
+        ("S2", np.array(b"ab", "S9")),
+        ("U1", "a\0"),
+        ("U1", "\0\0"),
+        ("S4", b"a\0b\0"),
     ]
     with scda.create(tmp_path / "f") as w:
         for number, (dtype, fill) in enumerate(fills):
@@ -421,6 +432,10 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (ValueError, "fill_value: found 300", ("a", np.zeros(2, "u1,U2")), {"fill_value": (300, "xy")}),
         (ValueError, "found 1 members, expected 2", ("a", np.zeros(2, "u1,U2")), {"fill_value": (3,)}),
         (ValueError, "found 3 items in a member", ("a", np.zeros(2, [("x", "u1", 2)])), {"fill_value": ([1, 2, 3],)}),
+        (ValueError, "found 2 items in a member", ("a", np.zeros(2, [("x", "u1", (2, 3))])), {"fill_value": ([1, 2],)}),
+        (ValueError, "found 0 items in a member", ("a", np.zeros(2, [("x", "u1", (2, 3))])), {"fill_value": ([],)}),
+        (TypeError, "expected one number", ("a", np.zeros(2, [("x", "u1", (2,))])), {"fill_value": ([[1, 2]],)}),
+        (ValueError, "fill_value: found b'abc.x00'", ("a", np.array([b"ab"])), {"fill_value": b"abc\0"}),
         (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),
         (scda.ArgumentError, "reserved", ("scda dataset 00", 1), {}),
         (scda.ArgumentError, "in two boxes", ("a",), {"boxes": [(0, [1]), (0, [1])], "shape": 3}),

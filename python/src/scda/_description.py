@@ -129,11 +129,11 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
 def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     if dtype.subdtype is not None:
         of, shape = dtype.subdtype
-        are_rows = isinstance(value, list if of.names is not None else (list, tuple)) or isinstance(value, np.ndarray) and value.ndim
-        rows = value if are_rows else [value] * shape[0]
-        if len(rows) != shape[0]:
+        rows = value if _ndim(value, of) >= len(shape) else [value]
+        if len(rows) not in (1, shape[0]):
             raise ValueError(f"fill_value: found {len(rows)} items in a member that is an array, expected {shape[0]}")
-        return b"".join(_fill_bytes(row, np.dtype((of, shape[1:]))) for row in rows)
+        found = b"".join(_fill_bytes(row, np.dtype((of, shape[1:]))) for row in rows)
+        return found * shape[0] if len(rows) == 1 else found
     if dtype.names is not None:
         return b"".join(_fill_bytes(each, dtype[name]) for each, name in zip(_members(value, dtype.names), dtype.names))
     if dtype.kind in "US":
@@ -166,6 +166,13 @@ def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     return little
 
 
+def _ndim(value: Any, of: np.dtype[Any]) -> int:
+    """The dimensions of what is given for an array of such items; a tuple is none if it is a struct."""
+    if isinstance(value, list if of.names is not None else (list, tuple)):
+        return 1 + (_ndim(value[0], of) if value else 0)
+    return value.ndim if isinstance(value, np.ndarray) else 0
+
+
 def _members(value: Any, names: Sequence[str]) -> list[Any]:
     """Those of a struct; one item is that of all of them."""
     if isinstance(value, (np.void, np.ndarray)) and value.dtype.names is not None:
@@ -178,7 +185,7 @@ def _members(value: Any, names: Sequence[str]) -> list[Any]:
 
 
 def _text_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
-    given = np.asarray(value)
+    given = np.asarray(np.asarray(value)[()])  # without NULs at the end, which are none of the text
     if given.ndim != 0 or given.dtype.kind not in "US":
         raise TypeError(f"fill_value: found {value!r}, expected a text")
     item = given.astype(dtype.newbyteorder("<"))
