@@ -60,6 +60,7 @@ def test_check_diff_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(scda.Error) as raised:
             run()
         assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
+        assert not str(raised.value).startswith("scda: ")
         assert error is not exists or str(raised.value) == f"{path}: the file exists; force=True replaces it"
     assert scda.plot(b, "rho", "a.png", force=True) is None
 

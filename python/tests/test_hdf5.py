@@ -546,6 +546,8 @@ def test_errors_of_the_functions(series: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(series.parent)
     scda.export("series.scda", "f.h5")
     Path("bad.h5").write_bytes(Path("f.h5").read_bytes()[:-9])
+    with scda.create("words.scda") as w:
+        w.dataset("words", ["a", "b"], dtype=str)
     for run, error, path in (
         (lambda: scda.export("none", "x.h5"), scda.NoSuchFileError, str(Path("none").absolute())),
         (lambda: scda.export("series.scda", "none/x.h5"), scda.NoSuchFileError, None),
@@ -559,7 +561,9 @@ def test_errors_of_the_functions(series: Path, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(scda.Error) as raised:
             run()
         assert type(raised.value) is error and (path is None or raised.value.path == path), raised.value
-    assert {entry.name for entry in Path().iterdir()} == {"series.scda", "f.h5", "bad.h5"}
+    with pytest.raises(scda.ArgumentError, match="^words.scda: TypeError: Object dtype"):
+        scda.vtk("words.scda")
+    assert {entry.name for entry in Path().iterdir()} == {"series.scda", "f.h5", "bad.h5", "words.scda"}
 
 
 def test_what_is_not_left_out_is_said_once(tmp_path: Path) -> None:
@@ -604,8 +608,8 @@ def test_the_commands(series: Path) -> None:
     assert found == ["a.scda", "bad.h5", "f.h5", "f.nc", "series.scda"]
 
 
-@pytest.mark.parametrize("error", ["RuntimeError('odd')", "KeyError('odd')", "MemoryError('odd')"])
-def test_errors_of_hdf5_are_told(error: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", ["RuntimeError('odd')", "KeyError('odd')", "TypeError('odd')", "MemoryError('odd')"])
+def test_errors_of_hdf5_are_told(error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.dataset("a", np.arange(10))
     program = (
@@ -616,7 +620,14 @@ def test_errors_of_hdf5_are_told(error: str, tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", program, "export", "f.scda", "f.h5"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith(f"scda: f.scda: {error.partition('(')[0]}: "), done
+    told = f"f.scda: {error.partition('(')[0]}: "
+    assert done.returncode == 2 and done.stderr.startswith(f"scda: {told}"), done
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scda._export.write_attributes", lambda *_, **more: exec(f"raise {error}"))
+    of = scda.OutOfMemoryError if "Memory" in error else scda.ArgumentError
+    with pytest.raises(scda.Error, match=f"^{told}") as raised:
+        scda.export("f.scda", "f.h5")
+    assert (type(raised.value), raised.value.path) == (of, "f.scda")
     assert [entry.name for entry in tmp_path.iterdir()] == ["f.scda"]
 
 

@@ -12,7 +12,7 @@ import warnings
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import Error, __version__, _commands, _errors, references
-from ._commands import new_file
+from ._commands import new_file, own_errors
 from ._progress import Progress, tell
 
 # Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
@@ -34,8 +34,10 @@ class Incomplete(Exception):
 
 
 def refs(arguments: argparse.Namespace) -> None:
+    with own_errors(arguments.file):
+        found = references(arguments.file, url=arguments.url, without=arguments.without)
     # In ASCII, and without its last control character: names of a file must do nothing to a terminal.
-    text = json.dumps(references(arguments.file, url=arguments.url, without=arguments.without)).replace("\x7f", "\\u007f")
+    text = json.dumps(found).replace("\x7f", "\\u007f")
     if arguments.output is None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -157,10 +159,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return _complain(f"{where}{error.strerror or error}", _TROUBLE)
     except Incomplete as error:
         return _complain(str(error), _INCOMPLETE)
-    except (ValueError, TypeError) as error:
-        return _complain(str(error), _TROUBLE)
-    except (RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
-        return _complain(f"{given.file}: {type(error).__name__}: {error}", _TROUBLE)
     return 0
 
 

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from ._errors import ArgumentError, Error, ExistsError, FormatError, class_of_errno, of_system
+from ._errors import ArgumentError, Error, ExistsError, FormatError, OutOfMemoryError, class_of_errno, of_system
 from ._progress import Progress, bar
 
 
@@ -109,7 +109,7 @@ def vtk(
     source = os.fspath(path)
     new = f"{os.path.splitext(source)[0]}.vtkhdf" if out is None else os.fspath(out)
     how = {"copy": copy, "absolute": absolute, "relative": relative}
-    with _own_errors(source), new_file(new, force, source) as part:
+    with own_errors(source), new_file(new, force, source) as part:
         return _vtk.write(source, new, part, **how, fields=field, group=group)
 
 
@@ -152,7 +152,7 @@ def export(
 
     lines, say = _lines(tell)
     how: dict[str, Any] = {"netcdf": ending in _NETCDF_ENDINGS, "blosc": blosc, "strict": strict, "tell": say}
-    with _own_errors(source), new_file(new, force, source) as part, progress or bar(source) as shown:
+    with own_errors(source), new_file(new, force, source) as part, progress or bar(source) as shown:
         write(source, part, **how, without=without, progress=shown)
     return lines
 
@@ -187,7 +187,7 @@ def import_(
     source, new = os.fspath(path), os.fspath(out)
     lines, say = _lines(tell)
     check_free(new, force, source)
-    with _own_errors(source), progress or bar(source) as shown:
+    with own_errors(source), progress or bar(source) as shown:
         convert(source, new, seal=seal, without=without, strict=strict, tell=say, progress=shown)
     return lines
 
@@ -213,7 +213,7 @@ def check_free(path: str, force: bool, source: str) -> None:
 
 
 @contextmanager
-def _own_errors(path: str) -> Iterator[None]:
+def own_errors(path: str) -> Iterator[None]:
     """Errors of a task that reads this file are of our own classes."""
     try:
         yield
@@ -224,6 +224,9 @@ def _own_errors(path: str) -> Iterator[None]:
         raise of_system(error) from error
     except ValueError as error:
         raise ArgumentError(str(error), None, path) from error
+    except (TypeError, RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
+        of = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
+        raise of(f"{path}: {type(error).__name__}: {error}", None, path) from error
 
 
 @contextmanager
@@ -257,9 +260,9 @@ def _run(
     arguments += ["--", *map(os.fspath, paths)]
     done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode not in answers:
-        text = done.stderr.strip() or f"scda {command}: exit code {done.returncode}"
+        text = re.sub("^scda: ", "", done.stderr.strip(), flags=re.M) or f"scda {command}: exit code {done.returncode}"
         found = re.search(r"\(os error ([0-9]+)\)", text)
         of_answer = FormatError if done.returncode == 1 else ArgumentError
-        path = next((path for path in map(os.fspath, paths) if text.startswith(f"scda: {path}: ")), None)
+        path = next((path for path in map(os.fspath, paths) if text.startswith(f"{path}: ")), None)
         raise (class_of_errno(int(found[1])) if found else of_answer)(text, None, path)
     return done
