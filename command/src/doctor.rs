@@ -14,9 +14,8 @@ use trials::{Report, Scratch, Trial, describe, describe_stripes};
 /// partition and compares; makes the system refuse a write, and checks that this is reported. Says which file system, MPI library and settings
 /// are in effect, and what is known to go wrong with them.
 ///
-/// Alone it examines one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
-/// mpirun -n 4 scda doctor DIR
-/// It then loads the library of the MPI that has started it.
+/// Alone it examines one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started: mpirun -n 4 scda doctor
+/// DIR. It then loads the library of the MPI that has started it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -70,7 +70,7 @@ impl From<EncoderName> for Encoder {
 /// Whether a new file is sealed.
 #[derive(clap::Args, Default)]
 pub struct Seal {
-    /// Seal the new file, by which others know that it is whole [default: if the one that its sections come from is sealed]
+    /// Seal the new file, by which others know that it is whole [default: as the input]
     #[arg(long, conflicts_with = "no_seal")]
     seal: bool,
     /// Do not seal the new file
