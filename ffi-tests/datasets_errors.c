@@ -399,14 +399,15 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"no data", SCDA_ERR_ARG, "data of box 0: NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes is NULL"},
   {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"stride 0", SCDA_ERR_ARG, "strides: one is less than the 8 bytes of an item"},
-  {"shape in memory", SCDA_ERR_ARG, "shape in memory: found [7], expected as many items as a box of "},
+  {"shape in memory", SCDA_ERR_ARG, "box 0: shape in memory: found [7], expected as many items as a box of "},
   {"stride too large", SCDA_ERR_RANGE, "strides: with "},
   {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: "},
+  {"no items, another shape in memory", 0, ""},
 };
 enum { num_together = sizeof together / sizeof together[0], most_of_all = 9 };
 
 static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *err) {
-  static const uint64_t start[2] = {1, 0}, count[2] = {2, 4}, beyond[2] = {1, 1};
+  static const uint64_t start[2] = {1, 0}, count[2] = {2, 4}, beyond[2] = {1, 1}, none[2] = {0, 4};
   static const char *const names[3] = {"r", "x", "y"};
   static const int types[3] = {SCDA_TYPE_RAW, SCDA_TYPE_FLOAT64, SCDA_TYPE_INT16};
   double data[3][12];
@@ -450,6 +451,10 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   if (strcmp (what, "no boxes") == 0) { boxes = NULL; }
   if (strcmp (what, "size of a box") == 0) { box[1].size = 0; }
   if (strcmp (what, "shape in memory") == 0) { box[1].memory_shape = &seven, box[1].memory_ndims = 1; }
+  if (strcmp (what, "no items, another shape in memory") == 0) {
+    box[1].count = none, box[1].memory_shape = &seven, box[1].memory_ndims = 1;
+    data[1][0] = 16, data[1][7] = 121; /* nothing is read there */
+  }
   if (strcmp (what, "stride 0") == 0) { box[1].stride = nowhere; }
   if (strcmp (what, "stride too large") == 0) { box[1].stride = far_apart; }
   if (strcmp (what, "box beyond") == 0) { box[1].start = beyond; }

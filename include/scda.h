@@ -971,8 +971,8 @@ struct scda_box {
   const int64_t *stride;
   /**
    * The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
-   * patch whose cells are one dimension of a dataset with all cells. Together as many as `count`. `stride` is then for
-   * these. NULL (default): as `count`.
+   * patch whose cells are one dimension of a dataset with all cells. Together as many as `count`, unless that is none. `stride` is
+   * then for these. NULL (default): as `count`.
    */
   const uint64_t *memory_shape;
   /**
@@ -1767,9 +1767,9 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
  * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_FILE_IN_USE` if the seal that ended
- * what was read is another one now, because a job went back behind an earlier one (`params.behind`) or created the file
- * anew: open it again; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged, and those of the file system.
+ * Errors: `SCDA_ERR_FILE_IN_USE` if a job went back behind a seal that was read (`params.behind`), or created the file anew: open
+ * it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
+ * end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
  */
 scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
                                int *changed,

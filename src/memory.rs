@@ -193,13 +193,23 @@ pub fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> Result<()
 ///
 /// # Errors
 /// `Memory`.
-#[allow(unsafe_code)]
 pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
-    let layout = Layout::array::<u8>(bytes).map_err(|_| cannot_allocate::<u8>(bytes))?;
+    let layout = layout_of(bytes)?;
+    allow(bytes, bytes)?;
+    allocate_zeroed(layout)
+}
+
+fn layout_of(bytes: usize) -> Result<Layout> {
+    Layout::array::<u8>(bytes).map_err(|_| cannot_allocate::<u8>(bytes))
+}
+
+/// The bytes of [`zeroed`], which are allowed.
+#[allow(unsafe_code)]
+fn allocate_zeroed(layout: Layout) -> Result<Vec<u8>> {
+    let bytes = layout.size();
     if bytes == 0 {
         return Ok(Vec::new());
     }
-    allow(bytes, bytes)?;
     // SAFETY: the layout's size is not 0.
     let memory = unsafe { alloc_zeroed(layout) };
     if memory.is_null() {
@@ -217,8 +227,11 @@ pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
 /// `Memory`.
 pub fn renew(buffer: &mut Vec<u8>, length: usize) -> Result<()> {
     if buffer.len() < length {
-        *buffer = Vec::new();
-        *buffer = zeroed(length)?;
+        let layout = layout_of(length)?;
+        let more = length.saturating_sub(buffer.capacity());
+        allow(more, more)?;
+        *buffer = Vec::new(); // before there are new ones
+        *buffer = allocate_zeroed(layout)?;
         #[cfg(all(target_os = "linux", not(miri)))]
         ask_for_large_pages(buffer);
     }

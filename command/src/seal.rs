@@ -4,7 +4,7 @@ use crate::check::{Rigour, Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, lock};
 use crate::output::{self, complain, visible};
-use scda::{Params, SectionType};
+use scda::{Params, Reader, SectionType, Solo};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -74,6 +74,7 @@ fn check_mark(input: &Input) -> Result<()> {
 /// behind it would lose that, or seal it unseen.
 pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
+    Reader::open(Solo, input.path(), &Params::default())?;
     let mut reader = input.open_damaged(false)?;
     let seals = reader.seals()?;
     if let Some(fault) = seals.fault {

@@ -35,8 +35,8 @@ pub struct scda_box<'a> {
     /// several times. NULL (default): the items lie in C order, without gaps.
     pub stride: Values<'a, i64>,
     /// The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
-    /// patch whose cells are one dimension of a dataset with all cells. Together as many as `count`. `stride` is then for
-    /// these. NULL (default): as `count`.
+    /// patch whose cells are one dimension of a dataset with all cells. Together as many as `count`, unless that is none. `stride` is
+    /// then for these. NULL (default): as `count`.
     pub memory_shape: Values<'a, u64>,
     /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
     pub memory_ndims: u64,
@@ -288,9 +288,12 @@ impl<'a> CBoxes<'a> {
             let before = bytes;
             bytes = all;
             let shape = memory_shape(one)?;
-            items::in_memory(shape, &region.count)?;
-            regions.push(region);
             let strides = shape.map_or(dataset.shape.len(), <[u64]>::len) as u64;
+            // A box without items has no place in memory.
+            let shape = shape.filter(|_| bytes > before);
+            items::in_memory(shape, &region.count)
+                .map_err(|error| Error::argument(format!("box {index}: {error}")))?;
+            regions.push(region);
             let stride = one.stride.optional(strides, "stride of a box")?;
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
@@ -306,7 +309,7 @@ impl<'a> CBoxes<'a> {
                 first = if first.is_null() { data } else { first };
             }
             behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
-            places.push(BoxMemory { data, stride, shape, data_type });
+            places.push(BoxMemory { data, stride: stride.filter(|_| bytes > before), shape, data_type });
         }
         Ok(if is_flat { Self::Flat { regions, data: first, bytes } } else { Self::Apart(regions, places) })
     }

@@ -108,9 +108,9 @@ pub unsafe extern "C" fn scda_ffind(
 /// @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_FILE_IN_USE` if the seal that ended
-/// what was read is another one now, because a job went back behind an earlier one (`params.behind`) or created the file
-/// anew: open it again; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged, and those of the file system.
+/// Errors: `SCDA_ERR_FILE_IN_USE` if a job went back behind a seal that was read (`params.behind`), or created the file anew: open
+/// it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
+/// end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_frefresh(
     f: *mut scda_fcontext_t,

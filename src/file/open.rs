@@ -92,7 +92,7 @@ fn create_posix(
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
-    let (opened, _) = open_posix(team, first, || target.open_again(OFlags::empty()))?;
+    let (opened, _) = open_posix(team, first, || target.open_again(false))?;
     let opened = opened.and_then(|file| {
         let mut file = with_faults(team, params, Box::new(file));
         if team.rank() == 0 {
@@ -146,7 +146,7 @@ pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Resul
     let first = if team.rank() == 0 { target.prepare_to_append(driver).map(Some) } else { Ok(None) };
     // MPI-IO knows the prefix of the name; a part has none.
     let name = if params.atomic { target.goal() } else { path }.to_owned();
-    let open = || target.open_again(OFlags::RDWR | OFlags::NONBLOCK);
+    let open = || target.open_again(true);
     let opened =
         open_existing(team, &name, params, (driver, mpi_io::Access::Append), (first, open), |_, size| {
             Ok(Ends::all(size))

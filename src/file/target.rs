@@ -179,9 +179,13 @@ impl Target {
     }
 
     /// Another rank than 0: opens the file. As long as any rank has it open under its name, nobody else writes it; a part file
-    /// is nothing without rank 0, which has its lock.
-    pub fn open_again(&self, flags: OFlags) -> Result<PosixFile> {
-        let mut file = open_to_write(self.goal(), flags)?;
+    /// is nothing without rank 0, which has its lock. It is not read without need: NFS then reads each page before a part of it is written.
+    pub fn open_again(&self, is_read: bool) -> Result<PosixFile> {
+        let mut file = match (is_read, &self.part) {
+            (true, _) => PosixFile::open(self.goal(), OFlags::RDWR | OFlags::NONBLOCK)?,
+            (false, None) => open_to_write(self.goal(), OFlags::empty())?,
+            (false, Some(part)) => PosixFile::open(part, OFlags::WRONLY)?,
+        };
         if self.part.is_none() && file.status()?.is_regular {
             file.share_lock()?;
         }

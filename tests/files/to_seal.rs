@@ -185,7 +185,8 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
                         let kinds = run_on_threads(ranks, |comm| {
                             Writer::append(comm, &path, &sealing()).map_err(|error| error.kind()).err()
                         });
-                        assert!(kinds.iter().all(Option::is_some), "{range:?} {byte} {place:?}: {kinds:?}");
+                        let kind = if place.is_none() { ErrorKind::Checksum } else { ErrorKind::Format };
+                        assert_eq!(kinds, vec![Some(kind); ranks], "{range:?} {byte} {place:?}");
                         assert!(std::fs::read(&path).unwrap() == damaged);
                     }
                 }
@@ -237,7 +238,7 @@ fn a_reader_follows_a_series_that_grows() {
         // A file that got shorter.
         let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
         std::fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
-        assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::ShortFile);
+        assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::FileInUse);
     }
 }
 
@@ -268,6 +269,40 @@ fn a_reader_does_not_follow_a_series_that_has_gone_back() {
             kind
         });
         assert_eq!(kinds, vec![ErrorKind::FileInUse; ranks], "{steps} steps");
+    }
+}
+
+#[test]
+fn a_job_that_has_gone_back_and_ends_with_the_same_commit_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let commit = |writer: &mut Writer, name: &[u8], data: &[u8]| {
+        writer.block(name, 0, data.len() as u64, Some(data), Encode::None).unwrap();
+        writer.commit().unwrap();
+    };
+    // With names in a table, too; and one more commit behind.
+    for (others, more) in [(0, false), (40, false), (1, true)] {
+        let mut writer = Writer::create(Solo, &path, b"series", &sealing()).unwrap();
+        commit(&mut writer, b"first", b"");
+        commit(&mut writer, b"value", b"old");
+        (0..others).for_each(|_| commit(&mut writer, b"other", b""));
+        commit(&mut writer, b"end of step", b"done");
+        writer.close().unwrap();
+        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(reader.find(b"value", 0).unwrap(), Some(1));
+        assert!(!reader.refresh().unwrap());
+        let mut going_back = Params::default();
+        going_back.behind = 1;
+        let mut writer = Writer::append(Solo, &path, &going_back).unwrap();
+        commit(&mut writer, b"value", b"new");
+        (0..others).for_each(|_| commit(&mut writer, b"other", b""));
+        commit(&mut writer, b"end of step", b"done");
+        if more {
+            commit(&mut writer, b"later", b"");
+        }
+        writer.close().unwrap();
+        let error = reader.refresh().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileInUse, "{error}");
     }
 }
 

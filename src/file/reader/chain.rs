@@ -213,6 +213,24 @@ impl Chain {
         &self.links
     }
 
+    /// The offset of a seal that is known, and that the file has no more: another one is there, or none.
+    pub fn changed(&self, file: &mut dyn ParallelFile) -> Result<Option<u64>> {
+        let mut now = Self::new(self.end);
+        for (from_end, known) in self.links.iter().enumerate() {
+            while now.links.len() <= from_end {
+                match now.extend(file) {
+                    Ok(true) => {}
+                    Err(error) if error.kind() != ErrorKind::Checksum => return Err(error),
+                    _ => return Ok(Some(known.offset)),
+                }
+            }
+            if now.links[from_end] != *known {
+                return Ok(Some(known.offset));
+            }
+        }
+        Ok(None)
+    }
+
     /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
     pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<Sealed>> {
         while self.links.len() <= from_end {

@@ -282,16 +282,26 @@ impl Extent {
         let now = self.ends(file, size)?;
         if now.read < before.read {
             let (found, known) = (now.read, before.read);
-            let words = format!("refresh: the file has shrunk: {found} bytes can be read, {known} before");
-            return Err(Error::new(ErrorKind::ShortFile, words).at(found));
+            // What is committed gets shorter only by another job.
+            let kind = if before.seal == 0 { ErrorKind::ShortFile } else { ErrorKind::FileInUse };
+            let words = format!(
+                "refresh: the file has shrunk: {found} bytes can be read, {known} before: open it again"
+            );
+            return Err(Error::new(kind, words).at(found));
         }
         // The end was looked for first: what has this seal still, had it then.
         if before.seal != 0 && seal_ending(file, now.file, before.read)? != before.seal {
-            let words = "refresh: another job has cut off what was read, and committed other data there: open the file again";
-            return Err(Error::new(ErrorKind::FileInUse, words).at(before.read - SEAL_BYTES as u64));
+            return Err(gone_back(before.read - SEAL_BYTES as u64));
         }
         Ok(now)
     }
+}
+
+/// The error for a file of which the seal at this offset is another one now.
+pub(super) fn gone_back(offset: u64) -> Error {
+    let words =
+        "refresh: another job has cut off what was read, and committed other data there: open the file again";
+    Error::new(ErrorKind::FileInUse, words).at(offset)
 }
 
 /// The checksum of the seal that ends there in a file of this size; 0 if there is none.

@@ -45,7 +45,7 @@ use crate::parallel::{Communicator, Solo};
 use crate::storage::ParallelFile;
 use crate::storage::elsewhere::{Elsewhere, ReadAt};
 use crate::storage::names::kept_target_path;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The header of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,7 @@ pub struct Section {
 /// ```
 pub struct Reader {
     header: Box<FileHeader>,
+    path: PathBuf,
     age: u64,
     session: Session<ReaderState>,
 }
@@ -124,16 +125,16 @@ impl Reader {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let mut age = 0;
+        let (mut age, mut found) = (0, PathBuf::new());
         let opened = Self::open_by(comm, path, params, |team, path, params| {
             let real = open::real_path(team, path, params);
             age = last::agreed_age(team, real, params)?;
-            let path = kept_target_path(path, real, age);
-            team.rename(&path);
+            found = kept_target_path(path, real, age);
+            team.rename(&found);
             let extent = Extent::of(params);
-            open::open(team, &path, params, |file, size| extent.ends(file, size))
+            open::open(team, &found, params, |file, size| extent.ends(file, size))
         });
-        Ok(Self { age, ..opened? })
+        Ok(Self { path: found, age, ..opened? })
     }
 
     /// As [`Self::open`], for a process that reads alone: what is no file of this system. `name` stands for it in errors.
@@ -141,7 +142,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::open`], and `Io` and others for those of `source`.
     pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &Params) -> Result<Self> {
-        Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
+        let opened = Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());
             }
@@ -150,7 +151,8 @@ impl Reader {
             let ends = Extent::of(params).ends(&mut *file, size)?;
             params.find_stripe(0);
             Ok((file, ends))
-        })
+        });
+        Ok(Self { path: name.to_owned(), ..opened? })
     }
 
     fn open_by(
@@ -168,7 +170,13 @@ impl Reader {
             }
             Ok(header)
         })?;
-        Ok(Self { header: Box::new(header), session, age: 0 })
+        Ok(Self { header: Box::new(header), session, path: PathBuf::new(), age: 0 })
+    }
+
+    /// The file that was opened: with [`Params::keep`], perhaps an older one than that of the name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Which of the files that the name had was opened: 0 is the newest. See [`Params::keep`].
@@ -228,9 +236,9 @@ impl Reader {
     /// [`Params::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
     ///
     /// # Errors
-    /// `ShortFile` if the file has become shorter than what was read; `FileInUse` if the seal that ended what was read is another
-    /// one now, because a job went back behind an earlier one ([`Params::behind`]) or created the file anew: open it again. What no
-    /// seal ends is not compared. Also the errors of the file system.
+    /// `FileInUse` if a job went back behind a seal that was read ([`Params::behind`]), or created the file anew: open it again. The
+    /// last seal is compared, and on rank 0 those by which sections were found; what no seal ends is not. `ShortFile` if a file that
+    /// does not end with a seal has become shorter. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {
         self.session.operate(ReaderState::refresh)
     }

@@ -332,7 +332,10 @@ impl Surveyor {
         if first[0] == FINE {
             return Ok(());
         }
-        let words = format!("{error}; it is not cut off, because a seal follows at byte {}", first[0]);
+        let words = format!(
+            "{error}; it is not cut off, because a seal, perhaps a damaged one, follows at byte {}",
+            first[0]
+        );
         Err(Failure::Agreed(Error::new(error.kind(), words)))
     }
 

@@ -452,7 +452,12 @@ mod tests {
         });
         let team = Team::new(Box::new(comm), "f");
         let state = ReaderState::new(team, Box::new(file), Ends::all(size), Params::default());
-        Reader { header: Box::new(header), age: 0, session: Session::new(state) }
+        Reader {
+            header: Box::new(header),
+            path: std::path::PathBuf::new(),
+            age: 0,
+            session: Session::new(state),
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use self::alone::{Alone, ReadsAlone};
 use self::offsets::KnownOffset;
 use super::Section;
 use super::chain::Chain;
-use super::index::Extent;
+use super::index::{Extent, gone_back};
 use crate::error::Result;
 use crate::file::encoding::Decoders;
 use crate::file::open::Ends;
@@ -303,7 +303,7 @@ impl Sections {
     pub fn refresh(&mut self) -> Result<bool, Failure> {
         self.team.note_call(Function::Refresh);
         let found = match self.team.rank() {
-            0 => Extent::of(&self.params).grown(&mut *self.file, self.ends),
+            0 => self.grown(),
             _ => Ok(self.ends),
         };
         let (found, mine) = split(found);
@@ -316,6 +316,15 @@ impl Sections {
         // What was found by the seal that was the last one.
         self.chain = Chain::new(ends.read);
         Ok(true)
+    }
+
+    /// Where the file ends now, if all seals that are known are still in it.
+    fn grown(&mut self) -> Result<Ends> {
+        let ends = Extent::of(&self.params).grown(&mut *self.file, self.ends)?;
+        match self.chain.changed(&mut *self.file)? {
+            Some(offset) => Err(gone_back(offset)),
+            None => Ok(ends),
+        }
     }
 
     /// Limits the memory for what follows.
