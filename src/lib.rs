@@ -59,7 +59,6 @@ pub mod internals {
     pub use crate::numbers::to_usize;
     #[cfg(feature = "mpi")]
     pub use crate::parallel::mpi::{finalize, initialize, load_library};
-    pub use crate::storage::names::kept_path;
 }
 
 pub use codec::Encoder;

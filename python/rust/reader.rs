@@ -265,8 +265,8 @@ impl Reader {
             Ok(reader)
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
-        let path = scda::internals::kept_path(&path, reader.age());
-        let (user, extent) = (reader.user().to_vec(), Mutex::new(Extent::of(&reader)));
+        let (path, user) = (reader.path().to_owned(), reader.user().to_vec());
+        let extent = Mutex::new(Extent::of(&reader));
         let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None, dataset: None }));
         Ok(Self { path, user, extent, is_alone, open, cause })
     }

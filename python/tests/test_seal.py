@@ -105,6 +105,13 @@ def test_the_last_whole_file_is_opened(tmp_path: Path) -> None:
             os.truncate(tmp_path / f"state{'' if damage else '.1'}.scda", damage)
         with scda.open(path, keep=2) as f:
             assert (f.path, f["number"][()]) == (str(name), number)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "last.scda"
+    link.symlink_to(path)
+    with scda.create(tmp_path / "elsewhere" / "last.2.scda") as w:
+        w.dataset("number", -1)
+    with scda.open(link, keep=2) as f:  # older files are beside the one that the link names
+        assert (f.path, f["number"][()]) == (str(tmp_path / "state.2.scda"), 0)
     os.truncate(tmp_path / "state.2.scda", 64)
     with pytest.raises(scda.ShortFileError, match="state.scda"):
         scda.open(path, keep=2)
