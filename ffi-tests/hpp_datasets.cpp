@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -503,6 +504,29 @@ static void strided_fields (const std::string &name, bool lent) {
   barrier (g);
 }
 
+// A request that an exception drops: when that is caught, this rank has written what it lent and what was copied for it, and may free both.
+static void dropped (const std::string &name) {
+  const std::size_t n = 20000;
+  const std::vector<cell> cells (n, cell { 2, { 3, 4, 5 } });
+  const std::vector<double> large (4 << 20, 1); // so that the thread takes a while
+  scda_request_t begun = scda_request_t ();
+  int err = SCDA_SUCCESS;
+  try {
+    scda::writer w (g.comm, name, "dropped", scda::params ().background_bytes (1 << 20).lend ());
+    begun.file = w.get ();
+    w.write_field ("large", large);
+    w.write_field ("rho", scda::const_items (&cells[0].rho, { n }, { sizeof (cell) }));
+    const scda::request dropped_here = w.close_begin ();
+    throw std::runtime_error ("by the test");
+  } catch (const std::runtime_error &) {}
+  CHECK (scda_test (&begun) == 1);
+  REQUIRE (scda_wait (&begun, &err) == 0);
+  scda::reader r (g.comm, name);
+  CHECK (r.read<double> ("large") == std::vector<double> (large.size () * static_cast<std::size_t> (g.size), 1));
+  CHECK (r.read<double> ("rho") == std::vector<double> (n * static_cast<std::size_t> (g.size), 2));
+  r.close ();
+}
+
 // ---- What is refused ------------------------------------------------------------------------------------------------------
 
 // How the words of a rank begin.
@@ -569,6 +593,14 @@ static void refused (const std::string &name) {
         list Nq (static_cast<std::size_t> (w.size ()));
         Nq.back () = 5;
         w.write_field ("d", wrong ? six : std::vector<double> (), Nq);
+      } },
+    { last + "data: found 18446744073709551615 bytes with strides, more than can be copied",
+      [] (scda::writer &w, const scda::dataset &, bool wrong) {
+        w.write_field ("d", scda::const_items (six.data (), { wrong ? std::uint64_t (-1) : 3 }, { 16 }));
+      } },
+    { last + "data: found 16777216 elements, expected 3, as Nq says for this rank",
+      [] (scda::writer &w, const scda::dataset &, bool wrong) {
+        w.write_field ("d", scda::const_items (six.data (), { wrong ? 1 << 24 : 3 }, { 16 }), list (static_cast<std::size_t> (w.size ()), 3));
       } },
     { "data: found 3 dimensions, expected 1 or 2; or pass a scda::dataset",
       [] (scda::writer &w, const scda::dataset &, bool) {
@@ -935,6 +967,7 @@ int main (int argc, char **argv) {
   if (g.rank == 0) { CHECK (!contents (block).empty () && contents (block) == contents (block + "-copied")); }
   strided_fields (folder + "/hpp-datasets-fields.scda", false);
   strided_fields (folder + "/hpp-datasets-fields.scda", true);
+  dropped (folder + "/hpp-datasets-dropped.scda");
   refused (folder + "/hpp-datasets-refused.scda");
   structs (folder + "/hpp-datasets-structs.scda");
   texts (folder + "/hpp-datasets-texts.scda");

@@ -29,6 +29,7 @@
 #include <scda_bind.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -48,6 +49,7 @@
 #endif
 #endif
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -512,8 +514,7 @@ public:
     for (std::size_t d = 0; d < type::rank (); ++d) {
       shape_.push_back (static_cast<std::uint64_t> (view.extent (static_cast<decltype (type::rank ())> (d))));
     }
-    const std::uint64_t n = detail::product (shape_);
-    bytes_ = static_cast<std::size_t> (n) * sizeof (typename type::element_type);
+    bytes_ = static_cast<std::size_t> (detail::product ({ detail::product (shape_), sizeof (typename type::element_type) }));
     std::vector<std::int64_t> stride;
     for (std::size_t d = 0; d < type::rank (); ++d) {
       stride.push_back (static_cast<std::int64_t> (view.stride (static_cast<decltype (type::rank ())> (d)))
@@ -528,7 +529,7 @@ public:
   template <typename T, typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
   basic_items (T *first, const counts &shape, const std::vector<std::int64_t> &strides) : basic_items (first, 1) {
     shape_ = detail::vector_of (shape);
-    bytes_ = static_cast<std::size_t> (detail::product (shape_)) * sizeof (T);
+    bytes_ = static_cast<std::size_t> (detail::product ({ detail::product (shape_), sizeof (T) }));
     std::vector<std::int64_t> stride (strides);
     stride.resize (shape_.size ());
     detail::inner<T>::append (shape_);
@@ -1141,7 +1142,7 @@ protected:
 };
 
 /** A commit or a close that was begun: as a future, it is to be waited for. The destructor waits, too, and passes over errors, unless
- * an exception is under way: then nothing is completed. */
+ * an exception is under way: then nothing is completed, and it waits only until this rank has written, so that what was lent may be freed. */
 class request {
 public:
   /** No request: it is complete. */
@@ -1182,6 +1183,7 @@ private:
   void drop () noexcept {
     int err = SCDA_SUCCESS;
     if (r_.file != nullptr && detail::exceptions () <= exceptions_) { scda_wait (&r_, &err); }
+    while (!test ()) { std::this_thread::sleep_for (std::chrono::milliseconds (1)); }
   }
 
   scda_request_t r_;
@@ -1381,7 +1383,7 @@ public:
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
     const std::uint64_t n = partition == nullptr ? 0 : data.shape ()[0];
-    put_field (data, [&] (const void *packed, int *err) {
+    put_field (data, partition, [&] (const void *packed, int *err) {
       return scda_fwrite_field (f_, terminated.c_str (), data.type (), packed, n, components, encode, err);
     });
   }
@@ -1395,7 +1397,7 @@ public:
     }
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
-    put_field (data, [&] (const void *packed, int *err) {
+    put_field (data, partition, [&] (const void *packed, int *err) {
       return scda_fwrite_field_parts (f_, terminated.c_str (), data.type (), packed, partition, components, encode, err);
     });
   }
@@ -1437,14 +1439,19 @@ private:
       return scda_fwrite_datasets (f_, 1, &p.c, &n, p.boxes.data (), err);
     });
   }
-  /* Writes data of which C takes no strides: copied, if they have some. Whether that is so may differ between the ranks. */
-  template <typename F> void put_field (const const_items &data, F function) {
+  /* Writes data of which C takes no strides: copied, if they have some, unless something was refused already. Whether that is so may differ
+   * between the ranks. */
+  template <typename F> void put_field (const const_items &data, const std::uint64_t *partition, F function) {
     const void *packed = data.data ();
-    if (!data.strides ().empty ()) {
-      lent_.emplace_back ();
-      lent_.back ().reserve (data.bytes ());
-      data.pack (lent_.back (), static_cast<const char *> (packed), 0);
-      packed = lent_.back ().data ();
+    if (!data.strides ().empty () && partition != nullptr) {
+      try {
+        lent_.emplace_back ();
+        lent_.back ().reserve (data.bytes ());
+        data.pack (lent_.back (), static_cast<const char *> (packed), 0);
+        packed = lent_.back ().data ();
+      } catch (const std::exception &) { /* length_error, bad_alloc */
+        packed = refuse ("data: found " + std::to_string (data.bytes ()) + " bytes with strides, more than can be copied");
+      }
     }
     call ([&] (int *err) { return function (packed, err); });
     if (!lends_) { lent_.clear (); }
