@@ -384,7 +384,7 @@ contains
     type(cell) :: cells(10)
     complex(real64) :: z(4)
     character(3) :: words(3)
-    character(*), parameter :: components = "an argument consists of components"
+    character(*), parameter :: pieces = "an argument does not lie in one piece"
     x = 1
     cells = cell(1, 2, 8)
     z = (1, 2)
@@ -397,7 +397,7 @@ contains
     mine = Nq(rank + 1)
     long = 0
     pointers = c_null_ptr
-    do i = 1, 32
+    do i = 1, 34
       call start(f, filename, "w")
       select case (i)
       case (1)
@@ -469,7 +469,7 @@ contains
         call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries", .true.)
       case (23)
         call scda_fwrite_array(f, "array", cells%x, each(10), ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (24)
         call scda_fwrite_array(f, "array", cells(1:mine:10)%y, Nq / 10, ierr=ierr)
         call require(ierr == 0, "a component of a copy")
@@ -478,16 +478,16 @@ contains
         call require(ierr == 0, "a part of one column")
       case (26)
         call scda_fwrite_inline(f, "inline", z%re, ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (27)
         call scda_fwrite_block(f, "block", words(:)(2:3), ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (28)
         call scda_fwrite_varray(f, "varray", x, each(10), cells%bytes, ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (29)
         call scda_fwrite_varray(f, "varray", x, Nq, eights, ierr=ierr, Sq=cells%bytes)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (30)
         call scda_fwrite_array(f, "array", x, Nq, 8, ierr=ierr, indirect=1)
         call refused(ierr, "indirect: expected a logical", .true.)
@@ -499,7 +499,13 @@ contains
         call scda_stream_write(f, cells%x, ierr)
         call require(ierr == SCDA_ERR_ARG, "a component for a stream")
         call scda_fwrite_streams_end(f, ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
+      case (33)
+        call scda_fwrite_array(f, "array", transpose(reshape(x, [2, 5])), each(10), 8, ierr=ierr)
+        call refused(ierr, pieces, .true.)
+      case (34)
+        call write_any_rank(f, matrix(1:4, :), .false., ierr)
+        call refused(ierr, pieces, .true.)
       end select
       if (i == 24 .or. i == 25) call scda_fclose(f)
     end do
@@ -508,7 +514,7 @@ contains
     call scda_fwrite_block(f, "block", x, root=ranks - 1)
     call scda_fwrite_array(f, "array", x, Nq, 8)
     call scda_fclose(f)
-    do i = 1, 9
+    do i = 1, 10
       call start(f, filename, "r")
       call next(f, 'B', 0, 80, "block")
       x = 0
@@ -538,18 +544,49 @@ contains
         call refused(ierr, "data: found 0 pointers, expected 10, one per element of this rank")
       case (7)
         call scda_fread_array_data(f, cells%x, Nq, 8, ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (8)
         call scda_fread_array_range(f, cells%x, 0, mine, ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
       case (9)
         call scda_fread_array_range(f, x(:mine), cells%bytes, mine, ierr=ierr)
-        call refused(ierr, components, .true.)
+        call refused(ierr, pieces, .true.)
+      case (10)
+        call read_any_rank(f, x(1:10:2), ierr)
+        call refused(ierr, pieces, .true.)
       end select
       call require(all(nint(cells%x) == 1) .and. all(nint(cells%y) == 2) .and. all(cells%bytes == 8), "no component is read")
       call require(.not. any(abs(x) > 0), "nothing is read")
     end do
   end subroutine lengths
+
+  ! 8 numbers of each rank, in a dummy argument of any rank.
+  subroutine write_any_rank(f, x, as_expression, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    real(real64), intent(in) :: x(..)
+    logical, intent(in) :: as_expression
+    integer, intent(out) :: ierr
+    ierr = -1
+    select rank (x)
+    rank (2)
+      if (as_expression) then
+        call scda_fwrite_array(f, "any rank", (x), each(8), 8, ierr=ierr)
+      else
+        call scda_fwrite_array(f, "any rank", x, each(8), 8, ierr=ierr)
+      end if
+    end select
+  end subroutine write_any_rank
+
+  subroutine read_any_rank(f, x, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    real(real64), intent(inout) :: x(..)
+    integer, intent(out) :: ierr
+    ierr = -1
+    select rank (x)
+    rank (1)
+      call scda_fread_array_range(f, x, 0, 5, ierr=ierr)
+    end select
+  end subroutine read_any_rank
 
   ! As the message says, an expression is right where components are refused; and so are sections of whole elements, and both kinds of
   ! logicals.
@@ -566,7 +603,9 @@ contains
     logical(c_bool) :: flags(8)
     real(real64), target :: table(3, 3)
     real(real64), pointer :: row(:)
-    integer :: i
+    real(real64) :: eight(8), large(5, 2)
+    integer :: i, ierr
+    large = reshape([(i, i = 1, 10)], [5, 2])
     table = reshape([(i, i = 1, 9)], [3, 3])
     row => table(2, :)
     cells = [(cell(i, 10 * i, 8), i = 1, 3)]
@@ -586,6 +625,9 @@ contains
     call scda_fwrite_array(f, "one", cells(2)%y, each(1), indirect=.false.)
     call scda_fwrite_array(f, "column", table(2:3, 2:2), each(1))
     call scda_fwrite_array(f, "pointed to", row(2:2), each(1))
+    call scda_fwrite_array(f, "transposed", (transpose(reshape(large(2:5, :), [4, 2]))), each(8), 8)
+    call write_any_rank(f, large(2:5, :), .true., ierr)
+    call require(ierr == 0, "a copy of an argument of any rank")
     call scda_fclose(f)
     call scda_fopen_read(f, comm, filename)
     call next(f, 'A', 3 * ranks, 8, "array")
@@ -621,6 +663,12 @@ contains
     row => table(1, :)
     call scda_fread_array_data(f, row(1:1), each(1))
     call require(nint(table(1, 1)) == 5, "an element of a row")
+    call next(f, 'A', 8 * ranks, 8, "transposed")
+    call scda_fread_array_data(f, eight, each(8), 8)
+    call require(all(nint(eight) == [2, 7, 3, 8, 4, 9, 5, 10]), "a copy of a transpose")
+    call next(f, 'A', 8 * ranks, 8, "any rank")
+    call scda_fread_array_data(f, eight, each(8), 8)
+    call require(all(nint(eight) == [2, 3, 4, 5, 7, 8, 9, 10]), "a copy of an argument of any rank")
     call scda_fclose(f)
   end subroutine copies_of_components
 

@@ -9,9 +9,9 @@
 ! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
 !   program with scda_last_error_message(); so does SCDA_ERR_EOF of scda_fread_section_header at the end of a file.
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
-!   one that is not contiguous. But gfortran loses where components, complex parts and substrings of an array are: as data of sections,
-!   p%x is refused; pass (p%x), or read into another array. Absent or unallocated data are NULL in C: on reading they skip the data of
-!   this rank.
+!   one that is not contiguous. But gfortran does not copy components, complex parts and substrings of an array, the transpose of a
+!   function, and what a dummy argument of assumed rank stands for: as data of sections, p%x is refused; pass (p%x), or read into another
+!   array. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
 ! - What is shorter than the arguments say, and an E that is no multiple of the size of an element, is refused on all ranks
 !   (SCDA_ERR_ARG), before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
@@ -1982,17 +1982,14 @@ contains
     character(*), intent(inout) :: items(:)
     integer, intent(out), optional :: ierr
     character(kind=c_char), allocatable, target :: bytes(:)
-    character(:), allocatable :: why
     integer(int64) :: behind, i, k
     integer(c_int) :: status
     logical :: fits
-    if (size(items, kind=int64) /= size(lengths, kind=int64)) then
-      why = "items: found " // decimal(size(items, kind=int64)) // ", expected " // decimal(size(lengths, kind=int64)) // &
-        & ", as many as lengths"
-      call refuse(f, why, fits)
-      if (.not. present(ierr)) call fail(why)
+    fits = .true.
+    call check_lengths(f, fits, n=size(lengths, kind=int64), elements=size(items, kind=int64))
+    if (.not. fits) then
       f%err = SCDA_ERR_ARG
-      ierr = SCDA_ERR_ARG
+      call finish(f, ierr)
       return
     end if
     allocate(bytes(sum(lengths) + 1)) ! not empty, for c_loc
@@ -2686,15 +2683,17 @@ contains
     if (.not. present(x)) return
     call measure(x, memory)
     if (follow_one_another(x)) return
-    call refuse(f, "an argument consists of components, complex parts or substrings of an array, of which gfortran loses the " // &
-      & "address: pass a copy, such as (p%x), or read into another array", fits)
+    call refuse(f, "an argument does not lie in one piece, and gfortran does not copy it: components, complex parts or " // &
+      & "substrings of an array, the transpose of a function, or part of an array of any rank: pass a copy, such as (p%x), " // &
+      & "or read into another array", fits)
     memory%address = c_null_ptr
   end function memory_of
 
   ! Whether the items follow one another, as the interfaces say with contiguous. gfortran takes parts of all elements of an array for
-  ! contiguous, too: the steps of their descriptor give them away, but its address is that of the array. (Without contiguous the address
-  ! is right, but gfortran 12 breaks off at data with a vector subscript. What is passed to memory_at is copied.) Nothing gives away a
-  ! component of an array section of one struct: sections of one element have any step.
+  ! contiguous, too, with the address of the array; and the transpose of a function, and what a dummy argument of assumed rank stands
+  ! for. The steps of their descriptors give them away. (Without contiguous the address is right, but gfortran 12 breaks off at data with a
+  ! vector subscript. What is passed to memory_at is copied.) Nothing gives away a component of an array section of one struct: sections of
+  ! one element have any step.
   function follow_one_another(x) result(they_do)
     type(descriptor_t), intent(in), target :: x
     logical :: they_do

@@ -123,7 +123,7 @@ impl scda_lengths<'_> {
         let n = self.n;
         long_enough("Sq", Sq_entries, "entries", ranks, "one per rank")?;
         if self.elements != NO_LENGTH && self.elements != n {
-            return Err(self.other_elements());
+            return Err(self.other_elements(has_counts));
         }
         let why = "one per element of this rank";
         long_enough("Ei", Ei_entries, "entries", n, why)?;
@@ -142,15 +142,14 @@ impl scda_lengths<'_> {
     }
 
     /// The error for another number of elements.
-    fn other_elements(&self) -> Error {
+    fn other_elements(&self, has_counts: bool) -> Error {
         let Self { elements, n, E: size, .. } = *self;
+        let why = if has_counts { ", as Nq says for this rank" } else { "" };
         let (each, advice) = match size {
             0 => (String::new(), ""),
             _ => (format!(" of {size} bytes"), "; or pass E"),
         };
-        Error::argument(format!(
-            "data: found {elements} elements{each}, expected {n}, as Nq says for this rank{advice}"
-        ))
+        Error::argument(format!("data: found {elements} elements{each}, expected {n}{why}{advice}"))
     }
 
     /// Whether the elements of the data are what the call takes.
