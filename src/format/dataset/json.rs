@@ -80,7 +80,7 @@ pub fn check(text: &str, depth: usize) -> Result<()> {
 /// That of the parser, with line and column.
 pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_str(text);
-    Checked { levels }.deserialize(&mut parser).and_then(|()| parser.end())
+    Checked { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end())
 }
 
 /// What is wrong with metadata, at a byte of their text.
@@ -119,17 +119,18 @@ impl<'de> Visitor<'de> for Members {
 /// Reads a value and keeps nothing of it.
 #[derive(Clone, Copy)]
 struct Checked {
-    /// How many levels of nesting it may have.
+    /// How many levels of nesting the text may have, and how many are left.
+    most: usize,
     levels: usize,
 }
 
 impl Checked {
     /// What is in an array or object.
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        let levels = self.levels.checked_sub(1);
-        let levels =
-            levels.ok_or_else(|| E::custom(format!("found more than {MAX_DEPTH} levels of nesting")))?;
-        Ok(Self { levels })
+        let Self { most, levels } = self;
+        let levels = levels.checked_sub(1);
+        let levels = levels.ok_or_else(|| E::custom(format!("found more than {most} levels of nesting")))?;
+        Ok(Self { most, levels })
     }
 }
 
@@ -317,6 +318,9 @@ mod tests {
         }
         check("[]", MAX_DEPTH - 1).unwrap();
         check("[]", MAX_DEPTH).unwrap_err();
+        checked("[[]]", 2).unwrap();
+        let error = checked("[[[]]]", 2).unwrap_err().to_string();
+        assert!(error.starts_with("found more than 2 levels of nesting at line 1"), "{error}");
     }
 
     #[test]
