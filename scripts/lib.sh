@@ -85,7 +85,7 @@ once() {
   session=$!
   # shellcheck disable=SC2064 # of this script
   trap "pkill --session $session || true" EXIT
-  wait $session
+  wait $session || exit # in a condition, too, where `set -e` does not end the script
   trap - EXIT
   echo "$((SECONDS - begin)) s: $*"
   printf '%s\t%s\t%s\n' "$commit" $((SECONDS - begin)) "$*" >>$passed
