@@ -76,7 +76,7 @@ once() {
   [ -z "$(git status --porcelain)" ] || passed=/dev/null
   before=$(awk -F '\t' -v keep="${SCDA_KEEP-}" -v commit="$commit" -v what="$*" \
     '$3 == what && (keep != "" || $1 == commit) { found = $1 } END { print found }' $passed 2>/dev/null || true)
-  if [ -n "$before" ] && git merge-base --is-ancestor "$before" HEAD; then
+  if [ -n "$before" ] && git merge-base --is-ancestor "$before" HEAD 2>/dev/null; then
     echo "passed before, at ${before:0:8}: $*"
     return
   fi

@@ -287,29 +287,30 @@ impl<'a> CBoxes<'a> {
             let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             let before = bytes;
             bytes = all;
+            let has_items = bytes > before;
             let shape = memory_shape(one)?;
             let strides = shape.map_or(dataset.shape.len(), <[u64]>::len) as u64;
             // A box without items has no place in memory.
-            let shape = shape.filter(|_| bytes > before);
+            let shape = shape.filter(|_| has_items);
             items::in_memory(shape, &region.count)
                 .map_err(|error| Error::argument(format!("box {index}: {error}")))?;
             regions.push(region);
             let stride = one.stride.optional(strides, "stride of a box")?;
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
-                (data, ..) if data.is_null() && bytes > before => {
+                (data, ..) if data.is_null() && has_items => {
                     let words = format!("data of box {index}: NULL instead of {} bytes", bytes - before);
                     return Err(Error::argument(words));
                 }
                 (data, ..) => data,
             };
-            if bytes > before {
+            if has_items {
                 let is_as_stored = stride.is_none() && data_type == dataset.data_type;
                 is_flat = is_flat && is_as_stored && (first.is_null() || behind == Some(data));
                 first = if first.is_null() { data } else { first };
             }
             behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
-            places.push(BoxMemory { data, stride: stride.filter(|_| bytes > before), shape, data_type });
+            places.push(BoxMemory { data, stride: stride.filter(|_| has_items), shape, data_type });
         }
         Ok(if is_flat { Self::Flat { regions, data: first, bytes } } else { Self::Apart(regions, places) })
     }

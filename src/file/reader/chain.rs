@@ -213,7 +213,8 @@ impl Chain {
         &self.links
     }
 
-    /// The offset of a seal that is known, and that the file has no more: another one is there, or none.
+    /// The offset of a seal that is known, and that the file has no more: another one is there, or none. Reads again
+    /// what they were found by, of a long chain mostly tables.
     pub fn changed(&self, file: &mut dyn ParallelFile) -> Result<Option<u64>> {
         let mut now = Self::new(self.end);
         for (from_end, known) in self.links.iter().enumerate() {
