@@ -598,7 +598,7 @@ def test_what_is_committed_meanwhile_is_read(series: Path) -> None:
         assert not f.refresh() and f.left_out == 0
         assert first.read() == b"first"
         os.truncate(series, 200)
-        with pytest.raises(scda.ShortFileError, match="refresh: the file has shrunk: [0-9]+ bytes"):
+        with pytest.raises(scda.FileInUseError, match="refresh: the file has shrunk: [0-9]+ bytes"):
             f.refresh()
 
 

@@ -107,6 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "many minutes")]
         fn bytes_come_back_whatever_the_line_break(
             data in proptest::collection::vec(any::<u8>(), 0..400), q in any::<[u8; 2]>(),
         ) {
@@ -114,6 +115,7 @@ mod tests {
         }
 
         #[test]
+        #[cfg_attr(miri, ignore = "many minutes")]
         fn any_text_is_decoded_without_panic(text in proptest::collection::vec(any::<u8>(), 0..400)) {
             let _ = decoded(&text);
         }

@@ -328,6 +328,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many minutes")]
     fn each_float16_is_the_one_nearest_to_it() {
         let half = Float::of(2);
         let values: Vec<f64> = (0..0x7c00).map(|bits| half.value(bits)).collect();

@@ -296,6 +296,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many minutes")]
     fn members_and_levels_have_a_most() {
         let all = Struct::MAX_MEMBERS as u64;
         let many = Struct::array(DataType::Int8, all).unwrap();
