@@ -10,8 +10,23 @@ pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// 2 to a power from -1074 to 1023. Exact on all machines, which Rust promises neither of `powi` nor of `exp2`.
+pub fn power_of_two(power: i32) -> f64 {
+    match power {
+        -1022.. => f64::from_bits(u64::from((power + 1023).cast_unsigned()) << 52),
+        _ => f64::from_bits(1 << (power + 1074)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn powers_of_two_are_exact() {
+        let powers = (-1074..=1023).map(super::power_of_two).collect::<Vec<_>>();
+        assert_eq!((powers[0], powers[1074]), (5e-324, 1.0));
+        assert!(powers.windows(2).all(|pair| pair[0] + pair[0] == pair[1]));
+    }
+
     #[test]
     fn a_number_is_never_taken_for_a_smaller_one() {
         assert_eq!(super::to_usize(0), 0);

@@ -1,7 +1,7 @@
 //! Fill values: an item as JSON, as Zarr v3 has it, and back.
 
 use super::{DataType, Kind};
-use crate::numbers::to_usize;
+use crate::numbers::{power_of_two, to_usize};
 use serde_json::{Number, Value};
 
 /// A format of floating-point numbers: its bytes, and the bits of its fraction.
@@ -39,11 +39,10 @@ impl Float {
     fn value(self, bits: u64) -> f64 {
         match self.bytes {
             2 => {
-                let (exponent, fraction) = ((bits >> 10) & 31, (bits & 0x3ff) as f64);
+                let (exponent, fraction) = (((bits >> 10) & 31) as i32, (bits & 0x3ff) as f64);
                 let size = match exponent {
-                    0 => fraction / f64::from(1 << 24),
-                    // Exact: powers of 2.
-                    _ => (1024.0 + fraction) * (exponent as f64 - 25.0).exp2(),
+                    0 => fraction * power_of_two(-24),
+                    _ => (1024.0 + fraction) * power_of_two(exponent - 25),
                 };
                 if bits & self.sign() == 0 { size } else { -size }
             }
@@ -99,15 +98,16 @@ fn half_bits(value: f64) -> u64 {
     let sign = u64::from(value.is_sign_negative()) << 15;
     let size = value.abs();
     // From one number to the next at this size: a power of 2.
-    let exponent = (((size.to_bits() >> 52).cast_signed() - 1023).max(-14) - 10) as f64;
-    let steps = (size / exponent.exp2()).round_ties_even();
-    if steps > 2048.0 || exponent > 5.0 {
+    #[allow(clippy::cast_possible_truncation)] // at most 2047
+    let exponent = ((size.to_bits() >> 52) as i32 - 1023).max(-14) - 10;
+    let steps = (size / power_of_two(exponent)).round_ties_even();
+    if steps > 2048.0 || exponent > 5 {
         return sign | 0x7c00;
     }
     // `steps` counts from the exponent's zero, so that 2048 is the first number of the next exponent.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small and not negative
-    let (exponent, steps) = ((exponent + 24.0) as u64, steps as u64);
-    sign | ((exponent << 10) + steps)
+    let steps = steps as u64;
+    sign | ((u64::from((exponent + 24).cast_unsigned()) << 10) + steps)
 }
 
 /// The number in little-endian order.

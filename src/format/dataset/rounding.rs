@@ -3,6 +3,7 @@
 use super::json::members;
 use super::{DataType, Dataset, Layout};
 use crate::error::{Error, Result};
+use crate::numbers::power_of_two;
 use serde_json::Value;
 
 /// The attribute of the largest relative error of a number.
@@ -39,22 +40,11 @@ impl Rounding {
         }
         let all = significand_bits(dataset.data_type)?;
         // Rounding to n bits behind the leading one changes a number by 2^-(n + 1) of it at most.
-        let bits = (0..all).find(|&bits| 0.5_f64.powi(bits.cast_signed() + 1) <= relative);
+        let bits = (0..all).find(|&bits| power_of_two(-1 - bits.cast_signed()) <= relative);
         let kept_bits = (relative > 0.0).then_some(bits.unwrap_or(all));
         // Rounding to multiples of 2^k changes it by 2^(k - 1) at most. No number has bits below 2^-1074.
-        let quantum = (-1074..=1024).rev().find(|&k| power_of_two(k - 1) <= absolute);
-        let quantum = (absolute > 0.0).then_some(quantum.unwrap_or(-1074));
+        let quantum = (-1073..=1024).rev().find(|&k| power_of_two(k - 1) <= absolute);
         Some(Self { kept_bits, quantum })
-    }
-}
-
-/// 2 to a power from -1075, which is 0, to 1023.
-fn power_of_two(power: i32) -> f64 {
-    match power {
-        -1022.. => f64::from_bits(u64::from((power + 1023).cast_unsigned()) << 52),
-        -1074.. => f64::from_bits(1 << (power + 1074)),
-        // So small that nothing is rounded.
-        _ => f64::from_bits(1),
     }
 }
 

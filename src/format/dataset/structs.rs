@@ -322,6 +322,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many minutes")]
     fn what_is_too_long_to_be_kept_takes_no_room_from_others() {
         let long = "a".repeat(MAX_KEPT_BYTES);
         for name in ["b", "c"] {
