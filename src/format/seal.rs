@@ -273,6 +273,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many minutes")]
     fn every_flipped_bit_is_another_seal_or_none() {
         for style in STYLES {
             let seal = seal(3).with_crc(crc::of(b"the index"), style);

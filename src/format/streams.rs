@@ -161,6 +161,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many minutes")]
     fn a_block_brings_the_chunks_to_their_place() {
         for chunk_bytes in [1, 32, 96, 4096, 12_288, 1 << 20, 3 << 20, 1 << 30] {
             let set = StreamPart { tasks: 5, chunk_bytes, part: 3 };
