@@ -76,8 +76,8 @@ scripts/abi.sh
 # What has to pass, and what is made then. CI runs scripts/long.sh with all of its numbers each week.
 may_be_kept=(scripts/dependencies.sh "scripts/long.sh --share 10" "scripts/sanitize.sh thread" "scripts/sanitize.sh miri"
   "scripts/sanitize.sh big-endian")
-always=("scripts/reproduce.sh dist publish" "scripts/reproduce.sh wheels publish" "scripts/reproduce.sh debian publish"
-  "scripts/site.sh target/libscda-$version-site" scripts/test.sh)
+always=(scripts/test.sh "scripts/reproduce.sh dist publish" "scripts/reproduce.sh wheels publish" "scripts/reproduce.sh debian publish"
+  "scripts/site.sh target/libscda-$version-site")
 all=("${may_be_kept[@]}" "${always[@]}")
 left_out=()
 [ -z "$dry" ] || left_out=(echo "left out:")

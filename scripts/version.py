@@ -61,8 +61,7 @@ def set_version(new, date):
 
     change("docs/format.md", rf"scdata0 libscda {quoted} -+", padded(f"libscda {new}"))
     change("docs/datasets.md", rf"scdata0 libscda {quoted} -+", padded(f"libscda {new}"))
-    for path in "docs/format.md", "c-examples/hello.c":
-        change(path, rf"scdata0 libscda {minor} sealed -+", padded(f"libscda {new.rpartition('.')[0]} sealed"))
+    change("c-examples/hello.c", rf"scdata0 libscda {minor} sealed -+", padded(f"libscda {new.rpartition('.')[0]} sealed"))
 
     change("CHANGELOG.md", r"^## Unreleased.*$", f"## Unreleased\n\n{UNCHANGED}\n\n## {new}, {date}", 1)
     debian = ROOT / "packaging/debian/changelog"

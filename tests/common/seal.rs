@@ -28,8 +28,13 @@ pub fn padding(is_empty: bool, style: LineBreak) -> Vec<u8> {
 /// The file with the vendor string of one that was created to be sealed.
 #[allow(dead_code)] // not every test needs it
 pub fn marked(file: &[u8], style: LineBreak) -> Vec<u8> {
-    let [major, minor] = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR")];
-    let start = line(format!("scdata0 libscda {major}.{minor} sealed").as_bytes(), 32, style);
+    marked_by(concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR")), file, style)
+}
+
+/// As one that this version of the library has created.
+#[allow(dead_code)] // not every test needs it
+pub fn marked_by(version: &str, file: &[u8], style: LineBreak) -> Vec<u8> {
+    let start = line(format!("scdata0 libscda {version} sealed").as_bytes(), 32, style);
     [&start, &file[32..]].concat()
 }
 

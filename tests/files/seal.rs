@@ -1,7 +1,7 @@
 //! The bytes of sealed files: docs/format.md, the pure functions, and a reader in Python say the same.
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::seal::{entry, marked, sealed};
+use crate::common::seal::{entry, marked_by, sealed};
 use scda::internals::crc;
 use scda::internals::index::{
     ANCHORS, INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows, table_header,
@@ -13,6 +13,8 @@ use std::path::Path;
 use std::process::Command;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
+/// The version that has written the files of the page, whose checksums are those of its name.
+const ON_THE_PAGE: &str = "0.2";
 
 /// The bytes of the file that this writes.
 fn written(user: &[u8], params: &Params, write: impl FnOnce(&mut Writer) -> scda::Result<()>) -> Vec<u8> {
@@ -37,7 +39,7 @@ fn example() -> Vec<u8> {
         writer.inline(b"time step", 0, Some(b"42                              "))?;
         writer.block(b"notes", 0, 31, Some(b"calm, calm, calm, calm, breeze\n"), Encode::Always)
     });
-    sealed(&marked(&file, LineBreak::Unix), 0, LineBreak::Unix)
+    sealed(&marked_by(ON_THE_PAGE, &file, LineBreak::Unix), 0, LineBreak::Unix)
 }
 
 /// The file of docs/format.md with anchors.
@@ -52,7 +54,7 @@ fn example_with_anchors() -> Vec<u8> {
         writer.varray(b"runs", &[8193], &[1; 8193], None, Source::Contiguous(&[b'r'; 8193]), Encode::None)?;
         writer.array(b"cells", &[4097], 2, Source::Contiguous(&[b'c'; 2 * 4097]), Encode::Always)
     });
-    sealed(&marked(&file, LineBreak::Unix), 0, LineBreak::Unix)
+    sealed(&marked_by(ON_THE_PAGE, &file, LineBreak::Unix), 0, LineBreak::Unix)
 }
 
 /// A file of all kinds of sections with two seals, and the offset of the first.
