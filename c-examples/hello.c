@@ -6,7 +6,7 @@
  *
  * Expected output: the file, which is the same for any number of ranks, and one line.
  *
- *   scdata0 libscda 0.1 sealed ----
+ *   scdata0 libscda 0.2 sealed ----
  *   F hello.c: planets --------------------------------------------
  *
  *   =============================

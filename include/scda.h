@@ -159,7 +159,7 @@ typedef struct scda_serial_info *MPI_Info;
 /**
  * The second number of the version.
  */
-#define SCDA_VERSION_MINOR 1
+#define SCDA_VERSION_MINOR 2
 
 /**
  * The third number of the version.
