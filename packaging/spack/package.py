@@ -12,7 +12,7 @@ class Scda(CMakePackage):
     """Parallel, serial-equivalent, archival file I/O: the scda format for C, C++, Fortran and Rust.
     Any number of processes write and read one file whose bytes do not depend on that number."""
 
-    # There is no release yet, hence neither a url nor a checksum, and no public address: Spack clones the repository that
+    # No release is public yet, hence neither a url nor a checksum, and no public address: Spack clones the repository that
     # this file is a part of.
     git = pathlib.Path(__file__).resolve().parents[2].as_uri()
 

@@ -31,7 +31,7 @@ pub fn marked(file: &[u8], style: LineBreak) -> Vec<u8> {
     marked_by(concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR")), file, style)
 }
 
-/// As one that this version of the library has created.
+/// The same, by this version of the library.
 #[allow(dead_code)] // not every test needs it
 pub fn marked_by(version: &str, file: &[u8], style: LineBreak) -> Vec<u8> {
     let start = line(format!("scdata0 libscda {version} sealed").as_bytes(), 32, style);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
-/// The version that has written the files of the page, whose checksums are those of its name.
+/// The version in the vendor strings of the files of the page. Checksums cover it: it stays when the library gets another version.
 const ON_THE_PAGE: &str = "0.2";
 
 /// The bytes of the file that this writes.
@@ -161,7 +161,7 @@ fn compare_with_the_page(heading: &str, bytes: &[u8], words: &[String]) {
         let new = format!("{before}{heading}{lead}```text\n{text}```\n{tail}\n### {after}");
         std::fs::write(PAGE, new).unwrap();
     }
-    assert_eq!(shown, text, "run SCDA_UPDATE=1 cargo test --test seal, and mend the offsets in the text");
+    assert_eq!(shown, text, "with SCDA_UPDATE=1, this test writes it; mend the offsets in the text");
     words.iter().for_each(|words| assert!(old.contains(words), "{words}"));
 }
 
