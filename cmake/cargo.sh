@@ -1,11 +1,15 @@
 #!/bin/sh
-# cargo.sh CARGO SOURCE TARGET_DIR COMMAND [ARGUMENT...]: a release build by cargo with the locked versions. The folders of the
-# builder's machine do not end up in what is built (as file names in messages and in debug information).
+# cargo.sh CARGO SOURCE TARGET_DIR COMMAND... [OPTION...]: a release build by cargo, or by what takes its options, with the locked versions.
+# The folders of the builder's machine do not end up in what is built (as file names in messages and in debug information).
 set -eu
-cargo=$1 source=$2 target=$3 command=$4
-shift 4
+cargo=$1 source=$2 target=$3 command=
+shift 3
+while [ "${1#-}" = "$1" ]; do
+  command="$command $1"
+  shift
+done
 unset CARGO_BUILD_TARGET # its builds have a folder of their own
-set -- "$command" --release --locked --no-default-features --target-dir "$target" "$@"
+set -- --release --locked --no-default-features --target-dir "$target" "$@"
 
 rustc=${RUSTC:-$(dirname -- "$cargo")/rustc}
 command -v "$rustc" >/dev/null || rustc=rustc
@@ -23,6 +27,9 @@ if [ -n "${CARGO_ENCODED_RUSTFLAGS-}${RUSTFLAGS-}" ]; then
       flags=$flags$flag$separator
     done
   fi
-  CARGO_ENCODED_RUSTFLAGS=$flags$home$separator$rust$separator$source$separator$target exec "$cargo" "$@"
+  export CARGO_ENCODED_RUSTFLAGS="$flags$home$separator$rust$separator$source$separator$target"
+else
+  set -- --config "build.rustflags=['$home', '$rust', '$source', '$target']" "$@"
 fi
-exec "$cargo" --config "build.rustflags=['$home', '$rust', '$source', '$target']" "$@"
+# shellcheck disable=SC2086 # words
+exec "$cargo" $command "$@"

@@ -308,7 +308,7 @@ private:
   std::size_t size_;
 };
 
-/* From scda.h, by SCDA_UPDATE=1 cargo test --test header: do not edit. */
+/* From scda.h, by SCDA_UPDATE=1 cargo test -p scda-header: do not edit. */
 
 /** Whether a section or dataset is compressed: the constants of scda.h, which the functions that take `E` accept, too. */
 enum encoding {

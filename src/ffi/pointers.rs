@@ -1,7 +1,7 @@
 //! Pointers of C whose types say what C passes. The caller of an exported function guarantees that each is as its type
 //! says; so what is read or written through it needs no further argument.
 //!
-//! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/main.rs`.
+//! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
 
 use super::memory::{Room, put, slice, utf8};
 use crate::error::{Error, Result};

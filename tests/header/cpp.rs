@@ -4,7 +4,7 @@ use crate::fortran::{code_and_constants, declaration};
 use std::fmt::Write as _;
 
 /// The lines of `scda.hpp` between which what is made from `scda.h` stands.
-const BEGIN: &str = "/* From scda.h, by SCDA_UPDATE=1 cargo test --test header: do not edit. */\n";
+const BEGIN: &str = "/* From scda.h, by SCDA_UPDATE=1 cargo test -p scda-header: do not edit. */\n";
 const END: &str = "/* End of what is from scda.h. */\n";
 
 /// The constants whose names begin with `prefix`, as an enumeration.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
-# Generated from python/rust by SCDA_UPDATE=1 cargo test --test header: do not edit.
+# Generated from python/rust by SCDA_UPDATE=1 cargo test -p scda-header: do not edit.
 from typing import Any, Optional, Sequence, overload
 
 import numpy as np
