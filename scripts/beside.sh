@@ -23,12 +23,12 @@ builds)
   echo 19 2>/dev/null >/proc/$$/autogroup || true
   export SCDA_PATIENCE=8
   heading "Rust documentation, its programs"
-  step doc-test 600 cargo test "${rust_with_mpi[@]}" --doc # which cargo-nextest leaves out
+  step doc-test 600 "${cargo[@]}" test "${with_mpi[@]}" "${with_assertions[@]}" --doc # which cargo-nextest leaves out
   if cargo clippy --version >/dev/null 2>&1; then
     heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
-    step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a cargo clippy --workspace "${rust_with_mpi[@]}" --all-targets -- -D warnings
+    step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a "${cargo[@]}" clippy --workspace "${with_mpi[@]}" --features scda/rsmpi --all-targets -- -D warnings
     heading "Rust lints, serial" # the tests and benchmarks are the same
-    step clippy-serial 900 cargo clippy "${rust_serial[@]}" --lib -- -D warnings
+    step clippy-serial 900 "${cargo[@]}" clippy --features sc,bundled-zlib --lib -- -D warnings
   else
     echo "Rust lints: left out: rustup component add clippy"
   fi
@@ -45,7 +45,7 @@ builds)
   heading "A release, dry"
   step release 120 scripts/release.sh --dry-run 99.0.0
   heading "Rust documentation"
-  step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+  step doc 600 env RUSTDOCFLAGS=-Dwarnings "${cargo[@]}" doc --no-deps --features mpi,bundled-zlib
   heading "Rust package"
   step package 600 cargo package --no-verify --locked --offline --allow-dirty --target-dir $folder/cargo
   if grep '^warning' "$log"; then
@@ -53,8 +53,7 @@ builds)
   fi
   # That it compiles, with its tests, by the crates that the lints have compiled. (scripts/long.sh runs all of its tests.)
   unpack_crate $folder/cargo
-  package=(--manifest-path $folder/cargo/unpacked/Cargo.toml)
-  step package-check 900 cargo check "${rust_serial[@]}" --features rsmpi "${package[@]}" --tests
+  step package-check 900 "${cargo[@]}" check --features sc,rsmpi,bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml --tests
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

@@ -25,7 +25,7 @@ fi
 # Built as Cargo.toml has it, whatever other tests are built with. What only the tests need, and cargo compiles nevertheless, is not optimized.
 unset CARGO_PROFILE_RELEASE_{LTO,CODEGEN_UNITS,OPT_LEVEL}
 options=()
-for crate in cbindgen proptest rand regex-syntax syn toml winnow; do
+for crate in proptest rand regex-syntax; do
   options+=(--config "profile.release.package.$crate.opt-level=0")
 done
 # Without MPI: what is counted has none, and its start would take most of the time.

@@ -62,7 +62,7 @@ join() {
   [ $status -eq 0 ] || exit 1
 }
 
-# compile_soon: libraries that no user gets are built without optimization across crates, by many threads.
+# compile_soon: what no user gets is built without optimization across crates, by many threads.
 compile_soon() {
   export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 }
@@ -99,23 +99,28 @@ c_tests() {
   grep -h '^skipped: ' "$built/Testing/Temporary/LastTest.log" | sort -u || true
 }
 
+# The Rust tests and lints, all by the call of cargo by which CMake compiles the library with MPI and the command: the crates of others are
+# compiled once, with SCDA_CARGO_DIR=target/test/cargo.
+cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
+with_mpi=(-p scda -p scda-command --features scda/sc,scda/mpi,scda/bundled-zlib)
+# What only tests have: assertions, and with them small buffers.
+with_assertions=()
+for package in scda scda-command; do
+  with_assertions+=(--config "profile.release.package.$package.debug-assertions=true" --config "profile.release.package.$package.overflow-checks=true")
+done
+
 # rust_tests NAME SECONDS OPTION...: a step, the Rust tests; shows what was skipped, and why. With cargo-nextest, if it is there, the test
 # programs run side by side.
 rust_tests() {
-  local name=$1 seconds=$2 runner=(cargo test)
+  local name=$1 seconds=$2 runner=("${cargo[@]}" test)
   shift 2
   if cargo nextest --version >/dev/null 2>&1; then
-    runner=(cargo nextest run --no-fail-fast)
+    runner=("${cargo[@]}" nextest run --no-fail-fast)
   fi
   rm -f "$folder/logs/$name.skipped"
   SCDA_SKIPPED=$root/$folder/logs/$name.skipped step "$name" "$seconds" "${runner[@]}" "$@"
   [ ! -e "$folder/logs/$name.skipped" ] || cat "$folder/logs/$name.skipped"
 }
-
-# What cargo tests and lints, with the system's zlib (CMake takes the bundled one): core and command, with MPI in them; the core without.
-# They share a folder, and in it the crates that are the same.
-rust_with_mpi=(-p scda -p scda-command --locked --target-dir target/test/cargo --no-default-features --features scda/sc,scda/rsmpi)
-rust_serial=(--locked --target-dir target/test/cargo --no-default-features --features sc)
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
 mpicc_of() {

@@ -87,15 +87,28 @@ step_subproject() { # a part of another project
     measured ffi-tests/consumers/subproject.sh $variant
   done
 }
-# step_python CASES: pip install ./python; CASES of arrays with any strides, beside numpy, in each of three tests
+# step_python CASES: pip install ./python, and of a wheel from the source archive, made without a network; CASES of arrays with any strides,
+# beside numpy, in each of three tests
 step_python() {
   install_python
+  wheel_from_archive
   measured env "SCDA_CASES=$1" "PYTHONPATH=$(echo "$root/$folder"/venv/lib/python3*/site-packages)" \
     "$(system_python)" -m pytest -p no:cacheprovider -q python/tests/test_memory.py
 }
 install_python() {
   run 120 "$(system_python)" -m venv --clear $folder/venv
   run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps "$@" ./python
+}
+wheel_from_archive() {
+  rm -rf $folder/dist
+  run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check 'maturin>=1.7,<2'
+  run 600 env "PATH=$root/$folder/venv/bin:$PATH" scripts/sdist.sh $folder/dist
+  mkdir $folder/dist/sources
+  tar -xzf $folder/dist/scda-*.tar.gz -C $folder/dist/sources --strip-components 1
+  run_without_network 1800 env "PATH=$root/$folder/venv/bin:$PATH" $folder/venv/bin/python -m pip wheel --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir $folder/dist $folder/dist/sources
+  run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
+  rm -rf $folder/dist
 }
 step_paraview() { # the plugin of ParaView
   if ! command -v pvpython >/dev/null; then
@@ -148,9 +161,9 @@ step_each() { # each byte that is flipped or cut off, each exchange or allocatio
   optimized --test faults --test exhaustion
 }
 # step_power_loss STATES: this number of disks after a loss of power
-step_power_loss() { SCDA_STATES=$1 SCDA_CHANGES=9 optimized --test power_loss -- --skip simulation:: --nocapture; }
+step_power_loss() { SCDA_EACH=1 SCDA_STATES=$1 SCDA_CHANGES=9 optimized --test power_loss -- --skip simulation:: --nocapture; }
 # step_simulation SEEDS: this number of simulated runs
-step_simulation() { SCDA_SEEDS=$1 optimized --test power_loss -- simulation:: --nocapture; }
+step_simulation() { SCDA_EACH=1 SCDA_SEEDS=$1 optimized --test power_loss -- simulation:: --nocapture; }
 # step_background SCHEDULES: this number of schedules of files that are written in the background
 step_background() { SCDA_SCHEDULES=$1 optimized --test background -- whatever; }
 step_injected() { # each call of the system or of MPI fails

@@ -13,23 +13,21 @@ mkdir -p $folder/logs
 log=$root/$folder/logs/build.log
 [ -x "$with/prefix/bin/scda" ] || build_library openmpi "${with#"$root"/}"
 
-export CARGO_TARGET_DIR=$root/$folder/cargo
-heading "Python package: source archive and wheel" # scripts/long.sh installs it from the folder
+heading "Python package: source archive and wheel" # scripts/long.sh makes the wheel from the archive, and installs it from the folder
 # numpy, matplotlib, mpi4py and pytest are the system's: mpi4py then has the system's MPI.
 run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
 python=$folder/venv/bin/python
 rm -rf $folder/dist
 run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
-run 600 env "PATH=$root/$folder/venv/bin:$PATH" scripts/sdist.sh $folder/dist
-# As pip would unpack it, but always there: cargo then knows the crates again.
-rm -rf $folder/sources
-mkdir $folder/sources
-tar -xzf $folder/dist/scda-*.tar.gz -C $folder/sources --strip-components 1
-# The files of an archive all have one time, by which cargo would see no change since the last one.
-rm -rf "$CARGO_TARGET_DIR"/*/.fingerprint/scda*
-run_without_network 1200 env "PATH=$root/$folder/venv/bin:$PATH" $python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps \
-  --wheel-dir $folder/dist $folder/sources
-rm -rf $folder/sources
+path=$root/$folder/venv/bin:$PATH # of maturin
+run 600 env "PATH=$path" scripts/sdist.sh $folder/dist
+mkdir $folder/dist/sources
+tar -xzf $folder/dist/scda-*.tar.gz -C $folder/dist/sources --strip-components 1
+run_without_network 300 sh -ec "cd '$root/$folder/dist/sources' && cargo metadata --locked --offline --format-version 1 >/dev/null"
+rm -rf $folder/dist/sources
+# The core and the command are those that CMake has compiled.
+run 1200 env "PATH=$path" "CC=$(command -v cc)" sh cmake/cargo.sh maturin "$root" "${SCDA_CARGO_DIR:-$root/target/cargo}" build \
+  --manifest-path python/Cargo.toml --features scda/sc,bundled-zlib --compatibility linux --out $folder/dist
 run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
 run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
 

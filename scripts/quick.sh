@@ -26,7 +26,8 @@ for test in tests/*.rs tests/*/main.rs; do
   *) tests+=(--test "$test") ;;
   esac
 done
-rust_tests cargo-test 1200 -p scda -p scda-command --locked --target-dir $folder/cargo-serial --no-default-features --features sc "${tests[@]}"
+cargo=(cargo)
+rust_tests cargo-test 1200 -p scda -p scda-command -p scda-header --locked --target-dir $folder/cargo-serial --no-default-features --features sc "${tests[@]}"
 for variant in serial openmpi; do
   heading "C library, $variant"
   log=$root/$folder/logs/library-$variant.log

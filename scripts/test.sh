@@ -15,13 +15,13 @@ case "$# ${1-}" in
   ;;
 esac
 
-# Less on the disk, and to compile: a test that fails names file and line without debug information, what valgrind shows needs no more than
-# lines, and nothing is compiled twice here.
-export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
-# With all assertions; but tests that try every failure in turn take a tenth of the time.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1
-# scripts/long.sh tests the libraries as users get them.
+# The Rust tests, the libraries for C, the command and the Python package share what they compile, with the little optimization by which
+# tests that try every failure in turn take a tenth of the time. scripts/long.sh tests the libraries as users get them.
 compile_soon
+export CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_INCREMENTAL=0
+export SCDA_CARGO_DIR=$root/target/test/cargo
+CC=$(command -v cc)
+export CC
 
 folder=target/test
 mkdir -p $folder/logs
@@ -39,7 +39,12 @@ else
 fi
 # No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs most without, scripts/long.sh those of the core.)
 heading "Rust tests"
-rust_tests cargo-test 1800 "${rust_with_mpi[@]}"
+rust_tests cargo-test 1800 "${with_mpi[@]}" "${with_assertions[@]}"
+heading "Rust tests, of the crate mpi, and of what the system's zlib writes" # they compute little, so their core is compiled soon
+rust_tests cargo-test-rsmpi 600 -p scda -p scda-command --features scda/sc,scda/rsmpi "${with_assertions[@]}" \
+  --config profile.release.package.scda.opt-level=0 --test rsmpi --test vectors
+heading "Rust tests, of the header"
+rust_tests cargo-test-header 600 -p scda-header --features mpi --config profile.release.opt-level=0
 
 join # the libraries are installed
 beside builds scripts/beside.sh builds

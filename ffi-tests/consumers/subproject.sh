@@ -22,9 +22,10 @@ made() { find "$1" -name '.ninja*' -prune -o -type f -printf '%p %T@\n' | sort; 
 build() {
   local how=$1 build=$folder/$1 options=(-DSCDA_MPI=OFF) ranks=1 launch=() program mpiexec
   shift
-  [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
+  # With the command, of which no file is used: what scripts/test.sh has compiled is then known.
+  [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")" "-DSCDA_CARGO_FLAGS=-p;scda-command")
   run 120 cmake -S ffi-tests/consumers/subproject -B "$build" -G Ninja "-DHOW=$how" "-DSOURCES=$root" \
-    "-DSCDA_CARGO_DIR=$root/target/cargo" "-DCMAKE_INSTALL_PREFIX=$build/prefix" -DCMAKE_INSTALL_LIBDIR=lib "${options[@]}" "$@"
+    "-DSCDA_CARGO_DIR=${SCDA_CARGO_DIR:-$root/target/cargo}" "-DCMAKE_INSTALL_PREFIX=$build/prefix" -DCMAKE_INSTALL_LIBDIR=lib "${options[@]}" "$@"
   run 1200 cmake --build "$build"
   mpiexec=$(cat "$build/mpiexec")
   if [ -n "$mpiexec" ]; then
