@@ -53,7 +53,7 @@ if(HAVE_SANITIZERS AND scda_MPI_FAMILY STREQUAL "Open MPI") # under MPICH, anoth
   endforeach()
 endif()
 foreach(ranks 1 3)
-  math(EXPR count "180 / ${ranks}")
+  math(EXPR count "90 / ${ranks}") # thousands: scripts/long.sh
   scda_test(codes-fuzz-${ranks} ${ranks} codes_fuzz "${folder}" ${count} ${ranks}000)
   set_property(TEST codes-errors-${ranks} codes-fuzz-${ranks} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
   after(codes-fuzz-${ranks} prepare)
