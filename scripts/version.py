@@ -11,7 +11,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # These tell what was, or are files that a version has written, or have the versions of others.
-NOT_OURS = "CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "python/sbom", "benches/records/", "packaging/debian/changelog", "tests/"
+NOT_OURS = (
+    *("CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "python/sbom", "benches/records/", "tests/"),
+    *("packaging/debian/changelog", "packaging/spack/package.py"),
+)
 ANSWERS = "C API:", "ABI:", "File format:", "Error codes:", "Oldest Rust:"
 # What the section for the next version begins with.
 UNCHANGED = "C API: as before. ABI: as before. File format: as before. Error codes: as before. Oldest Rust: as\nbefore."
@@ -43,13 +46,15 @@ def set_version(new, date):
     subprocess.run(["cargo", "metadata", "--offline", "--format-version=1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([ROOT / "scripts/crates.py", "update"], check=True)
     change("packaging/conda/recipe.yaml", rf'^  version: "{quoted}"$', f'  version: "{new}"', 1)
+    main = '    version("main", branch="main")'
+    change("packaging/spack/package.py", rf"^{re.escape(main)}$", f'{main}\n    version("{new}", tag="v{new}")', 1)
     change("packaging/easybuild/libscda.eb", rf"^version = '{quoted}'", f"version = '{new}'", 1)
     change("CITATION.cff", rf"^version: {quoted}$(\ndate-released: .*)?", f"version: {new}\ndate-released: {date}", 1)
     for page in sorted((ROOT / "docs/man").iterdir()):
         if not page.read_text().startswith(".so "):  # another name of a page
             change(page.relative_to(ROOT), rf'"libscda {quoted}"', f'"libscda {new}"', 1)
 
-    # As the test of the header makes them: SCDA_UPDATE=1 cargo test --test header.
+    # As the test of the header makes them: SCDA_UPDATE=1 cargo test -p scda-header.
     for part, number in zip(("MAJOR", "MINOR", "PATCH"), new.split(".")):
         change("include/scda.h", rf"(#define SCDA_VERSION_{part}) \d+$", rf"\1 {number}", 1)
         change("include/scda_c.inc", rf"(:: SCDA_VERSION_{part} =) \d+$", rf"\1 {number}", 1)

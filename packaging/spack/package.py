@@ -12,13 +12,14 @@ class Scda(CMakePackage):
     """Parallel, serial-equivalent, archival file I/O: the scda format for C, C++, Fortran and Rust.
     Any number of processes write and read one file whose bytes do not depend on that number."""
 
-    # No release is public yet, hence neither a url nor a checksum, and no public address: Spack clones the repository that
+    # No archive is public yet, hence neither a url nor a checksum, and no public address: Spack clones the repository that
     # this file is a part of.
     git = pathlib.Path(__file__).resolve().parents[2].as_uri()
 
     license("MIT OR Apache-2.0")
 
     version("main", branch="main")
+    version("0.2.0", tag="v0.2.0")
 
     # The shared library, the headers and the Fortran module, which is source, are always installed.
     variant("mpi", default=True, description="Build for MPI; the serial library needs none")
