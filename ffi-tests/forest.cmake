@@ -35,11 +35,13 @@ foreach(d 2 3)
   # Damaged files.
   scda_test(forest-${d}d-damage 1 forest_${d}d "${out}/forest" damage 20)
   after(forest-${d}d-damage forest-${d}d-5)
+  side_by_side(forest-${d}d-damage)
   scda_test(forest-${d}d-damage-3 3 forest_${d}d "${out}/forest" damage 2)
   after(forest-${d}d-damage-3 forest-${d}d-damage)
   if(EXISTS "${scda_command}") # the command says of damaged files what the headers say
     scda_test(forest-${d}d-check 1 forest_${d}d "${out}/forest" damage 3 "${scda_command}")
     after(forest-${d}d-check forest-${d}d-damage-3)
+    side_by_side(forest-${d}d-check)
   endif()
   foreach(ranks 1 3)
     scda_test(forest-${d}d-errors-${ranks} ${ranks} forest_errors_${d}d "${out}/forest")
