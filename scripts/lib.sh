@@ -201,6 +201,14 @@ unpack_sources() {
   run 60 tar -xzf "$1"/libscda-*-vendored.tar.gz -C "$1/sources" --strip-components 1
 }
 
+# unpack_python FOLDER VENV: makes the source archive of the Python package in FOLDER, by the maturin of VENV, and unpacks it to FOLDER/sources.
+unpack_python() {
+  rm -rf "$1"
+  run 600 env "PATH=$root/$2/bin:$PATH" scripts/sdist.sh "$1"
+  mkdir "$1/sources"
+  tar -xzf "$1"/scda-*.tar.gz -C "$1/sources" --strip-components 1
+}
+
 # unpack_crate TARGET: unpacks the crate that cargo has packaged below TARGET to TARGET/unpacked.
 unpack_crate() {
   rm -rf "$1/unpacked"

@@ -100,11 +100,8 @@ install_python() {
   run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps "$@" ./python
 }
 wheel_from_archive() {
-  rm -rf $folder/dist
   run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check 'maturin>=1.7,<2'
-  run 600 env "PATH=$root/$folder/venv/bin:$PATH" scripts/sdist.sh $folder/dist
-  mkdir $folder/dist/sources
-  tar -xzf $folder/dist/scda-*.tar.gz -C $folder/dist/sources --strip-components 1
+  unpack_python $folder/dist $folder/venv
   run_without_network 1800 env "PATH=$root/$folder/venv/bin:$PATH" $folder/venv/bin/python -m pip wheel --disable-pip-version-check \
     --no-build-isolation --no-deps --wheel-dir $folder/dist $folder/dist/sources
   run 300 $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl

@@ -17,16 +17,12 @@ heading "Python package: source archive and wheel" # scripts/long.sh makes the w
 # numpy, matplotlib, mpi4py and pytest are the system's: mpi4py then has the system's MPI.
 run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
 python=$folder/venv/bin/python
-rm -rf $folder/dist
 run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
-path=$root/$folder/venv/bin:$PATH # of maturin
-run 600 env "PATH=$path" scripts/sdist.sh $folder/dist
-mkdir $folder/dist/sources
-tar -xzf $folder/dist/scda-*.tar.gz -C $folder/dist/sources --strip-components 1
+unpack_python $folder/dist $folder/venv
 run_without_network 300 sh -ec "cd '$root/$folder/dist/sources' && cargo metadata --locked --offline --format-version 1 >/dev/null"
 rm -rf $folder/dist/sources
 # The core and the command are those that CMake has compiled.
-run 1200 env "PATH=$path" "CC=$(command -v cc)" sh cmake/cargo.sh maturin "$root" "${SCDA_CARGO_DIR:-$root/target/cargo}" build \
+run 1200 env "PATH=$root/$folder/venv/bin:$PATH" "CC=$(command -v cc)" sh cmake/cargo.sh maturin "$root" "${SCDA_CARGO_DIR:-$root/target/cargo}" build \
   --manifest-path python/Cargo.toml --features scda/sc,bundled-zlib --compatibility linux --out $folder/dist
 run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
 run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
