@@ -26,7 +26,7 @@ builds)
   step doc-test 600 "${cargo[@]}" test "${with_mpi[@]}" "${with_assertions[@]}" --doc # which cargo-nextest leaves out
   if cargo clippy --version >/dev/null 2>&1; then
     heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
-    step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a "${cargo[@]}" clippy --workspace "${with_mpi[@]}" --features scda/rsmpi --all-targets -- -D warnings
+    step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a "${cargo[@]}" clippy --workspace "${with_mpi[@]}" --all-targets -- -D warnings
     heading "Rust lints, serial" # the tests and benchmarks are the same
     step clippy-serial 900 "${cargo[@]}" clippy --features sc,bundled-zlib --lib -- -D warnings
   else
@@ -51,9 +51,9 @@ builds)
   if grep '^warning' "$log"; then
     exit 1
   fi
-  # That it compiles, with its tests, by the crates that the lints have compiled. (scripts/long.sh runs all of its tests.)
+  # That it compiles, by the crates that the lints have compiled. (scripts/long.sh runs its tests.)
   unpack_crate $folder/cargo
-  step package-check 900 "${cargo[@]}" check --features sc,rsmpi,bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml --tests
+  step package-check 900 "${cargo[@]}" check --features sc,rsmpi,bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

@@ -99,15 +99,17 @@ c_tests() {
   grep -h '^skipped: ' "$built/Testing/Temporary/LastTest.log" | sort -u || true
 }
 
-# The Rust tests and lints, all by the call of cargo by which CMake compiles the library with MPI and the command: the crates of others are
-# compiled once, with SCDA_CARGO_DIR=target/test/cargo.
+# The Rust tests and lints, also of the crate mpi, by the call of cargo by which CMake compiles the library and the command: the crates of
+# others are compiled once, with SCDA_CARGO_DIR=target/test/cargo.
 cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
-with_mpi=(-p scda -p scda-command --features scda/sc,scda/mpi,scda/bundled-zlib)
+with_mpi=(-p scda -p scda-command --features scda/sc,scda/rsmpi,scda/bundled-zlib)
 # What only tests have: assertions, and with them small buffers.
 with_assertions=()
 for package in scda scda-command; do
   with_assertions+=(--config "profile.release.package.$package.debug-assertions=true" --config "profile.release.package.$package.overflow-checks=true")
 done
+
+at_once=$((2 * $(nproc))) # tests that run side by side: some wait for disks, or for what they start
 
 # rust_tests NAME SECONDS OPTION...: a step, the Rust tests; shows what was skipped, and why. With cargo-nextest, if it is there, the test
 # programs run side by side.
@@ -115,7 +117,7 @@ rust_tests() {
   local name=$1 seconds=$2 runner=("${cargo[@]}" test)
   shift 2
   if cargo nextest --version >/dev/null 2>&1; then
-    runner=("${cargo[@]}" nextest run --no-fail-fast)
+    runner=("${cargo[@]}" nextest run --no-fail-fast --test-threads $at_once)
   fi
   rm -f "$folder/logs/$name.skipped"
   SCDA_SKIPPED=$root/$folder/logs/$name.skipped step "$name" "$seconds" "${runner[@]}" "$@"

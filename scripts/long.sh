@@ -50,7 +50,7 @@ sys.exit(status)
 END
 }
 
-step_package() { # all tests of the packaged crate, in the package
+step_package() { # all tests of the packaged crate, in the package, without MPI and with the system's zlib
   cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
   unpack_crate $folder/cargo
   export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 # as scripts/test.sh
@@ -152,10 +152,12 @@ step_ranks() { # 1000 ranks in one process, and 64 real ones
   done
 }
 step_digits() { optimized --lib format::proofs -- --ignored; } # all numbers of eight digits; rows, seals and headers with each two bytes
-step_each() { # each byte that is flipped or cut off, each exchange or allocation that fails, large chunks at each level
+step_each() { # each byte that is flipped or cut off, each exchange or allocation that fails, large chunks at each level, each way to copy
   export SCDA_EACH=1
   optimized --test files -- levels:: sealed_reading:: to_seal::
   optimized --test faults --test exhaustion
+  optimized --lib -- file::writer::simulation::
+  optimized -p scda-command --test tools -- sealed:: written::
 }
 # step_power_loss STATES: this number of disks after a loss of power
 step_power_loss() { SCDA_EACH=1 SCDA_STATES=$1 SCDA_CHANGES=9 optimized --test power_loss -- --skip simulation:: --nocapture; }

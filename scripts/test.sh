@@ -37,12 +37,10 @@ if cargo fmt --version >/dev/null 2>&1; then
 else
   echo "Rust format: left out: rustup component add rustfmt"
 fi
-# No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs most without, scripts/long.sh those of the core.)
+# No test asks for a library without MPI, so all run once, with it. (test.sh --quick runs most without, and with the system's zlib,
+# scripts/long.sh those of the core.)
 heading "Rust tests"
 rust_tests cargo-test 1800 "${with_mpi[@]}" "${with_assertions[@]}"
-heading "Rust tests, of the crate mpi, and of what the system's zlib writes" # they compute little, so their core is compiled soon
-rust_tests cargo-test-rsmpi 600 -p scda -p scda-command --features scda/sc,scda/rsmpi "${with_assertions[@]}" \
-  --config profile.release.package.scda.opt-level=0 --test rsmpi --test vectors
 heading "Rust tests, of the header"
 rust_tests cargo-test-header 600 -p scda-header --features mpi --config profile.release.opt-level=0
 
@@ -52,8 +50,8 @@ for variant in openmpi mpich serial; do
   there=$folder/$variant
   heading "C library, $variant: tests of the installed library"
   log=$root/$folder/logs/ffi-tests-$variant.log
-  options=()
-  [ $variant = openmpi ] || options=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
+  options=(-DSCDA_SAMPLED=ON)
+  [ $variant = openmpi ] || options+=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
   build_with_library ffi-tests $there "${options[@]}"
   # One MPI job at a time: it takes all cores. What another variant has found out: scripts/long.sh.
   c_tests ctest-$variant 3600 $there/ffi-tests --timeout 300 -LE again

@@ -4,22 +4,19 @@
 
 pub mod first;
 mod rng;
+mod sampled;
 pub mod seal;
 pub mod skipped;
 pub mod system;
 pub mod watched;
 
 pub use rng::Rng;
+pub use sampled::one_of;
 use scda::{
     Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, ThreadComm, Writer,
     run_on,
 };
 use std::path::{Path, PathBuf};
-
-/// Whether every case is to be tried, as `scripts/long.sh` wants, and not a sample of them.
-pub fn each() -> bool {
-    std::env::var_os("SCDA_EACH").is_some()
-}
 
 /// A file as data.
 #[derive(Clone, Debug, PartialEq)]

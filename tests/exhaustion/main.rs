@@ -5,8 +5,11 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod memory;
+#[path = "../common/sampled.rs"]
+mod sampled;
 
 use memory::{Who, become_};
+use sampled::one_of;
 use scda::{
     Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout,
     Params, Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer,
@@ -402,7 +405,6 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let (mut total, mut of_workers) = (0, 0);
-    let whole = std::env::var_os("SCDA_EACH").is_some(); // as scripts/long.sh wants
     let all = [
         (1, 1, Encoder::Fast),
         (1, 1, Encoder::Zlib),
@@ -410,7 +412,7 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
         (1, 3, Encoder::Fast),
         (3, 1, Encoder::Fast),
     ];
-    for &(ranks, threads, encoder) in if whole { &all[..] } else { &all[..3] } {
+    for &(ranks, threads, encoder) in &all[..all.len().div_ceil(one_of(2))] {
         let mut params = Params::default();
         (params.threads, params.encoder, params.atomic) = (threads, encoder, true);
         // Where there is much, no time for compressing it.

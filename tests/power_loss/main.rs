@@ -28,18 +28,13 @@ mod simulation;
 mod steps;
 mod threads;
 
-use common::Rng;
+use common::{Rng, one_of};
 use disks::{Disk, Event, Loss, Write};
 use record::{Log, Record};
 use steps::{Content, Steps, params, valid_length};
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
-
-/// Of what is tried in turn, each how many is: all of them with `SCDA_EACH`, as `scripts/long.sh` wants.
-fn one_of(many: usize) -> usize {
-    if std::env::var_os("SCDA_EACH").is_some() { 1 } else { many }
 }
 
 /// Calls a function with each number below `count`.

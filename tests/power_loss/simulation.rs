@@ -2,12 +2,13 @@
 //! All ranks must say the same, nobody waits for ever, no commit is lost, and who reads on sees each. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
 
 use crate::common::Rng;
+use crate::common::one_of;
 use crate::common::watched::Watched;
 use crate::disks::{Event, Loss, Write};
 use crate::record::{Log, Record};
 use crate::schedule::{self, End, Fault};
 use crate::steps::{Content, Steps};
-use crate::{Job, Run, folder, number, one_of};
+use crate::{Job, Run, folder, number};
 use scda::{Communicator, Reader, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -161,7 +162,7 @@ fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated
 
 #[test]
 fn whatever_fails_in_whatever_order_all_ranks_say_the_same_and_no_commit_is_lost() {
-    let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 400));
+    let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 250));
     println!("SCDA_SEED={first} SCDA_SEEDS={seeds}");
     let mut wholes = BTreeMap::new();
     let (mut without, mut short, mut in_threads, mut found_more) = (0, 0, 0, 0);

@@ -17,6 +17,8 @@ mod plot;
 mod python;
 mod records;
 mod run;
+#[path = "../../../tests/common/sampled.rs"]
+mod sampled;
 mod sealed;
 #[path = "../../../tests/common/skipped.rs"]
 mod skipped;

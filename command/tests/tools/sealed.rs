@@ -1,6 +1,7 @@
 //! Sealed files: checked, cut back, appended to, and made by all commands.
 
 use crate::run::{Place, with_few_elements, with_sections};
+use crate::sampled::one_of;
 use scda::{
     Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Writer,
     run_on_threads,
@@ -29,10 +30,10 @@ fn sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
     list["sections"].as_array().unwrap().iter().map(range).collect()
 }
 
-/// The reports of the file with one bit flipped in each of these bytes.
+/// The reports of the file with one bit flipped in each of these bytes; without `SCDA_EACH`, in some.
 fn flipped(place: &Place, good: &[u8], bytes: impl Iterator<Item = usize>) -> Vec<(usize, Value)> {
     let mut found = Vec::new();
-    let places: Vec<usize> = bytes.collect();
+    let places: Vec<usize> = bytes.step_by(one_of(3)).collect();
     for places in places.chunks(256) {
         let mut command = "check --json".to_owned();
         for &at in places {
@@ -84,8 +85,8 @@ fn each_flipped_bit_is_found_and_named() {
         let sections = sections(&place, "a.scda");
         assert_eq!(sections.len(), 20);
         let mut named = 0;
-        // Of the second file, every third byte: the styles differ in ends of lines only.
-        let step = if style == "unix" { 1 } else { 3 };
+        // Of the second file, every fifth byte: the styles differ in ends of lines only.
+        let step = if style == "unix" { 1 } else { 5 };
         for (at, report) in flipped(&place, &good, (0..good.len()).step_by(step)) {
             assert_eq!(
                 (&report["valid"], &report["complete"]),
@@ -109,7 +110,7 @@ fn each_flipped_bit_is_found_and_named() {
             );
             named += 1;
         }
-        assert!(named > 1500, "{named}");
+        assert!(named > 1500 / one_of(3), "{named}");
     }
 }
 
