@@ -542,7 +542,7 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     let path = folder.path().join("file.scda");
     let model = model();
     let (mut cases, mut silent) = (0, 0);
-    let sizes = &[2, 3, 5][..3_usize.div_ceil(common::one_of(2))];
+    let sizes = &[2, 3, 5][..3_usize.div_ceil(common::sampled::one_of(2))];
     for &size in sizes {
         for (aggregation, check, seal) in [(64 << 10, false, true), (0, false, false), (64 << 10, true, true)]
         {

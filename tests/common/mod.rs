@@ -4,14 +4,13 @@
 
 pub mod first;
 mod rng;
-mod sampled;
+pub mod sampled;
 pub mod seal;
 pub mod skipped;
 pub mod system;
 pub mod watched;
 
 pub use rng::Rng;
-pub use sampled::one_of;
 use scda::{
     Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, ThreadComm, Writer,
     run_on,

@@ -12,7 +12,7 @@ fn no_level_is_larger_than_one_below_it() {
     let mut wrong = Vec::new();
     // Chunks as small and as large as the library makes them by itself.
     let all = [(1 << 16, 1 << 18), (1 << 18, 1 << 20)];
-    for &(items, chunk_bytes) in &all[..all.len() / crate::common::one_of(2)] {
+    for &(items, chunk_bytes) in &all[..all.len() / crate::common::sampled::one_of(2)] {
         for (name, data_type, data) in &fields::fields(items) {
             let codecs = Codec::NAMES.map(|(codec, _)| (codec, false));
             for (codec, text) in codecs.into_iter().chain([(Codec::Zlib, true)]) {

@@ -731,7 +731,7 @@ fn verifying_finds_every_flipped_bit() {
         seal::sealed(&appended(&second, |w| write_all_kinds(w, "3", 1)), seal_of(&second), LineBreak::Unix);
     let file = seal::sealed(&third, seal_of(&third), LineBreak::Unix);
     let walked = raw_walk(&file);
-    for place in (0..file.len()).step_by(crate::common::one_of(5)) {
+    for place in (0..file.len()).step_by(crate::common::sampled::one_of(5)) {
         let mut damaged = file.clone();
         damaged[place] ^= 1 << (place % 8);
         std::fs::write(&path, &damaged).unwrap();

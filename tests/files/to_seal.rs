@@ -76,7 +76,7 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
     let file = std::fs::read(&path).unwrap();
     // Each byte of the last commit, of its seal, and of the first commit; or some, and those around each end.
     let near = |length: usize| ends.iter().any(|&end| length.abs_diff(end) < 3);
-    let cut = |length: &usize| length.is_multiple_of(crate::common::one_of(5)) || near(*length);
+    let cut = |length: &usize| length.is_multiple_of(crate::common::sampled::one_of(5)) || near(*length);
     for length in (128..ends[1] + 40).chain(ends[2] - 3..=file.len()).filter(cut) {
         std::fs::write(&path, &file[..length]).unwrap();
         let whole = ends.iter().filter(|&&end| end <= length).count().saturating_sub(1);

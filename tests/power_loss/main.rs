@@ -28,7 +28,8 @@ mod simulation;
 mod steps;
 mod threads;
 
-use common::{Rng, one_of};
+use common::Rng;
+use common::sampled::one_of;
 use disks::{Disk, Event, Loss, Write};
 use record::{Log, Record};
 use steps::{Content, Steps, params, valid_length};

@@ -2,7 +2,7 @@
 //! All ranks must say the same, nobody waits for ever, no commit is lost, and who reads on sees each. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
 
 use crate::common::Rng;
-use crate::common::one_of;
+use crate::common::sampled::one_of;
 use crate::common::watched::Watched;
 use crate::disks::{Event, Loss, Write};
 use crate::record::{Log, Record};
