@@ -2,15 +2,11 @@
 
 use crate::datasets::FoundGroup;
 use crate::fail::Fail;
+use crate::output::hex;
 use crate::rows::Row;
 use scda::internals::{fill, type_to_json};
 use scda::{Dataset, Layout, Section, SectionType};
 use serde_json::{Map, Value, json};
-
-/// Hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Bytes as a string if they are UTF-8, else in hexadecimal, under a name that says so.
 pub fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! Bytes as numbers, as text, and in hexadecimal.
 
 use crate::fail::{Fail, Result};
-use crate::output::{Output, escape, is_unseen, push_escaped};
+use crate::output::{Output, escape, is_unseen, push_escaped, push_hex, push_unseen};
 use crate::pieces::Pieces;
 use scda::{Section, SectionType};
 use std::fmt::Write;
@@ -299,7 +299,10 @@ impl Show {
         for chunk in data.chunks(columns) {
             self.line.clear();
             let _ = write!(self.line, "{name}{offset:08x} ");
-            chunk.iter().for_each(|byte| self.line.push_str(&format!(" {byte:02x}")));
+            for byte in chunk {
+                self.line.push(' ');
+                push_hex(&mut self.line, &[*byte]);
+            }
             let missing = if data.len() > columns { columns - chunk.len() } else { 0 };
             self.line.extend(std::iter::repeat_n("   ", missing));
             self.line.push_str("  |");
@@ -325,7 +328,7 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
         for c in chunk.valid().chars() {
             match c {
                 '\n' | '\t' => text.push(c),
-                c if is_unseen(c) => push_escaped(&mut text, c),
+                c if is_unseen(c) => push_unseen(&mut text, c),
                 c => text.push(c),
             }
             if text.len() > 1 << 14 {
@@ -333,7 +336,7 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
                 text.clear();
             }
         }
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+        push_escaped(&mut text, chunk.invalid());
     }
     out.bytes(text.as_bytes())
 }

@@ -1,6 +1,8 @@
 //! Standard output.
 
-pub use crate::shown::{complain, escape, is_unseen, push_escaped, quote, visible};
+pub use crate::shown::{
+    complain, escape, hex, is_unseen, push_escaped, push_hex, push_unseen, quote, visible,
+};
 
 use crate::fail::{Fail, Result};
 use std::fmt;

@@ -16,15 +16,37 @@ pub fn is_unseen(c: char) -> bool {
     c.is_control() || changes_direction
 }
 
-/// Appends a character by its bytes, in hexadecimal.
-pub fn push_escaped(text: &mut String, c: char) {
-    c.to_string().bytes().for_each(|byte| *text += &format!("\\x{byte:02x}"));
+/// Appends the two hexadecimal digits of each byte.
+pub fn push_hex(text: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    text.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
+}
+
+/// The two hexadecimal digits of each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    push_hex(&mut text, bytes);
+    text
+}
+
+/// Appends bytes by escapes.
+pub fn push_escaped(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.push_str("\\x");
+        push_hex(text, &[*byte]);
+    }
+}
+
+/// Appends a character by its bytes, escaped.
+pub fn push_unseen(text: &mut String, c: char) {
+    push_escaped(text, c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
 /// Text of one line in which characters that are unseen are escaped.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|c| if is_unseen(c) { push_escaped(&mut shown, c) } else { shown.push(c) });
+    text.chars().for_each(|c| if is_unseen(c) { push_unseen(&mut shown, c) } else { shown.push(c) });
     shown
 }
 
@@ -36,11 +58,11 @@ pub fn escape(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '"' | '\\' | '\n' | '\t' | '\r' => text.extend(c.escape_default()),
-                c if is_unseen(c) => push_escaped(&mut text, c),
+                c if is_unseen(c) => push_unseen(&mut text, c),
                 c => text.push(c),
             }
         }
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+        push_escaped(&mut text, chunk.invalid());
     }
     text
 }

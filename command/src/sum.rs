@@ -2,10 +2,10 @@
 
 use crate::datasets::in_order::InOrder;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk, added_to};
-use crate::facts::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
+use crate::facts::{dataset_facts, facts, failure, group_facts, put_bytes};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, temporary_file};
-use crate::output::{Output, quote, visible};
+use crate::output::{Output, hex, quote, visible};
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
 use scda::internals::to_usize;

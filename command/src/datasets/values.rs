@@ -1,6 +1,7 @@
 //! Items of a dataset as numbers and as text.
 
 use super::times;
+use crate::output::push_hex;
 use scda::internals::{text_of, to_usize};
 use scda::{DataType, Kind, Struct};
 use std::fmt::Write;
@@ -73,9 +74,7 @@ pub fn number(data_type: DataType, bytes: &[u8]) -> Number {
 pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
     match data_type.kind() {
         Kind::Bool => text.push_str(if item == [0] { "false" } else { "true" }),
-        Kind::Raw => item.iter().for_each(|byte| {
-            let _ = write!(text, "{byte:02x}");
-        }),
+        Kind::Raw => push_hex(text, item),
         Kind::Complex => {
             let (real, imaginary) = item.split_at(item.len() / 2);
             text.push('(');

@@ -2,7 +2,7 @@
 
 use super::{Format, Import, ImportSource, attributes};
 use crate::fail::Result;
-use crate::output::{complain, quote};
+use crate::output::{complain, hex, quote};
 use crate::progress::{Counted, Progress};
 use scda::Dataset;
 use scda::internals::sdf::{Array, MAGIC, Sdf};
@@ -67,9 +67,7 @@ impl Format for SdfFormat {
 fn facts_of(order: usize, array: &Array) -> Value {
     let label = match std::str::from_utf8(&array.label) {
         Ok(label) => json!({ "label": label }),
-        Err(_) => {
-            json!({ "label_hex": array.label.iter().map(|byte| format!("{byte:02x}")).collect::<String>() })
-        }
+        Err(_) => json!({ "label_hex": hex(&array.label) }),
     };
     let mut facts = json!({
         "order": order,

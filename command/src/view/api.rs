@@ -5,7 +5,7 @@ use super::open::{Open, View};
 use super::parameters::Parameters;
 use super::{meshes, pictures};
 use crate::fail::{Fail, Result};
-use crate::output::{escape, visible};
+use crate::output::{escape, hex, visible};
 use crate::pieces::{Pieces, units};
 use crate::plot::clock::Clock;
 use crate::plot::colour::Map;
@@ -177,7 +177,7 @@ fn shown(data: &[u8]) -> Value {
         true => json!({"text": String::from_utf8_lossy(data)}),
         false => {
             let line = |(row, some): (usize, &[u8])| {
-                let hex: Vec<_> = some.iter().map(|byte| format!("{byte:02x}")).collect();
+                let hex: Vec<_> = some.iter().map(|byte| hex(&[*byte])).collect();
                 format!("{:08x}  {}", row * 16, hex.join(" "))
             };
             let lines: Vec<_> = data.chunks(16).enumerate().map(line).collect();

@@ -2,6 +2,7 @@
 
 use super::http::{Answer, Request};
 use crate::fail::{Fail, Result};
+use crate::output::hex;
 use std::io::Read;
 
 /// The token of this run.
@@ -15,8 +16,7 @@ impl Guard {
         std::fs::File::open("/dev/urandom")
             .and_then(|mut file| file.read_exact(&mut random))
             .map_err(|error| Fail::file("/dev/urandom", error))?;
-        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { path: format!("/{token}/") })
+        Ok(Self { path: format!("/{}/", hex(&random)) })
     }
 
     /// What each address begins with.
