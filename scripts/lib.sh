@@ -109,7 +109,7 @@ for package in scda scda-command; do
   with_assertions+=(--config "profile.release.package.$package.debug-assertions=true" --config "profile.release.package.$package.overflow-checks=true")
 done
 
-at_once=$((2 * $(nproc))) # tests that run side by side: some wait for disks, or for what they start
+at_once=$((2 * $(getconf _NPROCESSORS_ONLN))) # tests that run side by side: some wait for disks, or for what they start
 
 # rust_tests NAME SECONDS OPTION...: a step, the Rust tests; shows what was skipped, and why. With cargo-nextest, if it is there, the test
 # programs run side by side.
