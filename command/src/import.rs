@@ -71,6 +71,7 @@ Attributes for what JSON cannot say; scda export follows them, xarray scda_max_s
   scda_named_types       of a group, an object: the types in it
   scda_dimensions        of a group, an object: the sizes of the dimensions of NetCDF that no
                          variable directly in it has, null for one that may grow
+  scda_static            true of a dataset time without dimensions: it is not the time of a record
   scda_user_block        of /, what stands before the bytes of HDF5: an object with bytes, their
                          number, and base64, themselves without the zeros at their end
   scda_types             an object: for names of attributes their type, where scda export would

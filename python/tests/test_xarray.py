@@ -322,6 +322,7 @@ def test_records_that_differ(tmp_path: Path) -> None:
         assert ds.cells.values.tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate dimension names")
 def test_other_counts_of_records(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.dataset("time", [0.0, 0.1, 0.2])
@@ -331,13 +332,13 @@ def test_other_counts_of_records(tmp_path: Path) -> None:
             if k % 2:
                 w.dataset("a", np.full((2, 2), k), dims=("z", "z"))
     with opened(tmp_path / "f.scda", drop_variables="b") as ds:
-        assert ds.a.dims == ("time", "z", "a_dim_1") and ds.c.dims == ("record",)
+        assert ds.a.dims == ("time", "z", "z") and ds.c.dims == ("record",)
         assert ds.time.dims == ("time",) and ds.c.values.tolist() == list(range(6))
         assert ds.a.values[:, 0, 0].tolist() == [1, 3, 5]
     with opened(tmp_path / "f.scda", drop_variables=["a", "time"]) as ds:
         assert ds.b.dims == ("record", "time")
     with opened(tmp_path / "f.scda", drop_variables=["b", "time"]) as ds:
-        assert ds.a.dims == ("a_record", "z", "a_dim_1") and ds.c.dims == ("c_record",)
+        assert ds.a.dims == ("a_record", "z", "z") and ds.c.dims == ("c_record",)
     with pytest.raises(ValueError, match=r"dimension 'time': found 3 indices in 'time' and 2 in 'b'.*group="):
         opened(tmp_path / "f.scda")
 
@@ -533,7 +534,7 @@ def test_encoding_goes_both_ways(tmp_path: Path) -> None:
             w.xarray(again.isel(y=slice(3, 9), time=0))
     assert (tmp_path / "g.scda").read_bytes() == (tmp_path / "f.scda").read_bytes()
     with opened(tmp_path / "part.scda") as part:
-        assert part.u.encoding["codec"] == "pcodec" and np.array_equal(part.u.values[0], u[0, 3:9])
+        assert part.u.encoding["codec"] == "pcodec" and np.array_equal(part.u.values, u[0, 3:9])
     with xr.open_dataset(tmp_path / "f.nc", engine="h5netcdf") as nc:
         assert nc.u.encoding["chunksizes"] == (1, 16, 20) and nc.u.encoding["zlib"] and nc.u.encoding["complevel"] == 6
         with scda.create(tmp_path / "h.scda") as w:

@@ -319,14 +319,187 @@ def test_attributes_and_texts_of_all_kinds(tmp_path: Path) -> None:
     texts = np.array(["a", None, "ccc", np.nan], object)
     ds = xr.Dataset({"u": ("x", np.arange(4.0), {**attrs, "valid_range": np.array([0.0, 9.0])}), "t": ("x", texts)}, attrs=attrs)
     steps = [ds.expand_dims(time=[number]) for number in range(2)]
+    with pytest.raises(ValueError, match=r"'t': found nan among texts, at the index \(0, 1\), .* fillna.* encoding="):
+        steps[0].scda.to_scda(tmp_path / "f.scda")
     for step in steps:
-        step.scda.to_scda(tmp_path / "f.scda", append_dim="time")
-    expected = xr.concat(steps, "time").assign(t=("time x".split(), [["a", "", "ccc", ""]] * 2))
+        more = {} if (tmp_path / "f.scda").exists() else {"encoding": {"t": {"_FillValue": ""}}}
+        step.scda.to_scda(tmp_path / "f.scda", append_dim="time", **more)
     with opened(tmp_path / "f.scda") as found:
-        assert found.identical(expected.assign(t=expected.t.astype(object)))
+        assert found.identical(xr.concat(steps, "time"))
         assert found.attrs["f4"].dtype == "f4" and found.u.attrs["one"].shape == (1,)
     with scda.open(tmp_path / "f.scda") as f:
         assert "scda_types" in f.attrs and "valid_range" not in f["u", 0].attrs["scda_types"]
+
+
+DAYS = [np.datetime64("2000-01-01", "ns") + np.timedelta64(6 * hours, "h") for hours in range(3)]
+
+
+def test_bounds_have_the_units_of_their_times(tmp_path: Path) -> None:
+    """As CF wants it: the times say them for both."""
+    bounds = np.stack([DAYS, DAYS], 1) + np.array([np.timedelta64(-90, "m"), np.timedelta64(90, "m")])
+    ds = xr.Dataset({"time_bnds": (("time", "nv"), bounds)}, coords={"time": ("time", DAYS, {"bounds": "time_bnds"})})
+    for units in ({}, {"units": "minutes since 1990-01-01", "calendar": "standard"}):
+        ds.time.encoding = units
+        for number in range(2):  # whole, and step by step
+            for first in range(3 * number, 1 if not number else 6):
+                part = ds if not number else ds.isel(time=[first - 3])
+                part.scda.to_scda(tmp_path / f"{number}{len(units)}.scda", **({"append_dim": "time"} if number else {}))
+        for path in tmp_path.glob(f"?{len(units)}.scda"):
+            with opened(path) as found, scda.open(path) as f:
+                assert found.load().identical(ds)
+                last = f["time_bnds", -1]
+                assert not {"units", "calendar"} & set(last.attrs)
+                assert not units or f["time", 0].attrs["units"] == "minutes since 1990-01-01" and last[...].ravel()[-1] == 3652 * 1440 + 720 + 90
+
+
+def dates(calendar: str, *given: tuple[int, int, int]) -> Any:
+    cftime = pytest.importorskip("cftime")
+    times = [cftime.datetime(*each, calendar=calendar) for each in given]
+    return xr.Dataset({"v": ("time", np.arange(float(len(times))))}, coords={"time": times})
+
+
+def test_dates_of_another_calendar_are_refused(tmp_path: Path) -> None:
+    cases = [("360_day", "noleap", (2000, 1, 31)), ("360_day", "noleap", (2001, 1, 1)), ("julian", "standard", (1600, 1, 1))]
+    for old, new, day in cases:
+        path = tmp_path / f"{old}{day}.scda"
+        dates(old, (1500, 1, 1)).scda.to_scda(path, append_dim="time")
+        with pytest.raises(ValueError, match=f"'time': found dates of the calendar {new!r}, expected {old!r}.*convert_calendar"):
+            dates(new, day).scda.to_scda(path, append_dim="time")
+    with pytest.raises(ValueError, match="found dates of the calendar 'julian', expected 'noleap'"):
+        dates("julian", (1500, 1, 1)).scda.to_scda(tmp_path / "f.scda", encoding={"time": {"calendar": "noleap"}})
+    stale = dates("julian", (1500, 2, 1))  # from another file, before it was converted
+    stale.time.encoding = {"calendar": "noleap", "units": "days since 1500-01-01"}
+    stale.scda.to_scda(tmp_path / "f.scda")
+    with opened(tmp_path / "f.scda") as found:
+        assert found.identical(stale)
+    # The same dates by another name, and as other objects.
+    for number, (old, new) in enumerate([("365_day", "noleap"), ("standard", "proleptic_gregorian"), ("proleptic_gregorian", "gregorian")]):
+        path = tmp_path / f"same{number}.scda"
+        dates(old, (2000, 1, 2)).scda.to_scda(path, append_dim="time")
+        dates(new, (2000, 1, 3)).scda.to_scda(path, append_dim="time")
+        if number:
+            xr.Dataset({"v": ("time", [1.0])}, coords={"time": [np.datetime64("2000-01-04")]}).scda.to_scda(path, append_dim="time")
+        with opened(path) as found:
+            assert found.time.dt.day.values.tolist() == [2, 3, *([4] if number else [])]
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_numbers_that_the_packing_cannot_hold_are_refused(is_lazy: bool, tmp_path: Path) -> None:
+    packing = {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -32768}
+    cases: list[tuple[dict[str, Any], Any, Any]] = [
+        (packing, [1.0, np.nan, -327.67, 327.67], [400.0, -327.68, -328.0, np.inf]),
+        ({"dtype": "i1"}, [1.0, 127.0], [128.0, np.nan]),
+        ({"dtype": "u1"}, np.array([0, 255]), np.array([-1, 256])),
+        ({"dtype": "f4"}, [1e38, np.inf], [1e300]),
+        ({"dtype": "i8", "_FillValue": -1}, [2.0**62, np.nan], [2.0**63]),
+    ]
+    for number, (encoding, fit, too_much) in enumerate(cases):
+        for each in too_much:
+            values = np.array([*fit, each], np.asarray(fit).dtype)
+            ds = xr.Dataset({"v": (("time", "x"), values[:, None])}, coords={"time": np.arange(len(values))})
+            ds = ds.chunk(time=2) if is_lazy else ds
+            path = tmp_path / f"{number}.scda"
+            with pytest.raises(ValueError, match=rf"'v': found .* at \(time={len(fit)}, x=0\), expected a number that"):
+                ds.scda.to_scda(tmp_path / "new.scda", encoding={"v": encoding})
+            assert not (tmp_path / "new.scda").exists()
+            ds.isel(time=slice(-1)).scda.to_scda(path, append_dim="time", mode="w", encoding={"v": encoding})
+            with pytest.raises(ValueError, match=r"'v': found .* at \(time=0, x=0\)|'v': found (float64|int64), expected"):
+                ds.isel(time=[-1]).scda.to_scda(path, append_dim="time")
+            with opened(path) as found:
+                np.testing.assert_allclose(found.v.values, values[:-1, None])
+            path.unlink()
+
+
+@pytest.mark.parametrize("dim", ["time", "place"])
+def test_a_template_without_steps(dim: str, tmp_path: Path) -> None:
+    def of(first: int, stop: int) -> Any:
+        variables = {"v": ((dim, "x"), np.ones((stop - first, 3), "f4")), "called": (dim, np.array(["a", "bb"], object)[first:stop])}
+        return xr.Dataset(variables, coords={dim: np.arange(first, stop) * 1.0, "x": [1, 2, 3]}, attrs={"title": "none yet"})
+
+    of(0, 0).scda.to_scda(tmp_path / "f.scda", append_dim=dim)
+    for stop in range(3):
+        if stop:
+            of(stop - 1, stop).scda.to_scda(tmp_path / "f.scda", append_dim=dim)
+        with opened(tmp_path / "f.scda") as found:
+            xr.testing.assert_identical(found.load(), of(0, stop))
+
+
+def test_one_step_is_no_series(tmp_path: Path) -> None:
+    """A scalar coordinate `time` is none of records; nor is what has not the dimension of a series of one step."""
+    ds = steps(0, 2)
+    ds.isel(time=0).scda.to_scda(tmp_path / "one.scda")
+    ds.isel(time=[0]).scda.to_scda(tmp_path / "series.scda", append_dim="time")
+    xr.Dataset({"added": ("y", np.arange(4))}).scda.to_scda(tmp_path / "series.scda", mode="a")
+    with opened(tmp_path / "one.scda") as one, opened(tmp_path / "series.scda") as series:
+        assert one.identical(ds.isel(time=0))
+        assert series.identical(ds.isel(time=[0]).assign(added=("y", np.arange(4))))
+    for ending in ("nc", "cdf"):  # so in NetCDF, which has no records
+        pytest.importorskip("netCDF4")
+        kind = {"format": "NETCDF3_CLASSIC"} if ending == "cdf" else {}
+        plain = ds.isel(time=0).drop_vars(["flag", "step", "mask"])
+        plain.to_netcdf(tmp_path / f"one.{ending}", engine="netcdf4", **kind)
+        scda.import_(tmp_path / f"one.{ending}", tmp_path / f"{ending}.scda")
+        scda.export(tmp_path / f"{ending}.scda", tmp_path / f"again.{ending}.nc")
+        with opened(tmp_path / f"{ending}.scda") as one, xr.open_dataset(tmp_path / f"again.{ending}.nc", engine="netcdf4") as again:
+            assert one.equals(plain) and again.equals(plain)  # the attributes say where it comes from
+    with scda.create(tmp_path / "f.scda") as w:  # written again, they are records
+        for number in range(2):
+            w.xarray(ds.isel(time=number))
+    with opened(tmp_path / "f.scda") as found:
+        assert found.rho.dims == ("time", "y", "x") and (found.rho.values == ds.rho.values).all()
+
+
+def test_an_array_of_xarray_keeps_its_dimensions_and_attributes(tmp_path: Path) -> None:
+    array = xr.DataArray(np.ones((2, 3)), dims=("y", "x"), coords={"x": [1, 2, 3]}, attrs={"units": "m", "range": np.array([0, 9], "i2")})
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("a", array)
+        w.dataset("b", array.variable, attrs={"units": "km"}, dims=[None, "z"])
+        w.field("c", array)
+        w.datasets({"d": array})
+    with scda.open(tmp_path / "f.scda") as f:
+        for name in "acd":
+            assert f[name].dims == ("y", "x") and f[name].attrs["units"] == "m" and f[name].attrs["range"] == [0, 9]
+            assert f[name].attrs["scda_types"] == {"range": "int16"}
+        assert f["b"].dims == (None, "z") and dict(f["b"].attrs) == {"units": "km"}
+
+
+def test_types_of_other_packages_are_refused(tmp_path: Path) -> None:
+    """numpy takes some of them for raw bytes."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name in ("bfloat16", "float8_e5m2", "float8_e4m3fn", "int4"):
+        a = np.array([0, 1, -1]).astype(getattr(ml_dtypes, name))
+        ds = xr.Dataset({"x": ("i", a)})
+        with scda.create(tmp_path / "f.scda") as w:
+            for write in (w.dataset, w.field, lambda _, a: w.datasets({"x": a}), lambda *_: w.xarray(ds), lambda *_: w.dataset("x", [1], dtype=a.dtype)):
+                with pytest.raises(TypeError, match=rf"found {name}, which no dataset has.*view.*astype\(.float32"):
+                    write("x", a)
+            with pytest.raises(TypeError, match=f"found {name}"):
+                w.dataset("x", np.zeros(3, [("a", a.dtype)]))
+
+
+def test_a_part_of_a_tree(tmp_path: Path) -> None:
+    nodes = {"/": xr.Dataset(coords={"x": [10.0, 20, 30]}), "/a": xr.Dataset({"v": ("x", np.arange(3.0))}), "/a/b": xr.Dataset({"u": 1})}
+    part = xr.DataTree.from_dict(nodes)["a"]
+    part.scda.to_scda(tmp_path / "f.scda", encoding={"b": {"u": {"dtype": "i2"}}})
+    with xr.open_datatree(tmp_path / "f.scda", engine="scda") as found:
+        assert found.groups == ("/", "/b") and found.to_dataset().identical(part.to_dataset()) and found["b/u"].encoding["dtype"] == "i2"
+
+
+def test_lead_times_and_longer_texts_are_appended(tmp_path: Path) -> None:
+    texts = [["a"], ["abc"], ["ü" * 9], [""]]
+    for number, text in enumerate(texts):
+        lead = np.array([6 * number], "m8[h]").astype("m8[ns]")
+        ds = xr.Dataset({"name": ("step", text), "code": ("step", np.array([b"x" * number]))}, coords={"step": lead})
+        ds.scda.to_scda(tmp_path / "f.scda", append_dim="step")
+    with opened(tmp_path / "f.scda") as found:
+        assert found.name.values.tolist() == [text for (text,) in texts] and found.code.values.tolist() == [b"", b"x", b"xx", b"xxx"]
+        assert (found.step.values == np.arange(4) * np.timedelta64(6, "h")).all()
+    short, long = (xr.Dataset({"name": ("n", np.array([text], "U"))}) for text in ("a", "abc"))
+    short.scda.to_scda(tmp_path / "g.scda")
+    with pytest.raises(ValueError, match="found <U3, expected <U1, as in the file; encoding=.*'dtype': str"):
+        long.scda.to_scda(tmp_path / "g.scda", append_dim="n")
+    short.scda.to_scda(tmp_path / "g.scda", encoding={"name": {"dtype": str}})
+    long.scda.to_scda(tmp_path / "g.scda", append_dim="n")
 
 
 def test_groups_without_variables(tmp_path: Path) -> None:

@@ -130,7 +130,8 @@ def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]
             return None
         if all(isinstance(item, str) for item in value) and not all(item in _NUMBERS for item in value):
             return Text(value, False) if not any("\0" in item for item in value) else None
-    numbers = as_item(value, dtype) if dtype is not None and name in _OF_DATA else None
+    is_of_data = dtype is not None and name in _OF_DATA and (dtype.kind != "c" or name in MISSING)
+    numbers = as_item(value, dtype) if is_of_data and dtype is not None else None
     return _numbers(value, netcdf) if numbers is None else numbers
 
 

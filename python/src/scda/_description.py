@@ -103,12 +103,16 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def native_numbers(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Likewise, but of numbers and raw bytes only."""
-    if (dtype.name in TYPE_NAMES) or (dtype.kind == "V" and dtype.names is None and dtype.subdtype is None):
+    # Types that other packages add, such as bfloat16, may say that they are raw bytes: nothing in the file would say what these mean.
+    is_raw = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and dtype.type is np.void
+    if dtype.name in TYPE_NAMES or is_raw:
         return dtype.newbyteorder("=")
     if dtype.hasobject or dtype.kind == "U":
         hint = "numbers, or texts of fixed length such as U8"
     else:
         hint = f'numbers or raw bytes; view("V{dtype.itemsize}") makes these of a contiguous array'
+        if dtype.type.__module__.startswith("ml_dtypes"):
+            hint += ', astype("float32") numbers'
     raise TypeError(f"dtype: found {dtype}, which no dataset has, expected {hint}")
 
 

@@ -47,7 +47,7 @@ from ._hdf5_types import BOOL, default, describe, fits, has_fills, has_objects, 
 from ._progress import Progress
 from ._section import Section
 from ._selection import pieces
-from ._variables import DIMENSIONS, MAX_SHAPE, Array, Level, Variable, has_fill_attribute, levels, max_shape
+from ._variables import DIMENSIONS, MAX_SHAPE, Array, Level, Variable, has_fill_attribute, levels, max_shape, without_mark
 from ._zarr_arrays import raw_metadata
 
 # Items of a chunk where each record is one item.
@@ -424,7 +424,7 @@ class _Export:
             _check_name(variable.name)
         metadata = raw_metadata(first)
         item = first.dtype
-        attrs = dict(variable.attrs)
+        attrs = without_mark(variable.attrs) if netcdf else dict(variable.attrs)
         endian = metadata["codecs"][0]
         endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
         described, is_found = self._type(path, variable, item, endian == "big", attrs)

@@ -150,6 +150,17 @@ class Options(NamedTuple):
         return ("text" if self.text else "chunked") if encode else "contiguous", shape
 
 
+def labelled(options: Options, data: Any) -> Options:
+    """The options, with the names of dimensions and the attributes of an array of xarray where none are given."""
+    if not type(data).__module__.startswith("xarray.") or options.extends:
+        return options
+    from ._xarray_writing import attributes_of
+
+    dims = [str(dim) for dim in data.dims] or None
+    attrs = attributes_of(data.attrs, data.dtype)
+    return options._replace(dims=dims if options.dims is None else options.dims, attrs=attrs if options.attrs is None else options.attrs)
+
+
 def _error(name: str, error: Optional[float]) -> float:
     """The largest error that rounding may make."""
     if error is not None and not isinstance(error, (int, float, np.integer, np.floating)):

@@ -16,7 +16,7 @@ from ._importer import Importer, Tell, as_bool, expect_name
 from ._progress import Progress
 from ._selection import pieces
 from ._spool import Spool
-from ._variables import DIMENSIONS, MAX_SHAPE
+from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 from ._writer import create
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ class _NetCDF(Importer):
         item = native(variable.dtype)
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
         item = as_bool(item, attrs)
+        if variable.name == TIME and not variable.shape:
+            attrs[STATIC] = True
         if variable.has_records:
             attrs[MAX_SHAPE] = [None, *variable.shape[1:]]
         fill = as_item(attrs.get("_FillValue"), item)

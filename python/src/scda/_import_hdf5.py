@@ -49,7 +49,7 @@ from ._hdf5_types import BOOL, default, describe
 from ._importer import Importer, as_bool, expect_name
 from ._selection import pieces
 from ._spool import Spool
-from ._variables import DIMENSIONS, MAX_SHAPE
+from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
 from ._writer import create
 
 # The most chunks of a dataset, stored or not, and the most records: a small file can claim any number.
@@ -276,6 +276,8 @@ class Hdf5(Importer):
             attrs[MAX_SHAPE] = None
         elif dataset.maxshape[first:] != dataset.shape[first:]:
             attrs[MAX_SHAPE] = [*dataset.maxshape, *items.inner][first : first + len(shape)]
+        if name == TIME and not shape and not self._is_exported:
+            attrs[STATIC] = True
         fill = items.fill_value()
         # Chunks of HDF5 that are one record each have those of the record.
         is_cut = dataset.chunks and len(shape) > 0 and (not has_records or dataset.chunks[0] == 1)

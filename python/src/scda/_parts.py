@@ -9,7 +9,7 @@ import numpy as np
 
 from ._common import Memory, memory_of
 from ._description import Description, integers, items_of, native
-from ._given import Options
+from ._given import Options, labelled
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -41,7 +41,7 @@ class Parts:
         for other in options:
             if other not in Options._fields:
                 raise TypeError(f"{other}: found an argument that dataset() does not have")
-        wanted = Options(**options)
+        wanted = labelled(Options(**options), data)
         if boxes is not None and (data is not None or start is not None):
             raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
         given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._file import File
 
 # What counts the records: the first name if a dataset has their times.
-_TIME = "time"
+TIME = "time"
 _RECORD = "record"
 
 
@@ -50,6 +50,8 @@ class Variable(NamedTuple):
 _NETCDF_FILL = 9.969209968386869e36
 # The attribute with the greatest number of indices of each dimension.
 MAX_SHAPE = "scda_max_shape"
+# The attribute of a dataset that is no record of a series: while it is the only one of its name, no dimension counts it.
+STATIC = "scda_static"
 # The attribute of a group with the dimensions of NetCDF that no variable has: their sizes, null for one that may grow.
 DIMENSIONS = "scda_dimensions"
 
@@ -71,6 +73,16 @@ def max_shape(variable: Variable) -> tuple[Optional[int], ...]:
         if all(most is None or type(most) is int and n <= most < 1 << 63 for most, n in zip(found, shape)):
             inner = tuple(found)
     return (None, *inner) if variable.has_records else inner
+
+
+def is_static(dataset: Dataset) -> bool:
+    """Whether it says that it is no record of a series."""
+    return dataset.attrs.get(STATIC) is True
+
+
+def without_mark(attrs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes without that of :func:`is_static`, where dimensions say it."""
+    return {name: value for name, value in attrs.items() if name != STATIC or value is not True}
 
 
 class _Named(Protocol):
@@ -130,8 +142,8 @@ def with_coordinates(
                 return made
         return None
 
-    time = coordinate(_TIME) if around else None
-    times = time.shape[0] if time is not None and time.dims == (_TIME,) else None
+    time = coordinate(TIME) if around else None
+    times = time.shape[0] if time is not None and time.dims == (TIME,) else None
     made = variables(_Direct(Group(file, path)), record, without, times, time is not None and time.has_records)
     names = {variable.name for variable in made}
     sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
@@ -140,8 +152,8 @@ def with_coordinates(
         each = coordinate(dim) if dim not in names else None
         if each is not None and (each.dims, each.shape) == ((dim,), (sizes[dim],)):
             found.append(outer[dim])
-    if record is not None and time is not None and not time.dims and _TIME not in names:
-        found.append(outer[_TIME])  # that of the record
+    if record is not None and time is not None and not time.dims and TIME not in names:
+        found.append(outer[TIME])  # that of the record
     prefix = "" if path == "/" else f"{path}/"
     return [*((prefix, variable) for variable in made), *found]
 
@@ -172,7 +184,7 @@ def variables(
     datasets = {name: [records[k] for k in numbers[name]] for name, records in found.items()}
     for name, each in datasets.items():
         _expect_alike(name, each)
-    is_series = is_series or _TIME in datasets and datasets[_TIME][0].ndim == 0
+    is_series = is_series or TIME in datasets and datasets[TIME][0].ndim == 0 and not is_static(datasets[TIME][0])
     made = _made(datasets, numbers, times, is_series and record is None)
     _expect_sizes(made)
     return made
@@ -262,7 +274,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
         )
         variables = _of_one_size(variables)
         if path == "/":
-            times = next((v.shape[0] for v in variables if v.name == _TIME and v.dims == (_TIME,)), None)
+            times = next((v.shape[0] for v in variables if v.name == TIME and v.dims == (TIME,)), None)
         arrays = [Array(v, found[below[v.name]][0]) for v in variables]
         made.append(Level(path, dict(Group(file, path).attrs), arrays, split.get(path, 0)))
     return [_with_own_dimension(level, made) for level in made]
@@ -323,31 +335,33 @@ def _counting(
 ) -> dict[str, str]:
     """The name of the dimension that counts the records, of each variable that has one."""
     count = {name: len(each) for name, each in numbers.items() if len(each) > 1}
-    if _TIME in first:
-        if first[_TIME].ndim == 0 and (_TIME in count or is_series):
-            times = len(numbers[_TIME])
-        elif _TIME not in count and first[_TIME].ndim == 1:
-            times = first[_TIME].shape[0]
+    if TIME in first:
+        if first[TIME].ndim == 0 and (TIME in count or is_series):
+            times = len(numbers[TIME])
+        elif TIME not in count and first[TIME].ndim == 1:
+            times = first[TIME].shape[0]
     if is_series and times == 1:
         used = {dim for dataset in first.values() for dim in dataset.dims}
         for name, dataset in first.items():
             # Coordinates of other dimensions are the same at all times.
-            if len(numbers[name]) == 1 and not (dataset.ndim == 1 and name in used):
+            if len(numbers[name]) == 1 and not (dataset.ndim == 1 and name in used) and not is_static(dataset):
                 count[name] = 1
     others = {n for n in count.values() if n != times}
     named = {}
     for name, n in count.items():
-        common = _TIME if n == times else _RECORD if len(others) == 1 else ""
+        common = TIME if n == times else _RECORD if len(others) == 1 else ""
         named[name] = common if common and common not in first[name].dims else f"{name}_{_RECORD}"
     return named
 
 
 def _dims(name: str, dataset: Dataset, counting: Optional[str]) -> tuple[str, ...]:
-    """The names of all dimensions. Those that have none in the file, or that of another one, are called after the
+    """The names of all dimensions. Those that have none in the file, or that of another one with another size, are called after the
     variable."""
     dims = [] if counting is None else [counting]
-    for d, dim in enumerate(dataset.dims):
-        dims.append(dim if dim and dim not in dims else f"{name}_dim_{d}")
+    sizes: dict[str, int] = {}
+    for d, (dim, n) in enumerate(zip(dataset.dims, dataset.shape)):
+        is_own = dim and dim != counting and sizes.setdefault(dim, n) == n
+        dims.append(dim if dim and is_own else f"{name}_dim_{d}")
     return tuple(dims)
 
 
@@ -361,7 +375,7 @@ def _name_coordinates(dims: dict[str, tuple[str, ...]], first: dict[str, Dataset
     for name, dataset in first.items():
         if name in counting or dataset.dims != (None,):
             continue
-        if name in sizes and sizes[name] == dataset.shape[0] or name == _TIME and name in counted:
+        if name in sizes and sizes[name] == dataset.shape[0] or name == TIME and name in counted:
             dims[name] = (name,)
 
 

@@ -15,7 +15,7 @@ from . import _core
 from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
 from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
-from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, ragged, user_string
+from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, ragged, user_string
 from ._later import Written
 from ._parts import Parts
 from ._ranks import number_of
@@ -335,7 +335,8 @@ class Writer(Handle):
                 with members of all these and arrays of them, without the gaps between members; ``datetime64`` and
                 ``timedelta64`` of any unit; texts and bytes of fixed length (``U8``, ``S8``), or of any length: with dtype
                 ``str`` or ``bytes``, of numpy's ``StringDType``, or as objects (of several processes by :meth:`field`). Other
-                types, such as ``longdouble``, and masked arrays are a TypeError.
+                types, such as ``longdouble`` and those of ml_dtypes, and masked arrays are a TypeError. An array of xarray has dims and
+                attrs of its own, which count where none are passed; its coordinates are written by :meth:`xarray`.
             start: where the data begin in the array, an index for each dimension; None: at its beginning.
             shape: of the whole array. The same on all ranks, as all arguments from here on are, but for boxes.
             boxes: in place of data and start, a list of (start, data).
@@ -373,7 +374,7 @@ class Writer(Handle):
                     raise ValueError("data: found texts of any length in a part of a dataset, expected all of it, or field()")
                 if shape is not None and integers("shape", shape) != texts[1].shape:
                     raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
-                self._texts(name, texts, options)
+                self._texts(name, texts, labelled(options, data))
                 return
             given = self._parts.given(name, data, start=start, shape=shape, boxes=boxes, dtype=dtype, **options._asdict())
             self._core.datasets([given])
@@ -450,7 +451,7 @@ class Writer(Handle):
                     raise ValueError("data: there is no dimension for the items of each rank")
                 if counts is not None:
                     self._counts(len(texts[1]), counts)
-                self._texts(name, texts, options)
+                self._texts(name, texts, labelled(options, data))
                 return
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
@@ -458,7 +459,7 @@ class Writer(Handle):
                 raise ValueError("data: there is no dimension for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
-            self._core.field(options.describe(name, item, whole), rows, memory_of(array))
+            self._core.field(labelled(options, data).describe(name, item, whole), rows, memory_of(array))
 
     def _texts(self, name: str, texts: tuple[str, NDArray[Any]], options: Options) -> None:
         """Writes this rank's part of a dataset of texts or bytes of any length."""

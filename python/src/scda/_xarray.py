@@ -26,7 +26,7 @@ from ._file import File, open
 from ._group import Group
 from ._selection import select
 from ._source import is_address
-from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
+from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, is_static, max_shape, with_coordinates, without_mark
 from ._xarray_writing import Stored
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Backend(BackendEntrypoint):
         except BaseException:
             store.close()
             raise
-        if "time" in dataset and dataset["time"].ndim == 0:  # that of one record
+        if "time" in dataset and dataset["time"].ndim == 0 and not store.has_static_time:  # that of one record
             dataset = dataset.set_coords("time")
             dataset.set_close(store.close)
         dataset.encoding["source"] = path
@@ -179,6 +179,8 @@ class _Store(AbstractDataStore):
         self.others: Optional[list[str]] = None
         # The variables of the group itself.
         self.own: dict[str, Stored] = {}
+        # Whether the variable `time` is that of no record.
+        self.has_static_time = False
         # It keeps the path, to open the file again in another process.
         self._manager = CachingFileManager(opener, path, mode="r")
         try:
@@ -199,6 +201,7 @@ class _Store(AbstractDataStore):
             self.others = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
         made = with_coordinates(file, found.name, record, without)
         self.own = {v.name: Stored(v.has_records, v.dataset.fill_value) for prefix, v in made if prefix == found._prefix}
+        self.has_static_time = any(is_static(each.dataset) for _, each in made if each.name == "time")
         found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
         if isinstance(attrs.get(DIMENSIONS), dict):
             del attrs[DIMENSIONS]
@@ -237,7 +240,7 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
         attrs.setdefault("_FillValue", float(dataset.fill_value))
     if isinstance(attrs.get(MAX_SHAPE), list):
         del attrs[MAX_SHAPE]
-    attrs = with_json(attrs, dataset.dtype)
+    attrs = with_json(without_mark(attrs), dataset.dtype)
     data = indexing.LazilyIndexedArray(_Array(manager, path, prefix, variable))
     return XarrayVariable(variable.dims, data, attrs, encoding)
 

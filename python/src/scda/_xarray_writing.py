@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
-from xarray import conventions
+from xarray import DataArray, Variable, conventions
 
 from ._attributes import JSON_NAMES, TYPES, described, json_names
+from ._variables import STATIC, TIME
 
 if TYPE_CHECKING:
     from ._writer import Writer
@@ -24,21 +26,32 @@ _OF_CHUNKS = {"encode", "chunks", *_COMPRESSION}
 # What xarray itself makes use of.
 _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", "add_offset")
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
-# The dimension that records count in a new file.
-_TIME = "time"
 # The attributes with the bounds of rounding begin with this; then `encoding` has their names.
 _OF_SCDA = "scda_"
 _CHUNKS = ("chunks", "chunksizes", "preferred_chunks")
+# What bounds of times have in common with these: then, as CF wants it, only the times say so.
+_OF_BOUNDS = ("units", "standard_name", "axis", "positive", "calendar", "long_name", "leap_month", "leap_year", "month_lengths")
+# Names of calendars that are one.
+_CALENDARS = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
+# From this day on, 1582-10-15, the dates of these two are the same; xarray decodes no empty arrays of others.
+_REFORM = 15821015
+_GREGORIAN = ("standard", "proleptic_gregorian")
 
 
-def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]]) -> None:
-    """As :meth:`scda.Writer.xarray`."""
+def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]], is_series: bool = False) -> None:
+    """As :meth:`scda.Writer.xarray`.
+
+    Args:
+        is_series: whether the group has a series of records, which these variables are none of.
+    """
     encoded, attrs = _encoded(ds, encoding)
     path = group.strip("/")
     if attrs or path and not encoded:
-        w.group(path or "/", _attributes(attrs))
+        w.group(path or "/", attributes_of(attrs))
     for name, (variable, options) in encoded.items():
-        w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
+        if is_series or name == TIME and not variable.dims:
+            variable.attrs[STATIC] = True
+        w.dataset(_full(path, name), **_dataset(name, variable, variable.values, options))
 
 
 class Stored(NamedTuple):
@@ -72,25 +85,29 @@ def write_along(
         if dim in variable.dims[1:]:
             raise ValueError(f"append_dim: found {dim!r} in {variable.dims} of {name!r}, expected it as the first dimension")
     old = None if present is None else present.ds
-    if dim == _TIME and dim not in ds.variables and (old is None or dim in old.variables):
+    if dim == TIME and dim not in ds.variables and (old is None or dim in old.variables):
         ds = ds.assign_coords({dim: np.arange(ds.sizes[dim]) + (0 if old is None else old.sizes[dim])})
     new = _with_alike_attributes(ds if present is None else _without_those_of(present, ds, dim, encoding), dim, old, encoding)
-    encoded, attrs = _encoded(new, encoding, old)
+    encoded, attrs = _encoded(new, encoding, old, dim)
     along = {name: each for name, each in encoded.items() if dim in each[0].dims}
     if present is not None:
         _expect_alike(present, dim, new, along)
         for name, (_, options) in along.items():
             options["fill_value"] = present.variables[name].fill_value
     path = group.strip("/")
-    if attrs and (old is None or _attributes(old.attrs) != _attributes(attrs)):
-        w.group(path or "/", _attributes(attrs))
+    if attrs and (old is None or attributes_of(old.attrs) != attributes_of(attrs)):
+        w.group(path or "/", attributes_of(attrs))
+    # A template without steps has no records to say what they are: its steps are rows.
+    is_series = dim == TIME and ds.sizes[dim] > 0
+    records = {name for name in along if (is_series if present is None else present.variables[name].has_records)}
     for name, (variable, options) in encoded.items():
         if name not in along:
-            w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
-    records = {name for name in along if (dim == _TIME if present is None else present.variables[name].has_records)}
+            if records or name == TIME and not variable.dims:
+                variable.attrs[STATIC] = True
+            w.dataset(_full(path, name), **_dataset(name, variable, variable.values, options))
     for name, (variable, options) in along.items():
         if name not in records:
-            whole = _dataset(variable, variable.values, options)
+            whole = _dataset(name, variable, variable.values, options)
             if present is not None:
                 whole.update(attrs=None, dims=None, extends=True)
             w.dataset(_full(path, name), **whole)
@@ -107,7 +124,7 @@ def _write_steps(w: Writer, path: str, steps: Mapping[str, tuple[Any, dict[str, 
         # Those of dask are computed together, on all cores.
         items = _computed([part.data for part in parts.values()])
         found = {
-            _full(path, name): _dataset(part, item, _of_record(steps[name][1]))
+            _full(path, name): _dataset(name, part, item, _of_record(steps[name][1]))
             for (name, part), item in zip(parts.items(), items)
         }
         of_any_length = {name: found.pop(name) for name in [*found] if found[name]["data"].dtype.hasobject}
@@ -128,24 +145,26 @@ def _full(path: str, name: Any) -> str:
     return f"{path}/{name}" if path else str(name)
 
 
-def _dataset(variable: Any, items: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _dataset(name: Any, variable: Any, items: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Arguments of `Writer.dataset`."""
     attributes = {key: value for key, value in variable.attrs.items() if not _says_nothing(key, value)}
     dims = [str(dim) for dim in variable.dims] or None
     if items.dtype.hasobject:
-        items = _texts(items)
-    return {"data": items, "attrs": _attributes(attributes, variable.dtype), "dims": dims, **options}
+        _expect_no_missing(name, items)
+    return {"data": items, "attrs": attributes_of(attributes, variable.dtype), "dims": dims, **options}
 
 
-def _texts(items: Any) -> Any:
-    """Texts, or bytes, with an empty one for what is missing, as xarray writes it to NetCDF."""
+def _expect_no_missing(name: Any, items: Any) -> None:
+    """A ValueError for what is missing among texts, or bytes."""
     flat = items.reshape(-1).tolist()
-    empty: Any = next((type(each)() for each in flat if isinstance(each, (str, bytes))), None)
-    if empty is None:
-        return items
-    made = np.empty(len(flat), object)
-    made[:] = [empty if each is None or isinstance(each, float) and each != each else each for each in flat]
-    return made.reshape(items.shape)
+    if any(isinstance(each, (str, bytes)) for each in flat):
+        for number, each in enumerate(flat):
+            if each is None or each != each:
+                index = tuple(map(int, np.unravel_index(number, items.shape)))
+                raise ValueError(
+                    f"{name!r}: found {each!r} among texts, at the index {index}, expected none missing: fillna('') makes texts of "
+                    f"them, encoding={{{name!r}: {{'_FillValue': 'missing'}}}} says which text stands for them in a new file"
+                )
 
 
 def _of_record(options: dict[str, Any]) -> dict[str, Any]:
@@ -192,41 +211,57 @@ def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str
 def _with_alike_attributes(ds: Any, dim: str, old: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
     """Parts whose attributes will be those of the parts before and after them: others are none of all steps, and rows have none."""
     ds = ds.copy(deep=False)
+    bounds = {ds[name].attrs.get("bounds") for name in ds.variables}  # which get those of their times
     for name, variable in ds.variables.items():
         if old is not None and name in old.variables:
             variable.encoding = {**variable.encoding, "coordinates": old[name].encoding.get("coordinates")}
-        elif dim in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})}:
+        elif dim in variable.dims and "units" not in {**variable.encoding, **encoding.get(name, {})} and name not in bounds:
             # The days, hours or minutes that xarray chooses for these times are too coarse for later ones.
-            unit, since, begin = conventions.encode_cf_variable(variable, name=name).attrs.get("units", "").partition(" since ")
-            if since and unit in ("days", "hours", "minutes"):
-                variable.encoding = {**variable.encoding, "units": f"seconds since {begin}"}
+            encoded = conventions.encode_cf_variable(variable, name=name) if variable.dtype.kind in "mMO" else variable
+            unit, _, begin = encoded.attrs.get("units", "").partition(" since ")
+            if unit in ("days", "hours", "minutes") and (begin or variable.dtype.kind == "m"):
+                variable.encoding = {**variable.encoding, "units": f"seconds since {begin}" if begin else "seconds"}
     return ds
 
 
 def _expect_alike(present: Present, dim: str, new: Any, along: Mapping[str, tuple[Any, dict[str, Any]]]) -> None:
     for name, (variable, _) in along.items():
         old = present.ds[name]
-        given = new[name].dtype
-        if given.kind != old.dtype.kind or given.kind not in "mM" and not np.can_cast(given, old.dtype):
+        given, stored = new[name].dtype, (old.encoding["dtype"], old.shape[1:])
+        if stored[0] == object and given.kind in "MO" and (calendar := _calendar(new[name].variable)) is not None:
+            raise ValueError(
+                f"append_dim: {name!r}: found dates of the calendar {calendar!r}, expected texts, as in the file; a template without "
+                "steps has the type of dates only if they are datetime64"
+            )
+        # Dates, also those that xarray has as other objects, packed numbers, and texts of any length, are alike once they are encoded.
+        is_encoded = "units" in old.encoding and _calendar(new[name].variable) is not None or given.kind in "US" and old.dtype == object
+        is_encoded |= given.kind == old.dtype.kind == "f" and stored[0].kind in "iu"
+        if not is_encoded and (given.kind != old.dtype.kind or given.kind not in "mM" and not np.can_cast(given, old.dtype)):
             # They would be rounded.
-            raise ValueError(f"append_dim: {name!r}: found {given}, expected {old.dtype}, as in the file")
+            raise ValueError(f"append_dim: {name!r}: found {given}, expected {old.dtype}, as in the file{_hint_of_texts(name, old)}")
         if variable.dims != old.dims:
             raise ValueError(f"append_dim: {name!r}: found the dimensions {variable.dims}, expected {old.dims}, as in the file")
-        stored = old.encoding["dtype"], old.shape[1:]
         if (variable.dtype, variable.shape[1:]) != stored:
             raise ValueError(
                 f"append_dim: {name!r}: found {variable.dtype} {variable.shape[1:]} at an index of {dim!r}, expected {stored[0]} "
-                f"{stored[1]}, as in the file"
+                f"{stored[1]}, as in the file{_hint_of_texts(name, old)}"
             )
 
 
+def _hint_of_texts(name: Any, old: Any) -> str:
+    if np.dtype(old.encoding["dtype"]).kind not in "US":
+        return ""
+    return f"; encoding={{{name!r}: {{'dtype': str}}}} of the first ones makes texts of any length"
+
+
 def _encoded(
-    ds: Any, encoding: Mapping[str, Mapping[str, Any]], old: Any = None
+    ds: Any, encoding: Mapping[str, Mapping[str, Any]], old: Any = None, along: Optional[str] = None
 ) -> tuple[dict[Any, tuple[Any, dict[str, Any]]], Mapping[Any, Any]]:
     """The variables by the CF conventions, each with arguments of `Writer.dataset`; and the attributes.
 
     Args:
         old: a dataset whose variables are encoded in the same way.
+        along: the dimension along which more may be appended.
     """
     others = sorted(set(encoding) - set(ds.variables))
     if others:
@@ -235,37 +270,174 @@ def _encoded(
     if within:
         raise ValueError(f"found the variable {within[0]!r}, expected a name without slashes: group= or a DataTree writes to a group")
     variables, attrs = conventions.encode_dataset_coordinates(ds)
-    encoded = {}
-    for name, variable in variables.items():
-        given = dict(encoding.get(name, {}))
+    bounds = {variable.attrs.get("bounds"): name for name, variable in variables.items() if "bounds" in variable.attrs}
+    bounds = {name: of for name, of in bounds.items() if name in variables and name != of}
+    encoded: dict[Any, tuple[Any, dict[str, Any]]] = {}
+    for name in sorted(variables, key=lambda name: name in bounds):  # bounds follow what they are those of
+        variable, given = variables[name], dict(encoding.get(name, {}))
         unknown = sorted(set(given) - {*_COMPRESSION, *_OF_NETCDF, *_CF, *_CHUNKS})
         if unknown:
             expected = ", ".join((*_COMPRESSION, *_OF_NETCDF, *_CHUNKS, *_CF))
             raise ValueError(f"encoding of {name!r}: found {unknown[0]!r}, expected one of {expected}")
         variable = variable.copy(deep=False)
-        own = variable.encoding if old is None or name not in old.variables else old[name].encoding
+        is_present = old is not None and name in old.variables
+        own = old[name].encoding if is_present else variable.encoding
         variable.encoding = {**own, **given}
         if "complevel" in given:
             variable.encoding.setdefault("level", given["complevel"])
         options = _options(variable)
         native = np.dtype(variable.encoding.get("dtype") or object)
-        if native.kind in "mM" and native.kind == variable.dtype.kind:
+        if variable.dtype.kind in "US" and (native.kind in "US" and not native.itemsize or native == object and along in variable.dims):
+            variable = variable.astype(object, keep_attrs=True)  # of any length
+            variable.encoding.pop("dtype", None)
+        if name in bounds and _calendar(variable) is not None:
+            times = encoded[bounds[name]][0].attrs
+            for key in ("units", "calendar"):
+                if times.get(key) is not None and key not in variable.attrs:
+                    variable.encoding.setdefault(key, times[key])
+        if variable.dtype == object and not variable.size and "units" in variable.encoding:
+            # Of a template: dates, though none says so.
+            calendar = variable.encoding.get("calendar") or "standard"
+            if _CALENDARS.get(calendar, calendar) not in _GREGORIAN:
+                raise ValueError(f"{name!r}: found no date of the calendar {calendar!r}, expected one: xarray cannot read an array without any")
+            made = {key: variable.encoding[key] for key in ("units", "calendar") if variable.encoding.get(key) is not None}
+            variable = variable.copy(data=np.empty(variable.shape, np.dtype(variable.encoding.get("dtype") or "i8")))
+            variable.attrs = {**variable.attrs, **made}
+        elif native.kind in "mM" and native.kind == variable.dtype.kind:
             variable = _as_native_times(name, variable, native)
         elif variable.dtype.kind != "b":  # which NetCDF has not
+            _use_calendar(name, variable, is_fixed=is_present or "calendar" in given)
+            _expect_room(name, variable)
             # Without it, floating-point numbers would get NaN for one.
             variable.encoding.setdefault("_FillValue", None)
             variable = conventions.encode_cf_variable(variable, name=name)
-        if old is not None and name in old.variables:
+        if is_present:
             if "units" in own:
                 variable.attrs["units"] = _units_of_file(name, old[name].variable, variable)
             stored = np.dtype(own["dtype"])
             if stored.kind in "US" and stored.kind == variable.dtype.kind and variable.dtype.itemsize < stored.itemsize:
                 variable = variable.astype(stored, keep_attrs=True)
             if options:
-                bounds = {bound: old[name].attrs.get(_OF_SCDA + bound) for bound in _BOUNDS}
-                options.update({bound: float(most) for bound, most in bounds.items() if most is not None})
+                most = {bound: old[name].attrs.get(_OF_SCDA + bound) for bound in _BOUNDS}
+                options.update({bound: float(error) for bound, error in most.items() if error is not None})
         encoded[name] = variable, options
-    return encoded, attrs
+    for name, of in bounds.items():
+        attributes, theirs = encoded[name][0].attrs, encoded[of][0].attrs
+        if "since" in str(theirs.get("units")):
+            if attributes.get("units") == _cleaned(theirs["units"]):
+                attributes["units"] = theirs["units"]
+            for key in _OF_BOUNDS:
+                if key in attributes and attributes[key] == theirs.get(key) and key not in variables[name].attrs:
+                    del attributes[key]
+    return {name: encoded[name] for name in variables}, attrs
+
+
+def _cleaned(units: str) -> str:
+    """Units of times as xarray writes them, which omits a time of day that is midnight."""
+    return str(conventions.encode_cf_variable(Variable((), np.datetime64("2000-01-01", "ns"), encoding={"units": units})).attrs["units"])
+
+
+def _calendar(variable: Any) -> Optional[str]:
+    """That of dates; None: they are none, or there is none that could say."""
+    if variable.dtype.kind not in "MO" or not variable.size:
+        return None
+    try:
+        found = str(DataArray(variable).dt.calendar)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return _CALENDARS.get(found, found)
+
+
+def _use_calendar(name: Any, variable: Any, *, is_fixed: bool) -> None:
+    """Dates of another calendar than that of the encoding would become others of the same name, or none.
+
+    Args:
+        is_fixed: whether the calendar is that of a file, or one that was asked for; another one gives way to that of the dates.
+    """
+    own, found = _calendar(variable), variable.encoding.get("calendar")
+    expected = _CALENDARS.get(str(found), found)
+    if own is None or expected is None or own == expected:
+        return
+    if {own, expected} == {*_GREGORIAN}:
+        when = DataArray(variable).dt
+        if np.nanmin(10000 * when.year + 100 * when.month + when.day) >= _REFORM:
+            return
+    if is_fixed:
+        raise ValueError(
+            f"{name!r}: found dates of the calendar {own!r}, expected {found!r}, as in the file or in encoding=; convert_calendar "
+            "of xarray converts them"
+        )
+    variable.encoding = {key: value for key, value in variable.encoding.items() if key not in ("calendar", "units")}
+
+
+class _Room(NamedTuple):
+    """What numbers must fit into: a type, how they are packed, and whether something stands for missing ones."""
+
+    name: Any
+    dims: tuple[Any, ...]
+    dtype: np.dtype[Any]
+    scale: float
+    offset: float
+    fills: tuple[Any, ...]
+    is_packed: bool
+
+    def expect(self, items: Any, start: Iterable[int]) -> None:
+        """A ValueError for the first number that does not fit."""
+        with np.errstate(all="ignore"):
+            is_missing = np.isnan(items) if items.dtype.kind == "f" else np.zeros(items.shape, bool)
+            if self.dtype.kind == "f":
+                odd = np.isinf(items.astype(self.dtype)) & np.isfinite(items)
+            else:
+                exact = items.dtype.kind in "iu" and not self.is_packed
+                packed = items if exact else np.around((items.astype("f8") - self.offset) / self.scale)
+                info = np.iinfo(self.dtype)
+                if exact:
+                    odd = (packed < info.min) | (packed > info.max)
+                else:  # as numbers that floating-point ones are exactly
+                    odd = ~((packed >= float(info.min)) & (packed < 2.0 ** (info.bits - (self.dtype.kind == "i"))))
+                if self.is_packed:
+                    odd |= np.isin(packed, self.fills)
+                odd = np.where(is_missing, not self.fills, odd)
+        if odd.any():
+            first = tuple(np.argwhere(odd)[0].tolist())
+            index = ", ".join(f"{dim}={at + n}" for dim, at, n in zip(self.dims, start, first))
+            how = f" with scale_factor={self.scale:g} and add_offset={self.offset:g}" if self.is_packed else ""
+            but = f", of which {self.fills[0]} stands for what is missing" if self.fills else "" if self.dtype.kind == "f" else " and no _FillValue"
+            raise ValueError(
+                f"{self.name!r}: found {items[first]!r} at ({index}), expected a number that {self.dtype}{how}{but} has; encoding= of a "
+                "new file can choose another type"
+            )
+
+
+def _expect_room(name: Any, variable: Any) -> None:
+    """A ValueError for the first number that the encoding would change into another one; of dask when it is computed."""
+    encoding = variable.encoding
+    dtype = np.dtype(encoding.get("dtype") or variable.dtype)
+    if variable.dtype.kind not in "iuf" or dtype.kind not in "iuf" or dtype == variable.dtype and dtype.kind == "f":
+        return
+    unsigned = str(encoding.get("_Unsigned", variable.attrs.get("_Unsigned"))).lower()
+    if unsigned in ("true", "false") and dtype.kind in "iu":
+        dtype = np.dtype(f"{'u' if unsigned == 'true' else 'i'}{dtype.itemsize}")
+    scale, offset = encoding.get("scale_factor"), encoding.get("add_offset")
+    is_packed = scale is not None or offset is not None
+    if dtype.kind == "f" and (is_packed or dtype.itemsize >= variable.dtype.itemsize) or dtype == variable.dtype and not is_packed:
+        return
+    fills = [encoding[key] for key in ("_FillValue", "missing_value") if encoding.get(key) is not None]
+    fills = [each for each in np.ravel(fills).tolist() if each == each]
+    room = _Room(name, variable.dims, dtype, *(float(1 if scale is None else scale), float(offset or 0)), tuple(fills), is_packed)
+    data = variable.data
+    if hasattr(data, "__dask_graph__"):
+        data = data.map_blocks(partial(_with_room, room=room), dtype=data.dtype, meta=data._meta)
+    else:
+        room.expect(np.asarray(data), [0] * variable.ndim)
+    variable.data = data
+
+
+def _with_room(items: Any, room: _Room, block_info: Any = None) -> Any:
+    """A block of dask, as it is."""
+    if block_info:
+        room.expect(np.asarray(items), [start for start, _ in block_info[0]["array-location"]])
+    return items
 
 
 def _as_native_times(name: Any, variable: Any, dtype: np.dtype[Any]) -> Any:
@@ -309,7 +481,8 @@ def _chunks(variable: Any) -> Optional[tuple[int, ...]]:
     # Those of an array of another shape are of no use.
     if not found or len(found) != len(variable.shape):
         return None
-    return tuple(max(1, min(int(c), n)) for c, n in zip(found, variable.shape))
+    # Of what is empty, a template, as they will be.
+    return tuple(max(1, min(int(c), n) if n else int(c)) for c, n in zip(found, variable.shape))
 
 
 def _says_nothing(name: Any, value: Any) -> bool:
@@ -317,7 +490,7 @@ def _says_nothing(name: Any, value: Any) -> bool:
     return value is None or name in ("_FillValue", "missing_value") and np.ndim(value) == 0 and bool(value != value)
 
 
-def _attributes(attrs: Mapping[Any, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
+def attributes_of(attrs: Mapping[Any, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
     """Attributes, with those that stand in JSON because NetCDF has them not; of numpy's numbers the types, too.
 
     Args:

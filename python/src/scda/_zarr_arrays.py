@@ -12,7 +12,7 @@ import numpy as np
 
 from ._attributes import MISSING, as_item
 from ._dataset import Dataset
-from ._variables import Array, levels
+from ._variables import Array, levels, without_mark
 
 if TYPE_CHECKING:
     from ._file import File
@@ -55,7 +55,7 @@ class ZarrArray:
             size, fill = first.dtype.itemsize, bytes(first.fill_value)
             self.metadata["data_type"] = {"name": "raw_bytes", "configuration": {"length_bytes": size}}
             self.metadata["fill_value"] = base64.b64encode(fill).decode()
-        self.metadata["attributes"] = zarr_attributes(variable.attrs, first.dtype)
+        self.metadata["attributes"] = zarr_attributes(without_mark(variable.attrs), first.dtype)
         if variable.has_records:
             shape, chunks = [len(self.datasets), *shape], [1, *chunks]
         self.has_records = variable.has_records

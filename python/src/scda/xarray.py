@@ -6,7 +6,7 @@ Variables are the datasets that are in no group, or with ``group="flow"`` those 
 ``xarray.open_datatree`` opens all groups.
 
 Dimensions have the names in the file; dimension k of ``rho`` without one is ``rho_dim_k``, as is one with the name of another
-dimension of ``rho``. A dimension with two sizes is a ValueError.
+dimension of ``rho`` that has another size. A dimension with two sizes is a ValueError.
 
 Coordinates of a dimension are the datasets of one dimension that have its name, in this group or one around it; the dimension
 itself may be without a name, if its size fits. CF conventions apply; a floating-point fill value other than 0 is a missing value.
@@ -16,7 +16,8 @@ Records are the first dimension of a variable if a name has several: ``time`` if
 as it must be where shapes or types differ.
 
 Several files: ``xarray.open_mfdataset("step*.scda", engine="scda")`` joins them in the order of ``time``, a dataset without
-dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. Without ``time``, use
+dimensions: variables with a single record have the dimension ``time``, of size 1, which ``record=0`` removes. In a file by
+``to_scda``, of ``ds.isel(time=0)``, they have not: what was written is read. Then, and without ``time``, use
 ``combine="nested", concat_dim="time"``.
 
 Writing by others: ``ds.to_netcdf("out.nc")``, ``ds.to_zarr("out.zarr")``. Attributes that NetCDF cannot have are JSON text, named by the
@@ -65,8 +66,9 @@ class DatasetAccessor:
             append_dim: the dimension along which the dataset is added to the file, if there is one: the first one of each variable
                 that has it. The variables of the file that have it must be those of the dataset; they get its rows, and keep
                 their attributes and encoding. What has not this dimension must be as in the file, or is new. Attributes of the
-                dataset replace those in the file. Along ``"time"``, a new file has a record for each step; while it has one
-                step, what has not this dimension is read with it. On an error, the file stays as it is.
+                dataset replace those in the file. Along ``"time"``, a new file has a record for each step. Texts are of any
+                length, unless ``encoding`` gives their dtype. A number that the type or packing in the file cannot hold, and
+                dates of another calendar, are a ValueError. On an error, the file stays as it is.
             encoding: as for :meth:`scda.Writer.xarray`.
             options: those of :func:`scda.create`, or if the file exists and is kept those of :func:`scda.append`.
 
@@ -94,7 +96,8 @@ class DatasetAccessor:
                 ds = ds.drop_vars(both)
             with append(path, **options) if is_kept else create(path, **options) as w:
                 if append_dim is None:
-                    _xarray_writing.write(w, ds, group, given)
+                    series = present.variables.get("time") if present is not None else None
+                    _xarray_writing.write(w, ds, group, given, is_series=series is not None and series.has_records)
                 else:
                     _xarray_writing.write_along(w, ds, append_dim, group, given, present)
         finally:
@@ -124,7 +127,8 @@ class TreeAccessor:
         self._tree = tree
 
     def to_scda(self, path: Any, *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None, **options: Any) -> None:
-        """Writes the tree to a new file: each node as a group.
+        """Writes the tree to a new file: each node as a group. A part of a tree is written as a tree of its own, with the coordinates
+        that its root inherits.
 
         Args:
             path: the file.
@@ -132,13 +136,13 @@ class TreeAccessor:
             options: those of :func:`scda.create`.
         """
         given = {key.strip("/"): value for key, value in (encoding or {}).items()}
-        nodes = {node.path.strip("/"): node for node in self._tree.subtree}
+        nodes = {node.relative_to(self._tree).strip("/.") if node is not self._tree else "": node for node in self._tree.subtree}
         others = sorted(set(given) - set(nodes))
         if others:
             raise ValueError(f"encoding: found {others[0]!r}, which is no node of the tree")
         with create(path, **options) as w:
             for name, node in nodes.items():
-                _xarray_writing.write(w, node.to_dataset(inherit=False), name or "/", given.get(name, {}))
+                _xarray_writing.write(w, node.to_dataset(inherit=node is self._tree), name or "/", given.get(name, {}))
 
 
 def _present(path: Any, group: str) -> Optional[_xarray_writing.Present]:
