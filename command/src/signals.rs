@@ -1,4 +1,4 @@
-//! Signals that end the command while it writes: the incomplete file is removed first.
+//! Signals that end the command: the file that would be left is removed first.
 
 use scda::part_path;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -6,22 +6,27 @@ use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The incomplete file, as long as there is one.
-static INCOMPLETE: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The incomplete or temporary file, as long as there is one.
+static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Notes that `path` is being written.
 pub fn begin(path: &Path) {
+    begin_temporary(&part_path(path));
+}
+
+/// Notes that the file `path` must not outlive the command.
+pub fn begin_temporary(path: &Path) {
     static START: Once = Once::new();
     START.call_once(watch);
-    *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = Some(part_path(path));
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
 }
 
-/// Notes that the file is complete, or given up.
+/// Notes that the file is complete, or removed.
 pub fn end() {
-    *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// Waits for signals on a thread of its own. Without it, a signal leaves the incomplete file.
+/// Waits for signals on a thread of its own. Without it, a signal leaves the file.
 fn watch() {
     let ignored = ignored();
     let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
@@ -29,8 +34,8 @@ fn watch() {
     let _ = std::thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             // Kept, so that nothing is created after it.
-            let incomplete = INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(path) = &*incomplete {
+            let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(path) = &*temporary {
                 let _ = std::fs::remove_file(path);
             }
             // The process ends by the signal, so that its parent sees it.

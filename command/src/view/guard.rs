@@ -5,7 +5,8 @@ use crate::fail::{Fail, Result};
 use crate::output::hex;
 use std::io::Read;
 
-/// The token of this run.
+/// The token of this run. It stands in each address, not in a cookie: browsers send the cookies of a host to all its ports, so also to a
+/// server of another user of this machine.
 pub struct Guard {
     path: String,
 }
@@ -41,20 +42,23 @@ impl Guard {
         if is_twice || origin.is_some_and(|origin| origin != format!("http://{host}")) {
             return Err(refused());
         }
-        let (site, _) = header("sec-fetch-site");
-        if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            return Err(refused());
-        }
         let path = &request.path;
         let is_known = path.len() >= self.path.len()
             && path.bytes().zip(self.path.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
         if !is_known {
             return Err(refused());
         }
+        let rest = path.get(self.path.len()..).unwrap_or_default();
+        // A file or another page may lead a browser to the page itself. All else is asked for by the page.
+        let (site, dest) = (header("sec-fetch-site").0, header("sec-fetch-dest").0);
+        let is_opened = rest.is_empty() && dest == Some("document");
+        if site.is_some_and(|site| site != "same-origin" && site != "none") && !is_opened {
+            return Err(refused());
+        }
         if request.method != "GET" {
             return Err(Answer::text(405, "405: expected GET\n"));
         }
-        Ok(path.get(self.path.len()..).unwrap_or_default())
+        Ok(rest)
     }
 }
 

@@ -1,15 +1,18 @@
 //! As much of HTTP as the page needs: one request and one answer a connection, in bounded time and memory.
 
+use super::guard::Guard;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// The most bytes of a request.
 const MOST_BYTES: usize = 1 << 14;
-/// The most connections at a time.
-const MOST_CONNECTIONS: usize = 64;
+/// The most connections at a time that have not sent the token.
+const MOST_STRANGERS: usize = 64;
 /// How long a request, or an answer, may take on its way.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -45,7 +48,7 @@ impl Request {
     }
 
     /// Reads a head.
-    fn read(stream: &mut TcpStream) -> io::Result<Option<Self>> {
+    fn read(mut stream: &TcpStream) -> io::Result<Option<Self>> {
         let end = Instant::now() + PATIENCE;
         let (mut head, mut some) = (Vec::new(), [0; 4096]);
         loop {
@@ -93,7 +96,7 @@ impl Answer {
         Self { code: 200, kind: "application/octet-stream", data }
     }
 
-    fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn write(&self, mut stream: &TcpStream) -> io::Result<()> {
         let Self { code, kind, data } = self;
         let reason = match code {
             200 => "OK",
@@ -123,27 +126,71 @@ pub fn bytes_of(numbers: &[f64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Answers requests, until the program ends.
-pub fn serve(listener: &TcpListener, answer: impl Fn(&Request) -> Answer + Sync) {
-    let count = AtomicUsize::new(0);
+/// The connections that have not sent the token, the oldest first. Any user of the machine can open them: too many of them cost the
+/// oldest ones, and never keep out a new one, which may be the page's.
+#[derive(Default)]
+struct Strangers(Mutex<VecDeque<Arc<TcpStream>>>);
+
+impl Strangers {
+    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, stream: &Arc<TcpStream>) {
+        self.all().push_back(Arc::clone(stream));
+        self.end_all_but(MOST_STRANGERS);
+    }
+
+    fn remove(&self, stream: &Arc<TcpStream>) {
+        self.all().retain(|other| !Arc::ptr_eq(other, stream));
+    }
+
+    /// Ends the oldest ones, so that the threads that wait for them end, too.
+    fn end_all_but(&self, most: usize) {
+        let mut all = self.all();
+        let surplus = all.len().saturating_sub(most);
+        for stream in all.drain(..surplus) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Answers requests with the token, of which `answer` gets the path behind it, until the program ends.
+pub fn serve(listener: &TcpListener, guard: &Guard, answer: impl Fn(&str) -> Answer + Sync) {
+    let (strangers, answer) = (Strangers::default(), &answer);
+    let strangers = &strangers;
     std::thread::scope(|scope| {
-        // A connection that failed before it was accepted is not missed.
-        for mut stream in listener.incoming().flatten() {
-            if count.fetch_add(1, SeqCst) >= MOST_CONNECTIONS {
-                count.fetch_sub(1, SeqCst);
+        for stream in listener.incoming() {
+            let Ok(stream) = stream.map(Arc::new) else {
+                // It failed before it was accepted; or there are no more descriptors, which the oldest ones have.
+                strangers.end_all_but(MOST_STRANGERS / 2);
+                std::thread::sleep(Duration::from_millis(10));
                 continue;
+            };
+            strangers.add(&stream);
+            // Without a thread, the connection ends here.
+            let own = Arc::clone(&stream);
+            if Builder::new().spawn_scoped(scope, move || talk(&own, strangers, guard, answer)).is_err() {
+                strangers.remove(&stream);
             }
-            let (count, answer) = (&count, &answer);
-            scope.spawn(move || {
-                // Whoever asked may have gone away.
-                if let Ok(request) = Request::read(&mut stream) {
-                    let bad = || Answer::text(400, "400: no request that is understood\n");
-                    let _ = request.map_or_else(bad, |request| answer(&request)).write(&mut stream);
-                }
-                count.fetch_sub(1, SeqCst);
-            });
         }
     });
+}
+
+/// Answers the request of a connection. Whoever asked may have gone away: errors are not missed.
+fn talk(stream: &Arc<TcpStream>, strangers: &Strangers, guard: &Guard, answer: &impl Fn(&str) -> Answer) {
+    if let Ok(request) = Request::read(stream) {
+        let answer = match request.as_ref().map(|request| guard.path_of(request)) {
+            None => Answer::text(400, "400: no request that is understood\n"),
+            Some(Err(refused)) => refused,
+            Some(Ok(path)) => {
+                strangers.remove(stream);
+                answer(path)
+            }
+        };
+        let _ = answer.write(stream);
+    }
+    strangers.remove(stream);
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `scda view`: looks at files in a browser.
 
 mod api;
+mod browser;
 mod catalogue;
 mod guard;
 mod http;
@@ -12,18 +13,20 @@ mod pictures;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources};
 use crate::output::{Output, complain};
+use browser::Redirect;
 use guard::Guard;
 use open::View;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// Look at files in a browser
 ///
 /// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes; tables, lines, images, and meshes coloured by
 /// their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
-/// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess: where
-/// several people use the machine, keep it to yourself. It needs no network.
+/// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess and no list of
+/// processes shows: where several people use the machine, keep it to yourself. It needs no network. The browser is given a file in your
+/// home folder, scda-view-....html, that only you can read and that leads it to the page; the file is removed as soon as the page is
+/// there. A browser that cannot read the file, or runs on another machine, opens the address that is printed.
 ///
 /// On the page, ? lists the keys, and link copies an address of the view. With up to four files, the datasets of one name, shape and record stand
 /// side by side with one scale, and each later one minus the first; so do fields on meshes, pixel by pixel.
@@ -38,7 +41,7 @@ Examples:
   scda view flow.scda
   scda view before.scda after.scda            two files, and their difference
   scda view flow.scda --port 8123             on another machine; then, on yours,
-                                              ssh -L 8123:localhost:8123 machine
+                                              ssh -L 8123:127.0.0.1:8123 machine
                                               and open the address that the command has printed")]
 pub struct Args {
     /// The files
@@ -71,23 +74,14 @@ pub fn run(args: &Args) -> Result<()> {
     out.text(format_args!("{address}\n"))?;
     out.finish()?;
     complain("Ctrl-C ends it");
-    if !args.no_browser {
-        open_browser(&address);
-    }
-    http::serve(&listener, |request| match guard.path_of(request) {
-        Ok(path) => api::answer(&view, path),
-        Err(answer) => answer,
+    let redirect = if args.no_browser { Ok(Redirect::none()) } else { Redirect::open(&address) };
+    let redirect = redirect.unwrap_or_else(|fail| {
+        fail.report();
+        Redirect::none()
+    });
+    http::serve(&listener, &guard, |path| {
+        redirect.remove();
+        api::answer(&view, path)
     });
     Ok(())
-}
-
-/// Opens the address, if there is a screen. That nothing opens it is no trouble: it is printed.
-fn open_browser(address: &str) {
-    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    if has_screen || cfg!(target_os = "macos") {
-        let mut command = Command::new(program);
-        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let _ = command.spawn();
-    }
 }

@@ -5,7 +5,10 @@ use crate::skipped::skipped;
 use scda::{DataType, Dataset, Params, Solo, Struct, TimeUnit, Writer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The command as it serves, which ends with this.
 struct Serving {
@@ -24,13 +27,13 @@ impl Drop for Serving {
 
 impl Serving {
     fn new(place: &Place, files: &[&str]) -> Self {
-        let mut child = Command::new(SCDA)
-            .args(["view", "--no-browser"])
-            .args(files.iter().map(|name| place.path(name)))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(SCDA);
+        command.args(["view", "--no-browser"]).args(files.iter().map(|name| place.path(name)));
+        Self::start(&mut command)
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://127.0.0.1:").expect("an address");
@@ -121,6 +124,97 @@ fn only_the_page_itself_is_answered() {
     for path in ["nosuch", "../Cargo.toml", "api/nosuch", "page/index.html"] {
         assert_eq!(serving.get(path).0, 404, "{path}");
     }
+}
+
+/// Stands in for `xdg-open`: notes what it is to open, and runs as long as the command.
+const OPENER: &str = "#!/bin/sh
+printf %s \"$1\" >opening && mv opening opened
+while kill -0 $PPID 2>/dev/null; do sleep 0.05; done
+";
+
+/// Waits until something is so.
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1000 {
+        if let Some(found) = found() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("waited in vain: {what}");
+}
+
+#[test]
+fn the_address_is_on_no_command_line() {
+    let place = Place::on_disk();
+    place.with_input("make - a.scda", FILE.as_bytes()).good();
+    place.write("xdg-open", OPENER);
+    place.shell("chmod +x xdg-open; mkdir home").good();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(place.path("")).chain(std::env::split_paths(&path)));
+    let mut command = Command::new(SCDA);
+    command.args(["view", "a.scda"]).current_dir(place.path(""));
+    command.env("PATH", path.unwrap()).env("HOME", place.path("home")).env("DISPLAY", ":99");
+    for is_asked in [true, false] {
+        let mut serving = Serving::start(&mut command);
+        let opened = until("the browser", || std::fs::read_to_string(place.path("opened")).ok());
+        std::fs::remove_file(place.path("opened")).unwrap();
+        let page = Path::new(&opened);
+        assert_eq!(page.parent(), Some(&*place.path("home")), "{opened}");
+        assert!(
+            !page.file_name().unwrap().to_str().unwrap().starts_with('.'),
+            "hidden from sandboxes: {opened}"
+        );
+        assert_eq!(page.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let token = serving.path.trim_matches('/');
+        let text = std::fs::read_to_string(page).unwrap();
+        let address = format!("http://127.0.0.1:{}{}", serving.port, serving.path);
+        assert!(text.contains(&format!("content=\"0; url={address}\"")), "{text}");
+        let mut seen = 0;
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line);
+            assert!(!line.contains(token), "{line}");
+            seen += u32::from(line.contains(&opened));
+        }
+        assert!(seen > 0 || !Path::new("/proc/self/cmdline").exists(), "the browser is listed");
+        if is_asked {
+            // A file leads the browser there; for anything but the page itself, that is another site.
+            let host = "Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n";
+            let navigation = format!("{host}Sec-Fetch-Dest: document\r\n");
+            let ask = |path: &str, headers: &str| serving.ask("GET", path, headers).0;
+            assert_eq!(ask(&serving.path, &format!("{host}Sec-Fetch-Dest: iframe\r\n")), 403);
+            assert_eq!(ask(&format!("{}api/files", serving.path), &navigation), 403);
+            assert!(page.exists());
+            assert_eq!(ask(&serving.path, &navigation), 200);
+        } else {
+            let id = rustix::process::Pid::from_child(&serving.child);
+            rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+            serving.child.wait().unwrap();
+        }
+        assert!(!page.exists(), "{opened}");
+    }
+}
+
+#[test]
+fn connections_of_others_do_not_shut_the_page_out() {
+    let place = Place::new();
+    place.with_input("make - a.scda", FILE.as_bytes()).good();
+    let serving = Serving::new(&place, &["a.scda"]);
+    let connect = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        // The beginning of a request, whose end never comes.
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+        stream
+    };
+    let mut others: Vec<_> = (0..200).map(|_| connect()).collect();
+    for _ in 0..70 {
+        assert_eq!(serving.get("api/files").0, 200);
+    }
+    let is_ended = |stream: &mut TcpStream| !matches!(stream.read(&mut [0]), Ok(1..));
+    assert!(others.iter_mut().take(130).all(is_ended), "the oldest ones are given up");
+    others.truncate(0);
+    assert_eq!(serving.get("api/files").0, 200);
 }
 
 /// A file with a table of structs.

@@ -4,6 +4,7 @@ usage: browser.py SCDA FOLDER; prints `passed` at the end. FOLDER/structs.scda h
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -35,7 +36,8 @@ def serving(scda, *paths):
 class Page:
     def __init__(self, driver, address):
         self.driver, self.address = driver, address
-        driver.get(address)
+        if address is not None:  # else it is there
+            driver.get(address)
         self.until("return Boolean(window.scda)", "the page has begun")
         self.entries = self.js("const r = await fetch('api/files'); return (await r.json()).files[0].entries")
 
@@ -91,6 +93,32 @@ class Page:
     def key(self, *keys):
         stage = self.driver.find_element(By.ID, "stage")
         stage.send_keys(*keys)
+
+
+def opened(driver, scda, path, folder):
+    """The file that `scda view` gives to a browser leads it to the page, and is then gone."""
+    opener = folder / "xdg-open"
+    opener.write_text('#!/bin/sh\nprintf %s "$1" >"$HOME/opening" && mv "$HOME/opening" "$HOME/opened"\n')
+    opener.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(folder), "DISPLAY": ":99"}
+    child = subprocess.Popen([scda, "view", path], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        address, end = child.stdout.readline().strip(), time.monotonic() + PATIENCE
+        while not (folder / "opened").exists():
+            assert time.monotonic() < end, "waited in vain for the browser to be started"
+            time.sleep(0.05)
+        redirect = pathlib.Path((folder / "opened").read_text())
+        driver.get(redirect.as_uri())
+        while driver.current_url.partition("#")[0] != address:
+            assert time.monotonic() < end, f"waited in vain at {driver.current_url}"
+            time.sleep(0.05)
+        driver.refresh()
+        page = Page(driver, None)
+        page.show("signal", "line")
+        assert not redirect.exists()
+    finally:
+        child.kill()
+        child.wait()
 
 
 def near(a, b):
@@ -444,6 +472,7 @@ def main():
                 begin = time.monotonic()
                 test(page)
                 print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")
+        opened(driver, scda, path, folder)
         structs(driver, scda, folder / "structs.scda", folder)
         beside(driver, scda, [path, files.other(folder, scda)], folder)
         a_million_cells(driver, scda, folder)
