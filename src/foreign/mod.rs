@@ -8,10 +8,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::DataStream;
 use crate::memory::resize;
 use crate::numbers::to_usize;
+use rustix::fs::OFlags;
 use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Bytes that are read at once: whole words.
@@ -31,7 +32,9 @@ impl Foreign {
     /// Those of the file system, and `BadFile` for what is no file.
     pub fn open(path: &Path, name: &str) -> Result<Self> {
         let open = || -> io::Result<_> {
-            let file = File::open(path)?;
+            // Opening a pipe would wait for a writer.
+            let flags = OFlags::NONBLOCK.bits().cast_signed();
+            let file = File::options().read(true).custom_flags(flags).open(path)?;
             let status = file.metadata()?;
             Ok((file, status))
         };
