@@ -170,6 +170,13 @@ static void compare_ways (group_t g) {
   }
   compare_files (g);
   barrier (g);
+  /* A request is waited for once, also by a copy of it. */
+  scda_request_t copy;
+  scda_fcontext_t *w = create (g, name[1], 1 << 20, &err);
+  w = scda_fcommit_begin (w, &copy, &err);
+  scda_request_t first = copy;
+  CHECK (w != NULL && scda_wait (&first, &err) == 0);
+  CHECK (scda_wait (&copy, &err) != 0 && err == SCDA_ERR_USAGE && scda_fflush (w, &err) == NULL);
   /* Between the halves of a close, only the wait may be called. */
   scda_request_t request;
   scda_fcontext_t *f = create (g, name[1], 1 << 20, &err);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -637,19 +638,30 @@ static void destructors () {
   r = scda::reader (); // closes it
   CHECK (!r.is_open ());
 
-  // One rank alone leaves: the next call of the others throws, and none hangs.
-  int code = 0;
-  try {
+  // One rank alone leaves: the next call of the others throws, and says so; none hangs.
+  const auto leaves = [&] { return g.rank == g.size - 1 ? throw std::runtime_error ("alone") : 0; };
+  const auto one_leaves = [] (const std::function<void ()> &use) {
+    std::string what = wrong_rank (g.size - 1) + "left the file";
+    try {
+      use ();
+      what.clear ();
+    } catch (const scda::error &e) {
+      what = e.code () == SCDA_ERR_USAGE ? e.what () : "";
+    } catch (const std::runtime_error &) {
+    }
+    CHECK (what.find (wrong_rank (g.size - 1) + "left the file") != std::string::npos);
+  };
+  one_leaves ([&] {
     scda::writer w (g.comm, name, "one leaves", scda::params ().check ());
-    if (g.rank == g.size - 1) { throw std::runtime_error ("alone"); }
+    leaves ();
     w.write_inline ("first", std::string (32, 'x'), 0);
     w.close ();
-  } catch (const scda::error &e) {
-    code = e.code ();
-  } catch (const std::runtime_error &) {
-    code = SCDA_ERR_USAGE;
-  }
-  CHECK (code != 0);
+  });
+  one_leaves ([&] {
+    scda::reader other (g.comm, saved);
+    leaves ();
+    other.close ();
+  });
 }
 
 /* Streams, which each rank writes and reads by itself. */

@@ -1393,7 +1393,7 @@ scda_fcontext_t *scda_fcommit_begin(scda_fcontext_t *f,
  * @param [out] request  The request, for `scda_wait`. Must not be NULL.
  * @param [out] err      The error code.
  * @return               0 if that went well. On error the file is closed.
- * Errors: `SCDA_ERR_USAGE` while streams are open; those of all calls until now.
+ * Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of all calls until now.
  */
 int scda_fclose_begin(scda_fcontext_t *f,
                       scda_request_t *request,

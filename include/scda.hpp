@@ -17,8 +17,9 @@
  * The destructor never throws. It closes a file that is still open, and an error of that is lost: call
  * `close` to know that every byte is in the file. If an exception is under way, the file is closed as
  * after an error: what was to appear under its name when it is complete (`params::atomic`) does not
- * appear. On the other ranks the next call that meets this one fails; a rank that makes none, and waits
- * for this one by a function of MPI instead, hangs, as with any collective function that is left out.
+ * appear. On the other ranks the next call that meets this one throws `SCDA_ERR_USAGE`: this rank left
+ * the file. A rank that makes none, and waits for this one by a function of MPI instead, hangs, as with
+ * any collective function that is left out.
  *
  * Memory. Arguments are used during the call only. One that is shorter than what the others ask for is
  * refused with `SCDA_ERR_ARG` on all ranks, before anything is read from it or written to it.
@@ -1121,16 +1122,16 @@ protected:
     return known;
   }
 
-  /* A file that is incomplete because of an exception must not pass for complete. On a file for writing (of which
-   * at_end is true), the function for reading is an error, which closes the file as errors do. */
+  /* A file that is incomplete because of an exception must not pass for complete, and the other ranks must not wait for it. */
   void drop () noexcept {
     if (f_ == nullptr) { return; }
     scda_fcontext_t *f = take ();
     int err = SCDA_SUCCESS;
-    if (detail::exceptions () > exceptions_ && info_of (f).at_end != 0) {
-      f = scda_fread_section_header (f, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &err);
+    if (detail::exceptions () > exceptions_) {
+      scda_fleave (f, &err);
+    } else {
+      scda_fclose (f, &err);
     }
-    if (f != nullptr) { scda_fclose (f, &err); }
   }
 
   scda_fcontext_t *f_;

@@ -144,6 +144,20 @@ scda_fcontext_t *scda_refuse(scda_fcontext_t *f,
                              int *err);
 
 /**
+ * Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
+ * or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
+ *
+ * Collective, but the others need not call it.
+ *
+ * @param [in] f     The file, open for writing or reading. It is closed.
+ * @param [out] err  The error code, with which the other ranks fail, too. Never 0.
+ * @return           NULL, as after any error.
+ * Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
+ */
+scda_fcontext_t *scda_fleave(scda_fcontext_t *f,
+                             int *err);
+
+/**
  * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
  * is large enough.
  *

@@ -270,6 +270,21 @@ fn what_waits_of_many_small_datasets_is_bounded() {
     std::fs::remove_file(&path).unwrap();
 }
 
+#[test]
+fn a_request_is_waited_for_once_and_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    run_on_threads(2, |comm| {
+        let mut file = Writer::create(comm, &folder.path().join("f"), b"", &params(false)).unwrap();
+        let requests = [(); 3].map(|()| file.commit_begin().unwrap());
+        for index in [1, 2, 0] {
+            file.wait(requests[index]).unwrap();
+        }
+        let error = file.wait(requests[2]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("waited for already"), "{error}");
+    });
+}
+
 /// Streams are written by the thread, too, and go on when a commit in two halves was waited for.
 #[test]
 fn streams_are_the_same_too() {

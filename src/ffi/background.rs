@@ -1,9 +1,11 @@
 //! Commits and closes in two halves, and where the time goes.
 
+#[cfg(feature = "mpi")]
+use super::arguments::Arguments;
 use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
 use super::memory::put;
 use super::versioned::{InOut, versioned};
-use super::{CodeOut, Outcome, guard, on_null};
+use super::{Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{CommitRequest, Reader, Statistics, Writer};
 use std::ffi::c_int;
@@ -109,7 +111,7 @@ pub unsafe extern "C" fn scda_fcommit_begin(
 /// @param [out] request  The request, for `scda_wait`. Must not be NULL.
 /// @param [out] err      The error code.
 /// @return               0 if that went well. On error the file is closed.
-/// Errors: `SCDA_ERR_USAGE` while streams are open; those of all calls until now.
+/// Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of all calls until now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose_begin(
     f: *mut scda_fcontext_t,
@@ -124,9 +126,7 @@ pub unsafe extern "C" fn scda_fclose_begin(
         }
         context.begin_close()?;
         #[cfg(feature = "mpi")]
-        if matches!(context, Context::Writing(_)) {
-            super::begun::note(f);
-        }
+        super::begun::note(f);
         begun = scda_request_t { file: f, number: 0 };
         Ok(())
     };
@@ -181,27 +181,34 @@ pub unsafe extern "C" fn scda_wait(
     request: Option<&mut scda_request_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
-    let Some(request) = request else {
-        return guard(err, -1, || Err(Error::argument("request is NULL")));
-    };
-    let scda_request_t { file, number } = std::mem::replace(request, NONE);
-    if file.is_null() {
+    let taken = request.map(|request| std::mem::replace(request, NONE));
+    if taken.is_some_and(|request| request.file.is_null()) {
         return on_null(err, -1);
     }
-    #[cfg(feature = "mpi")]
-    super::begun::forget(file);
-    wait(file, number, err)
+    guard(err, -1, || taken.map_or_else(without_request, wait))
 }
 
-fn wait(file: *mut scda_fcontext_t, number: u64, err: CodeOut<'_>) -> c_int {
-    let body = || match number {
+fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outcome)> {
+    #[cfg(feature = "mpi")]
+    super::begun::forget(file);
+    match number {
         0 => run_close(file),
         number => {
             run(file, |context| context.writer()?.wait(CommitRequest::of(number)))?;
             Ok((0, Outcome::Success))
         }
-    };
-    guard(err, -1, body)
+    }
+}
+
+/// Fails for want of a request: on all ranks, if it can only be that of one file.
+fn without_request() -> Result<(c_int, Outcome)> {
+    let why = || Error::argument("request is NULL");
+    #[cfg(feature = "mpi")]
+    if let Some(file) = super::begun::only() {
+        super::begun::forget(file);
+        run(file, |context| Err::<(), _>(context.fail(why())))?;
+    }
+    Err(why())
 }
 
 /// Where the time of this rank went since the file was opened. With the environment variable

@@ -1,6 +1,7 @@
 //! Commits and closes that were begun and not waited for: `MPI_Finalize` completes them, and complains.
 
-use super::context::{Context, locally, run, run_close, scda_fcontext_t};
+use super::arguments::Arguments;
+use super::context::{Context, look, run, run_close, scda_fcontext_t};
 use crate::file::Pending;
 use std::ptr::without_provenance_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,9 +21,31 @@ pub fn note(f: *mut scda_fcontext_t) {
     crate::parallel::mpi::at_finalize(complete_all);
 }
 
-/// It was waited for.
+/// It was waited for, or the file was closed.
 pub fn forget(f: *mut scda_fcontext_t) {
     files().retain(|&file| file != f.addr());
+}
+
+/// The file on which something was begun, if there is only one.
+pub fn only() -> Option<*mut scda_fcontext_t> {
+    let all = files().clone();
+    let mut pending =
+        all.into_iter().map(without_provenance_mut).filter(|&f| state_of(f).0 != Pending::Nothing);
+    let first = pending.next()?;
+    pending.next().is_none().then_some(first)
+}
+
+/// What was begun on a file and not completed, and this rank.
+fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
+    let state = look(f, |context| {
+        let pending = match context {
+            Context::Writing(writer) => writer.pending(),
+            Context::Reading(reader, _) if reader.is_closing() => Pending::Close,
+            Context::Reading(..) => Pending::Nothing,
+        };
+        (pending, context.ranks().rank)
+    });
+    state.unwrap_or((Pending::Nothing, 0))
 }
 
 fn complete_all() {
@@ -32,13 +55,7 @@ fn complete_all() {
 
 /// Completes what was begun on a file, unless a later call has. Rank 0 complains.
 fn complete(f: *mut scda_fcontext_t) {
-    let (mut pending, mut rank) = (Pending::Nothing, 0);
-    locally(f, None, |context| {
-        if let Context::Writing(writer) = context {
-            (pending, rank) = (writer.pending(), writer.ranks().rank);
-        }
-        Ok(())
-    });
+    let (pending, rank) = state_of(f);
     let completed = match pending {
         Pending::Nothing => return,
         Pending::Commit => run(f, |context| context.writer()?.flush()).map(drop),

@@ -10,7 +10,7 @@ use super::open::{hand_out, open_in_mode};
 use super::params::{read_params, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::versioned::{In, InOut};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -90,6 +90,26 @@ pub unsafe extern "C" fn scda_refuse(
         let why = why.get("why");
         context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
         Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
+/// or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
+///
+/// Collective, but the others need not call it.
+///
+/// @param [in] f     The file, open for writing or reading. It is closed.
+/// @param [out] err  The error code, with which the other ranks fail, too. Never 0.
+/// @return           NULL, as after any error.
+/// Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fleave(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| -> Result<()> {
+        Err(context.fail(Error::usage("left the file without closing it")))
     };
     with(f, err, body)
 }

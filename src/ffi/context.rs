@@ -123,6 +123,8 @@ impl Lease {
     /// Closes the file.
     #[cold]
     fn give_up(&mut self) {
+        #[cfg(feature = "mpi")]
+        super::begun::forget(without_provenance_mut(self.slot.handle));
         self.slot.context = None;
         self.slot.notes.clear();
         let number = self.slot.handle & ((1 << SLOT_BITS) - 1);

@@ -166,7 +166,7 @@ impl<S: SessionState> Session<S> {
     /// The partition in which this rank has `count` elements.
     pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
         self.operate_ahead(|state| {
-            state.team().note_call(Function::ProcCounts);
+            state.team().note_call(Function::Partition);
             state.team().partition_of(count)
         })
     }

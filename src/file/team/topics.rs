@@ -75,6 +75,7 @@ pub enum Function {
     ReadStreams,
     ProcSizes,
     ProcCounts,
+    Partition,
     Agree,
     Seek,
     Sections,

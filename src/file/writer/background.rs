@@ -8,6 +8,7 @@ use crate::file::params::Params;
 use crate::file::session::SessionState as _;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function};
+use crate::memory::reserve;
 
 /// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(crate) enum Pending {
 pub(super) struct Commits {
     begun: u64,
     pending: Pending,
+    /// The numbers of those that were not waited for, which is done once for each.
+    not_waited_for: Vec<u64>,
     /// The part of a set of streams that was ended by a commit that is pending.
     streams: Option<OwnStream>,
 }
@@ -40,6 +43,28 @@ impl Commits {
     /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
     pub fn stream_bytes(&self) -> Option<u64> {
         self.streams.as_ref().map(OwnStream::all_bytes)
+    }
+}
+
+impl Commits {
+    fn begin(&mut self) -> Result<CommitRequest> {
+        reserve(&mut self.not_waited_for, 1)?;
+        self.begun += 1;
+        self.not_waited_for.push(self.begun);
+        self.pending = Pending::Commit;
+        Ok(CommitRequest(self.begun))
+    }
+
+    /// This one is waited for.
+    fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
+        match self.not_waited_for.binary_search(&number) {
+            Ok(place) => {
+                self.not_waited_for.remove(place);
+                Ok(())
+            }
+            Err(_) if number > self.begun => Err(Error::usage("wait: this request is one of another file")),
+            Err(_) => Err(Error::usage("wait: this request was waited for already")),
+        }
     }
 }
 
@@ -72,9 +97,7 @@ impl Writer {
             state.commits.streams = state.streams().end_part()?;
             state.sections.write_all()?;
             state.sections.sync_ahead();
-            state.commits.begun += 1;
-            state.commits.pending = Pending::Commit;
-            Ok(CommitRequest(state.commits.begun))
+            Ok(state.commits.begin()?)
         })
     }
 
@@ -89,17 +112,15 @@ impl Writer {
     /// after [`Self::commit`].
     ///
     /// # Errors
-    /// Those of [`Self::commit`], on all ranks; also if another call has returned it before.
+    /// Those of [`Self::commit`], on all ranks; also if another call has returned it before. `Usage` if the request was waited for
+    /// already.
     pub fn wait(&mut self, request: CommitRequest) -> Result<()> {
         if let Some(error) = self.session.closed_by() {
             return Err(error.again());
         }
         self.session.operate_ahead(|state| {
             state.sections.team.note_call(Function::Wait);
-            match request.0 <= state.commits.begun {
-                true => Ok(()),
-                false => Err(Error::usage("wait: this request is one of another file").into()),
-            }
+            Ok(state.commits.note_wait(request)?)
         })
     }
 
@@ -127,6 +148,8 @@ impl Writer {
             if sync || atomic && !later {
                 state.sections.sync_ahead();
             }
+            // An error of this rank alone is one of this call: a rank that has no request cannot wait for it.
+            state.sections.team.agree(Ok(()))?;
             state.commits.pending = Pending::Close;
             Ok(())
         })
