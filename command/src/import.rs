@@ -18,7 +18,7 @@ Examples:
 const DESCRIPTION: &str = r#"The user string of the new file is the name of the old one. The attribute imported of the group /
 has format ("HDF5", also for NetCDF-4; "NetCDF" for the classic formats; "NPZ", "SDF" or
 "SIONlib"), file, its name, bytes, its size, and complete: false if something was missing or
-omitted. A damaged file is an error, exit code 1; of SDF and SIONlib, --salvage imports what is
+omitted. A damaged file is an error, exit code 1, also if it makes HDF5's library crash; of SDF and SIONlib, --salvage imports what is
 whole and reports the rest, exit code 0. What an scda file cannot hold is omitted and reported,
 exit code 3; with --strict it is an error, exit code 2.
 
@@ -46,8 +46,9 @@ attributes scda_... are explained below:
   attributes             JSON, with scda_types. Texts that are no UTF-8 are taken as Latin-1
   dimensions that may grow; no data space
                          scda_max_shape
-  omitted                references to regions; filters that HDF5 does not have here (hdf5plugin
-                         adds many); names with control characters or not in UTF-8; attributes of
+  omitted                data in other files, which external storage and virtual datasets name,
+                         without --external; references to regions; filters that HDF5 does not have
+                         here (hdf5plugin adds many); names with control characters or not in UTF-8; attributes of
                          more than 4,000,000 bytes of JSON, or with the name of one that scda import
                          writes; datasets of more than 4,194,304 chunks (h5repack makes larger ones)
                          or records
@@ -111,7 +112,7 @@ or a text within an item has the number of its items or bytes before it, in 64 b
 
 AMReX: IN is the folder of a plotfile with lists of FABs of version 1, the default. Its cells
 become a group patches with one time step; ghost cells, particles and other contents are not
-imported.
+imported. A symbolic link that leads out of the folder is an error without --external.
 
 SDF: arrays become contiguous datasets, in the order of the file; those of one label records.
   label                  the name; characters that a name cannot have become _; a long one is cut,
@@ -179,6 +180,10 @@ pub struct Args {
     /// Stop at the first thing that an scda file has no place for, instead of leaving it out; not from SDF and SIONlib
     #[arg(long)]
     strict: bool,
+    /// Also import the data that an HDF5 file has in other files, and what is beyond the symbolic links of a plotfile: only from a source
+    /// that you trust, as they can lead to any of your files
+    #[arg(long)]
+    external: bool,
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
@@ -192,8 +197,12 @@ pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     check_free(&args.to, args.force)?;
     let source = ImportSource::new(&args.from)?;
     let Some(format) = recognise(&source)? else { return Err(not_recognised(&source)) };
-    let given =
-        [("--salvage", args.salvage), ("--strict", args.strict), ("--without", !args.without.is_empty())];
+    let given = [
+        ("--salvage", args.salvage),
+        ("--strict", args.strict),
+        ("--without", !args.without.is_empty()),
+        ("--external", args.external),
+    ];
     for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         if !format.options().contains(&option) {
             let others = names(|format| format.options().contains(&option));

@@ -600,12 +600,14 @@ def test_the_commands(series: Path) -> None:
     (series.parent / "bad.h5").write_bytes((series.parent / "f.h5").read_bytes()[:-9])
     assert "scda: bad.h5: " in run("import bad.h5 b.scda", 1)
     assert "scda: none.h5: No such file" in run("import none.h5 b.scda", 2)
-    program = "import sys; sys.modules['h5py'] = None; from scda.__main__ import main; sys.exit(main())"
+    (series.parent / "none").mkdir()
+    (series.parent / "none" / "h5py.py").write_text("raise ModuleNotFoundError(\"No module named 'h5py'\", name='h5py')")
+    program = "import sys; sys.path.insert(0, 'none'); from scda.__main__ import main; sys.exit(main())"
     for line in ("export series.scda g.h5", "import f.nc b.scda"):
         hint = run(line, 2, ("-c", program))
         assert "h5py" in hint and "pip install h5py" in hint
     found = sorted(entry.name for entry in series.parent.iterdir())
-    assert found == ["a.scda", "bad.h5", "f.h5", "f.nc", "series.scda"]
+    assert found == ["a.scda", "bad.h5", "f.h5", "f.nc", "none", "series.scda"]
 
 
 @pytest.mark.parametrize("error", ["RuntimeError('odd')", "KeyError('odd')", "TypeError('odd')", "MemoryError('odd')"])

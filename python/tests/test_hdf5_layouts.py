@@ -191,7 +191,7 @@ def test_data_in_other_files_were_written(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "f.h5", "w") as h:
         h.create_dataset("external", (6,), "f8", external=[(str(tmp_path / "raw"), 0, h5py.h5f.UNLIMITED)])
         h.create_virtual_dataset("virtual", layout)
-    with imported(tmp_path / "f.h5") as f:
+    with imported(tmp_path / "f.h5", external=True) as f:
         assert f["external"][:].tolist() == f["virtual"][:].tolist() == data.tolist()
 
 

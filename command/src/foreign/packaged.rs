@@ -18,7 +18,14 @@ pub struct Packaged {
     /// If it has folders: a file that each of them has.
     member: Option<&'static str>,
     exported_endings: &'static [&'static str],
+    /// The options of `scda import`.
+    options: &'static [&'static str],
 }
+
+/// Of a format whose files name no others.
+const OPTIONS: &[&str] = &["--strict", "--without"];
+/// Of one whose files do.
+const OPTIONS_WITH_EXTERNAL: &[&str] = &["--strict", "--without", "--external"];
 
 pub static FORMATS: [Packaged; 4] = [HDF5, NETCDF, NUMPY, AMREX];
 
@@ -29,6 +36,7 @@ const HDF5: Packaged = Packaged {
     endings: &["h5", "hdf5"],
     member: None,
     exported_endings: &["h5", "hdf5", "hdf"],
+    options: OPTIONS_WITH_EXTERNAL,
 };
 const NETCDF: Packaged = Packaged {
     name: "NetCDF",
@@ -37,6 +45,7 @@ const NETCDF: Packaged = Packaged {
     endings: &["nc", "nc4"],
     member: None,
     exported_endings: &["nc", "nc4"],
+    options: OPTIONS,
 };
 const NUMPY: Packaged = Packaged {
     name: "NumPy",
@@ -45,6 +54,7 @@ const NUMPY: Packaged = Packaged {
     endings: &["npz"],
     member: None,
     exported_endings: &[],
+    options: OPTIONS,
 };
 const AMREX: Packaged = Packaged {
     name: "AMReX",
@@ -53,6 +63,7 @@ const AMREX: Packaged = Packaged {
     endings: &[],
     member: Some("Header"),
     exported_endings: &[],
+    options: OPTIONS_WITH_EXTERNAL,
 };
 
 impl Format for Packaged {
@@ -78,7 +89,7 @@ impl Format for Packaged {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["--strict", "--without"]
+        self.options
     }
 
     fn import(&self, source: ImportSource, import: &Import<'_>) -> Result<()> {

@@ -100,6 +100,9 @@ fn import_knows_the_files_of_the_package_by_their_beginning_or_name() {
         scda(&format!("{name} new.scda --salvage")).bad(2, "--salvage is for files of SDF and SIONlib");
         scda(&format!("- new.scda <{name}")).bad(if name == "d.h5" { 1 } else { 2 }, "standard input");
     }
+    let run = scda("a new.scda --external").bad(1, "");
+    assert_eq!(run.text(), "<import><a><new.scda><--external>");
+    scda("b new.scda --external").bad(2, "--external is for files of HDF5 and AMReX");
     scda("e new.scda").bad(1, "scda: e: byte 0: it begins with none of \"SDF format\"");
     scda("a a").bad(2, "the file exists");
     place.write("f", b"sion");

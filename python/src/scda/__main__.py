@@ -64,7 +64,7 @@ def export(arguments: argparse.Namespace) -> None:
 
 
 def import_file(arguments: argparse.Namespace) -> None:
-    options = {name: getattr(arguments, name) for name in ("without", "strict", "force")}
+    options = {name: getattr(arguments, name) for name in ("without", "strict", "external", "force")}
     options["seal"] = not arguments.no_seal
     progress = Progress(arguments.file)
     left_out = _commands.import_(arguments.file, arguments.out, **options, tell=_tell, progress=progress)
@@ -122,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_without(command)
     text = "stop at the first thing that an scda file has no place for, instead of leaving it out"
     command.add_argument("--strict", action="store_true", help=text)
+    text = "also read the data that are in other files, of HDF5, or beyond symbolic links, of AMReX"
+    command.add_argument("--external", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
     return parser
 
@@ -181,7 +183,7 @@ def _complain(text: str, code: int) -> int:
 
 def _visible(text: str) -> str:
     """Options in place of arguments of functions; and characters that do something to a terminal, which a name may have, by their numbers."""
-    text = re.sub(" (without|group)= ?", r" --\1 ", re.sub(" (force|strict)=True", r" --\1", text))
+    text = re.sub(" (without|group)= ?", r" --\1 ", re.sub(" (force|strict|external)=True", r" --\1", text))
     return "".join(c if c.isprintable() or c in " \n" else c.encode("unicode_escape").decode() for c in text)
 
 

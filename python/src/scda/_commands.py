@@ -163,6 +163,7 @@ def import_(
     *,
     without: Sequence[str] = (),
     strict: bool = False,
+    external: bool = False,
     seal: bool = True,
     force: bool = False,
     tell: Optional[Callable[[str], None]] = None,
@@ -170,11 +171,15 @@ def import_(
 ) -> list[str]:
     """Makes a file from one of HDF5, NetCDF, NumPy (.npz) or AMReX, as ``scda import`` does. Of the first two needs h5py.
 
+    The file is read in a process of its own: if it makes the library that reads it crash, that is an error here.
+
     Args:
         path: the file to read.
         out: the new file.
         without: names to leave out, which may be patterns.
         strict: whether what a scda file has no place for is an error; else it is left out.
+        external: whether data that are in other files are read, too: external storage and sources of virtual datasets of HDF5, and
+            what is beyond a symbolic link in a plotfile. Only for a file from a source that you trust: it can name any file.
         seal: whether the new file is sealed.
         force: whether a file that exists is replaced.
         tell, progress: as for :func:`export`.
@@ -182,13 +187,14 @@ def import_(
     Returns:
         What was left out, a line each.
     """
-    from ._import import convert
+    from ._apart import convert
 
     source, new = os.fspath(path), os.fspath(out)
     lines, say = _lines(tell)
     check_free(new, force, source)
+    how: dict[str, Any] = {"seal": seal, "without": list(without), "strict": strict, "external": external}
     with own_errors(source), progress or bar(source) as shown:
-        convert(source, new, seal=seal, without=without, strict=strict, tell=say, progress=shown)
+        convert(source, new, tell=say, progress=shown, **how)
     return lines
 
 

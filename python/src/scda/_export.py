@@ -43,6 +43,7 @@ from ._hdf5 import (
     write_scales,
 )
 from ._hdf5_items import Paths, create_dataset, write_bytes, write_items
+from ._hdf5_links import has_link, link_of, object_at
 from ._hdf5_types import BOOL, default, describe, fits, has_fills, has_objects, is_text, item_of, make
 from ._progress import Progress
 from ._section import Section
@@ -256,14 +257,15 @@ class _Export:
         for name, link in links.items() if isinstance(links, dict) else ():
             try:
                 (kind, to), *more = link.items()
-                if kind == "hard" and not isinstance(self._to.get(to), h5py.Group):
+                target = object_at(self._to, to) if kind == "hard" else None
+                if kind == "hard" and not isinstance(target, h5py.Group):
                     continue
                 if self._netcdf:
                     raise ValueError("found a link, which NetCDF has not")
-                if name in group or more or kind not in ("soft", "external", "hard") or "/" in name:
+                if "/" in name or has_link(group, name) or more or kind not in ("soft", "external", "hard"):
                     raise ValueError("found a link that is none, or the name of something else")
                 if kind == "hard":
-                    group[name] = self._to[to]
+                    group[name] = target
                 else:
                     group[name] = h5py.SoftLink(to) if kind == "soft" else h5py.ExternalLink(*to)
             except (ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
@@ -304,7 +306,7 @@ class _Export:
             except (TypeError, ValueError) as error:
                 if isinstance(error, Error):
                     raise
-                if array.variable.name in group:
+                if isinstance(link_of(group, array.variable.name), h5py.HardLink):
                     del group[array.variable.name]  # not all of it is there
                 self.leave_out(path, str(error))
                 continue
@@ -386,7 +388,7 @@ class _Export:
         """The type with this description, in NetCDF, and if it has a path, one that has a name. And its description: NetCDF
         has one type of complex numbers, in one byte order."""
         kind = make(described)
-        named = self._to.get(path) if isinstance(path, str) else None
+        named = object_at(self._to, path) if isinstance(path, str) else None
         if isinstance(named, h5py.Datatype) and named.id.equal(kind):
             return named.id, described
         if self._netcdf and isinstance(described, str) and described.lstrip(">") in _COMPLEX:

@@ -14,6 +14,7 @@ import numpy as np
 from ._attributes import JSON_NAMES, MISSING, TYPES, Null, Text, Typed, decoded, described, plain_value
 from ._description import TYPE_NAMES
 from ._hdf5_items import Paths, array_of_json, json_of
+from ._hdf5_links import has_link, object_at
 from ._hdf5_types import BOOL, TextType, describe, has_objects, make, space_padded
 from ._variables import MAX_SHAPE
 
@@ -392,9 +393,11 @@ def _finds(dataset: h5py.Dataset, scales: list[Optional[str]]) -> bool:
     if len(scales) > 1 or scale is None:
         return False
     name = scale.rpartition("/")[2]
-    while name not in group and group.name != "/":
+    while not has_link(group, name) and group.name != "/":
         group = group.parent
-    return bool(scale == f"{group.name.rstrip('/')}/{name}" and group[name].ndim == 1)
+    nearest = object_at(group, name) if scale == f"{group.name.rstrip('/')}/{name}" else None
+    # The shape of one that is virtual may be in another file.
+    return isinstance(nearest, h5py.Dataset) and not nearest.is_virtual and nearest.ndim == 1
 
 
 def write_scales(file: h5py.File, dataset: h5py.Dataset, found: Any) -> None:
@@ -406,7 +409,7 @@ def write_scales(file: h5py.File, dataset: h5py.Dataset, found: Any) -> None:
     try:
         for d, dimension in enumerate(found["dimensions"]):
             for path in dimension.get("scales", []):
-                dataset.dims[d].attach_scale(file[path])
+                dataset.dims[d].attach_scale(object_at(file, path))
             if dimension.get("label"):
                 dataset.dims[d].label = dimension["label"]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError) as error:

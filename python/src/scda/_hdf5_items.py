@@ -11,6 +11,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t, h5z
 
 from ._attributes import _number
+from ._hdf5_links import object_at
 from ._hdf5_lists import from_bytes, has_lists, list_of, to_bytes
 from ._hdf5_types import (
     BOOL,
@@ -57,13 +58,15 @@ class Paths:
             return b""
 
     def reference_to(self, path: str) -> Any:
-        try:
-            return self._file[path].ref if path else h5py.Reference()
-        except (KeyError, ValueError):
-            if self._is_whole and path not in self._missing:
-                self._missing.add(path)
-                self.leave_out(path, "found a reference to this, which is not in the new file")
+        if not path:
             return h5py.Reference()
+        found = object_at(self._file, path)
+        if found is not None:
+            return found.ref
+        if self._is_whole and path not in self._missing:
+            self._missing.add(path)
+            self.leave_out(path, "found a reference to this, which is not in the new file")
+        return h5py.Reference()
 
     def later(self, write: Callable[[], None], described: Any) -> None:
         """Writes now, or at the end, if there are references in what is described."""

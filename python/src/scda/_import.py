@@ -11,8 +11,8 @@ import numpy as np
 
 from ._attributes import as_item, described
 from ._description import native
-from ._errors import FormatError
-from ._importer import Importer, Tell, as_bool, expect_name
+from ._errors import ArgumentError, FormatError
+from ._importer import Importer, Tell, as_bool, expect_name, open_file
 from ._progress import Progress
 from ._selection import pieces
 from ._spool import Spool
@@ -36,6 +36,7 @@ def convert(
     seal: bool = True,
     without: Iterable[str] = (),
     strict: bool = False,
+    external: bool = False,
     tell: Tell = print,
     progress: Optional[Progress] = None,
 ) -> int:
@@ -47,6 +48,8 @@ def convert(
         seal: whether it is sealed.
         without: patterns of names to leave out.
         strict: whether what a scda file has no place for is an error.
+        external: whether items that the file has in other files are read: external storage and sources of virtual datasets of HDF5,
+            and what is beyond a symbolic link in a plotfile.
         tell: else it is called with a line about each such thing.
         progress: is told the bytes that are done.
 
@@ -54,6 +57,8 @@ def convert(
         The number of such things, which are left out.
     """
     kind = _kind(path)
+    if external and not kind.has_external:
+        raise ArgumentError(f"{path}: external=True is for files of HDF5 and AMReX, found {kind.format}", None, path)
     patterns = list(without)
 
     def is_wanted(name: str) -> bool:
@@ -68,7 +73,7 @@ def convert(
     name = os.path.basename(os.path.normpath(path))
     source = {"format": kind.format, "file": name, "bytes": _bytes(path), "complete": not patterns}
     with create(out, kind.user(path), seal=seal) as w:
-        work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, progress)
+        work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, external, progress)
         attrs = work.run({"imported": source})
         if work.is_incomplete and not patterns:
             w.group("/", {**attrs, "imported": {**source, "complete": False}})
@@ -88,7 +93,7 @@ def _kind(path: str) -> type[Importer]:
         from ._import_amrex import Amrex
 
         return Amrex
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         head = file.read(8)
         at = 0
         while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # behind a user block
@@ -113,7 +118,7 @@ class _Npz(Importer):
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         self._w.group("/", source)
         try:
-            with np.load(self._name, allow_pickle=False) as file:
+            with open_file(self._name) as whole, np.load(whole, allow_pickle=False) as file:
                 self._progress.total = sum(each.file_size for each in file.zip.infolist())
                 for name in filter(self._is_wanted, file.files):
                     with self._of(name):
@@ -150,7 +155,7 @@ class _NetCDF(Importer):
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         from ._classic import Classic
 
-        with open(self._name, "rb") as file:
+        with open_file(self._name) as file:
             try:
                 classic = Classic(file)
             except ValueError as error:

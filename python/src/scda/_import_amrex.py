@@ -5,6 +5,7 @@ A plotfile is a folder: a text ``Header``, and for each level a text that lists 
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -14,7 +15,7 @@ import numpy as np
 
 from ._errors import FormatError
 from ._mesh import MESH
-from ._importer import Importer, expect_name
+from ._importer import Importer, expect_name, open_file
 from ._patches import ATTRIBUTE, mesh_of_patches
 from ._spool import Spool
 
@@ -47,7 +48,7 @@ class _Lines:
     def __init__(self, path: str) -> None:
         self.path = path
         self.number = 0
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with io.TextIOWrapper(open_file(path), encoding="utf-8", errors="surrogateescape") as file:
             self._lines = file.read().splitlines()
 
     def next(self, expected: str) -> str:
@@ -87,13 +88,14 @@ class _Lines:
 
 class Amrex(Importer):
     format = "AMReX"
+    has_external = True
 
     @classmethod
     def user(cls, path: str) -> str:
         return super().user(os.path.normpath(path))
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
-        lines = _Lines(os.path.join(self._name, "Header"))
+        lines = _Lines(self._own(os.path.join(self._name, "Header")))
         version = lines.next("the version of the plotfile")
         if version != _VERSION:
             raise lines.wrong(version, _VERSION)
@@ -137,6 +139,13 @@ class Amrex(Importer):
                     self._field(name, component, all_levels, offsets, checksum)
         return source
 
+    def _own(self, path: str) -> str:
+        """The path of a file of the plotfile. A symbolic link in it can lead to any file."""
+        folder = os.path.realpath(self._name)
+        if not self._external and os.path.commonpath([folder, os.path.realpath(path)]) != folder:
+            raise FormatError(f"{path}: found a link that leads out of the folder; external=True follows it")
+        return path
+
     def _ratios(self, lines: _Lines, d: int, levels: int) -> Any:
         expected = f"{levels - 1} ratios of refinement"
         words = re.findall(r"\([\d, ]+\)|\d+", lines.next(expected))
@@ -165,7 +174,7 @@ class Amrex(Importer):
 
     def _patches(self, path: str, d: int, count: int, components: int) -> _Level:
         """What the list of a level says: the files are beside it."""
-        lines = _Lines(path + "_H")
+        lines = _Lines(self._own(path + "_H"))
         version = lines.number_of("the version of the list", 100)
         if version != 1:
             raise lines.wrong(str(version), "version 1, with a header before each FAB")
@@ -183,7 +192,7 @@ class Amrex(Importer):
             words = lines.next("a FAB").split()
             if len(words) != 3 or words[0] != "FabOnDisk:" or "/" in words[1] or not words[2].isdigit():
                 raise lines.wrong(" ".join(words), "FabOnDisk: FILE OFFSET")
-            files.append(os.path.join(os.path.dirname(path), words[1]))
+            files.append(self._own(os.path.join(os.path.dirname(path), words[1])))
             offsets.append(int(words[2]))
             first, last = boxes[len(files) - 1]
             least = 4 * components * math.prod(b - a + 1 for a, b in zip(first, last))
@@ -208,7 +217,7 @@ class Amrex(Importer):
     def _values(self, level: _Level, component: int) -> Iterator[Any]:
         """The values of a variable in each patch of a level, x first, without ghost cells."""
         for (first, last), path, offset in zip(level.boxes, level.files, level.offsets):
-            with open(path, "rb") as file:
+            with open_file(path) as file:
                 yield _fab(file, path, offset, component, first, last)
 
 

@@ -45,8 +45,9 @@ from ._hdf5 import (
     read_attributes,
 )
 from ._hdf5_items import Items, Paths
+from ._hdf5_links import expect_own, link_of
 from ._hdf5_types import BOOL, default, describe
-from ._importer import Importer, as_bool, expect_name
+from ._importer import Importer, as_bool, expect_name, open_file
 from ._selection import pieces
 from ._spool import Spool
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
@@ -76,6 +77,7 @@ class _Record(NamedTuple):
 
 class Hdf5(Importer):
     format = "HDF5"
+    has_external = True
 
     @classmethod
     def user(cls, path: str) -> str:
@@ -93,7 +95,7 @@ class Hdf5(Importer):
             with h5py.File(path, "r") as file:
                 self._seen = {_address(file): "/"}
                 self._is_netcdf = "_NCProperties" in file.attrs
-                self._lengths = _lengths(file) if self._is_netcdf else {}
+                self._lengths = self._lengths_of(file) if self._is_netcdf else {}
                 self._records: list[_Record] = []
                 self._paths = Paths(file, lambda where, reason: self._leave_out(where, reason, is_array=False))
                 # What `scda export` has written is again the file that it was.
@@ -124,15 +126,16 @@ class Hdf5(Importer):
         if unused:
             attrs[DIMENSIONS] = unused
         links = {} if numbered else self._links(group, path, names)
-        if links:
-            attrs[LINKS] = links
+        known = {name: link for name, link in links.items() if link is not None}
+        if known:
+            attrs[LINKS] = known
         block = self._user_block(group.file) if not path else None
         if block:
             attrs[USER_BLOCK] = block
         types = self._named_types(group, path, names)
         if types:
             attrs[NAMED_TYPES] = types
-        names = [name for name in names if name not in types and (name not in links or "hard" in links[name])]
+        names = [name for name in names if name not in types and (name not in links or "hard" in (links[name] or ()))]
         if attrs or not names:
             with self._of(path or "/"):
                 if path:
@@ -159,21 +162,22 @@ class Hdf5(Importer):
     def _user_block(self, file: h5py.File) -> Optional[dict[str, Any]]:
         """The bytes before those of HDF5, such as MATLAB writes there; the zeros behind them are left out."""
         size = file.userblock_size
-        with open(self._name, "rb") as whole:
+        with open_file(self._name) as whole:
             text = whole.read(min(size, _MOST_USER_BLOCK + 1)).rstrip(b"\0")
         if len(text) > _MOST_USER_BLOCK:
             self._leave_out("/", f"a user block: found {size} bytes, expected at most {_MOST_USER_BLOCK}", is_array=False)
             return None
         return {"bytes": size, "base64": base64.b64encode(text).decode()} if size else None
 
-    def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
-        """What the links of a group refer to. A dataset is also written under each of its names, a group only under the first one."""
-        found: dict[str, Any] = {}
+    def _links(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Optional[dict[str, Any]]]:
+        """What the links of a group refer to, None if that is not known. A dataset is also written under each of its names, a group
+        only under the first one."""
+        found: dict[str, Optional[dict[str, Any]]] = {}
         for name in names:
             whole = f"{path}/{name}" if path else name
             if isinstance(name, bytes) or not self._is_wanted(whole):
                 continue
-            link = group.get(name, getlink=True)
+            link = link_of(group, name)
             if isinstance(link, h5py.SoftLink):
                 found[name] = {"soft": link.path}
             elif isinstance(link, h5py.ExternalLink):
@@ -185,14 +189,14 @@ class Hdf5(Importer):
                 first = self._seen.setdefault(_address(group[name]), whole)
                 if first != whole:
                     found[name] = {"hard": first}
-        return {name: link for name, link in found.items() if link is not None}
+        return found
 
     def _named_types(self, group: h5py.Group, path: str, names: list[Any]) -> dict[str, Any]:
         """The types in a group, which have a name there."""
         found = {}
         for name in names:
             whole = f"{path}/{name}" if path else name
-            is_own = isinstance(name, str) and isinstance(group.get(name, getlink=True), h5py.HardLink)
+            is_own = isinstance(name, str) and isinstance(link_of(group, name), h5py.HardLink)
             if is_own and not _is_made_again(name) and group.get(name, getclass=True) is h5py.Datatype and self._is_wanted(whole):
                 try:
                     found[name] = describe(group[name].id)
@@ -227,15 +231,37 @@ class Hdf5(Importer):
             if path not in listed:
                 self._w.group(path, attrs)
 
-    @staticmethod
-    def _unused(group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
+    def _unused(self, group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
         """The dimensions of NetCDF that no variable of the group has: their sizes, None for one that may grow."""
         found: dict[str, Optional[int]] = {}
         for name in names:
-            item = group[name] if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
-            if isinstance(item, h5py.Dataset) and _is_dimension(item) and not _is_dimension_of(item, group):
+            item = group[name] if isinstance(link_of(group, name), h5py.HardLink) else None
+            if not isinstance(item, h5py.Dataset) or not _is_dimension(item) or _is_dimension_of(item, group):
+                continue
+            if self._is_own(item):
                 if item.shape is not None and len(item.shape) == 1:
                     found[name] = None if item.maxshape == (None,) else item.shape[0]
+        return found
+
+    def _is_own(self, dataset: h5py.Dataset) -> bool:
+        """Whether it may be read. Even its shape may be in another file."""
+        try:
+            expect_own(dataset, follow=self._external)
+        except ValueError:
+            return False
+        return True
+
+    def _lengths_of(self, file: h5py.File) -> dict[int, int]:
+        """The lengths of the dimensions that may grow in a NetCDF-4 file, by where their scales are."""
+        found: dict[int, int] = {}
+
+        def note(_: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset) and self._is_own(item) and item.shape:
+                for scale, n in zip(_growing(item), item.shape):
+                    if scale is not None:
+                        found[scale] = max(n, found.get(scale, 0))
+
+        file.visititems(note)
         return found
 
     def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
@@ -243,6 +269,7 @@ class Hdf5(Importer):
         if _is_dimension(dataset):
             return
         expect_name(path)
+        expect_own(dataset, follow=self._external)
         name = path.rpartition("/")[2]
         items = Items(dataset, self._paths, _wanted(dataset))
         expect_filters(dataset)
@@ -422,20 +449,6 @@ def _address(item: Union[h5py.Group, h5py.Dataset]) -> int:
     return int(h5py.h5o.get_info(item.id).addr)
 
 
-def _lengths(file: h5py.File) -> dict[int, int]:
-    """The lengths of the dimensions that may grow in a NetCDF-4 file, by where their scales are."""
-    found: dict[int, int] = {}
-
-    def note(_: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape:
-            for scale, n in zip(_growing(item), item.shape):
-                if scale is not None:
-                    found[scale] = max(n, found.get(scale, 0))
-
-    file.visititems(note)
-    return found
-
-
 def _growing(dataset: h5py.Dataset) -> list[Optional[int]]:
     """Where the scale of each dimension is that may grow; None of one that may not, or has none."""
     if dataset.ndim == 1 and dataset.is_scale:
@@ -479,7 +492,7 @@ def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
     expected = [str(number) for number in range(len(names))]
     if not isinstance(count, np.integer) or int(count) != len(names) or set(names) != set(expected):
         return []
-    own = [name for name in expected if isinstance(group.get(name, getlink=True), h5py.HardLink)]
+    own = [name for name in expected if isinstance(link_of(group, name), h5py.HardLink)]
     return own if own == expected and all(isinstance(group[name], h5py.Dataset) for name in own) else []
 
 

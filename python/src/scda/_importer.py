@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import unicodedata
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import IO, Any, Callable, Iterator
 
 import numpy as np
 
 from . import _core
 from ._description import FULL_NAME
-from ._errors import ArgumentError, Error, FormatError
+from ._errors import ArgumentError, BadFileError, Error, FormatError
 from ._progress import Progress
 from ._writer import Writer
 
@@ -27,6 +28,8 @@ class Importer:
     """What imports one file. A folder for temporary files is that of the new file."""
 
     format: str
+    # Whether a file of this format can name other files, which are read only if that is wanted.
+    has_external = False
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Importer:
         is_wanted: Callable[[str], bool],
         tell: Tell,
         is_strict: bool,
+        external: bool,
         progress: Progress,
     ) -> None:
         self._w = w
@@ -44,6 +48,7 @@ class Importer:
         self._is_wanted = is_wanted
         self._tell = tell
         self._is_strict = is_strict
+        self._external = external
         self._progress = progress
         # How many things have no place in the new file; and whether an array, or all below a group, is among them.
         self.left_out = 0
@@ -101,6 +106,19 @@ class Importer:
             if isinstance(error, Error):
                 raise
             self._leave_out(path, str(error))
+
+
+def open_file(path: str) -> IO[bytes]:
+    """A file to be read. What a folder of somebody else has under its name may be a pipe, which is not waited for, or a device."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)
+
+    file = open(path, "rb", opener=opener)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise BadFileError(f"{path}: a folder, pipe or device, not a file", None, path)
+    return file
 
 
 def expect_name(path: str) -> None:
