@@ -25,7 +25,10 @@ exit code 3; with --strict it is an error, exit code 2.
 HDF5 and NetCDF-4 (which need h5py), classic NetCDF (CDF-1, CDF-2, CDF-5) and .npz; the
 attributes scda_... are explained below:
   numbers, complex ones (r, i), bools of h5py, opaque items, texts of fixed length
-                         the same type. NetCDF's int8 with dtype = "bool" becomes bool
+                         the same type. NetCDF's int8 with dtype = "bool" becomes bool if all items
+                         are 0 or 1. Bools of h5py that are others become int8, with scda_enum
+  other floating-point numbers, such as bfloat16
+                         the next larger type; the loss of their type is reported
   compound types         structs; arrays in items: dimensions
   enumerations           integers, and scda_enum
   texts of variable length

@@ -146,7 +146,8 @@ const EXPORT: &str = r#"What becomes of
   scda_links             links; a dataset that was changed since the import is no link but a dataset
                          of its own. In NetCDF-4 omitted, but datasets have all their names
   float16, names that NetCDF has not
-                         omitted in NetCDF-4
+                         omitted in NetCDF-4, which also takes names for the same that differ only
+                         in their form of Unicode: all are written in the form NFC, and reported
   user string; order of records; codec, level and shuffle of other chunks; groups, blocks and
   inline sections of up to 64 KiB (not of a file that was imported)
                          in HDF5 the attributes scda_user, scda_places, scda_codec (zstd 1

@@ -706,3 +706,87 @@ def test_groups_of_netcdf_keep_their_dimensions_and_types(tmp_path: Path) -> Non
             found.append((sizes, list(low.variables), types, attrs, str(values)))
     assert found[0] == found[1]
     assert found[1][0] == [{"step": (4, True), "unused": (2, False), "x": (3, False)}, {}, {}]
+
+
+def write_bools(path: Path, others: list[int]) -> None:
+    """Bools of HDF5, and int8 that says that it is bool, with other bytes among them."""
+    raw = np.array([0, 1, *others], "i1")
+    with h5py.File(path, "w") as file:
+        for name, options in {"plain": {}, "chunked": {"chunks": (2,), "compression": "gzip"}}.items():
+            made = file.create_dataset(name, raw.shape, "?", **options)
+            made.id.write(h5py.h5s.ALL, h5py.h5s.ALL, raw.view("?"), mtype=made.id.get_type())
+        file.create_dataset("never", (3,), "?", chunks=(3,), fillvalue=True)
+        file.create_dataset("int8", data=raw).attrs["dtype"] = "bool"
+
+
+@pytest.mark.parametrize("others", [[], [2], [-127, 0]])
+def test_bools_with_other_values_are_kept_as_integers(others: list[int], tmp_path: Path) -> None:
+    write_bools(tmp_path / "a.h5", others)
+    assert scda.import_(tmp_path / "a.h5", tmp_path / "a.scda", strict=True) == []
+    assert scda.export(tmp_path / "a.scda", tmp_path / "b.h5", strict=True) == []
+    scda.import_(tmp_path / "b.h5", tmp_path / "b.scda", strict=True)
+    for name in ("a.scda", "b.scda"):
+        with scda.open(tmp_path / name) as f:
+            for each in ("plain", "chunked", "int8"):
+                assert f[each][...].tolist() == [0, 1, *others] and f[each].dtype == ("i1" if others else "?")
+            assert f["never"].dtype == "?" and f["never"][...].all() and ("scda_enum" in f["plain"].attrs) == bool(others)
+            assert f["int8"].attrs.get("dtype") == ("bool" if others else None)
+    with h5py.File(tmp_path / "b.h5") as file:
+        assert file["chunked"].dtype == "?" and file["chunked"][...].view("i1").tolist() == [0, 1, *others]
+
+
+@pytest.mark.parametrize("kind", ["NETCDF4", *CLASSIC])
+def test_steps_of_a_mask_that_were_never_written(kind: str, tmp_path: Path) -> None:
+    """They are NetCDF's fill value, -127."""
+    with netCDF4.Dataset(tmp_path / "a.nc", "w", format=kind) as file:
+        file.createDimension("time", None)
+        for name in ("wet", "dry"):
+            file.createVariable(name, "i1", ("time",)).setncattr("dtype", "bool")
+            file[name][:2] = [0, 1]
+        file.createVariable("time", "f8", ("time",))[:] = range(4)
+        file["dry"][2:] = 0
+    scda.import_(tmp_path / "a.nc", tmp_path / "a.scda", strict=True)
+    scda.export(tmp_path / "a.scda", tmp_path / "b.nc", strict=True)
+    with scda.open(tmp_path / "a.scda") as f, netCDF4.Dataset(tmp_path / "b.nc") as file:
+        file.set_auto_mask(False)
+        assert f["wet"][...].tolist() == file["wet"][:].tolist() == [0, 1, -127, -127] and f["wet"].attrs["dtype"] == "bool"
+        assert f["dry"].dtype == "?" and file["dry"][:].tolist() == [0, 1, 0, 0]
+
+
+def test_numbers_of_a_type_of_their_own_are_reported(tmp_path: Path) -> None:
+    """Their values are kept, their type is not; a struct with other values than bools is left out."""
+    brain = h5py.h5t.IEEE_F32LE.copy()
+    brain.set_fields(15, 7, 8, 0, 7)
+    brain.set_size(2)
+    brain.set_ebias(127)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        made = h5py.h5d.create(file.id, b"brain", brain, h5py.h5s.create_simple((2,)))
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, -2], "f4"))
+        raw = np.array([(1, 0), (2, 0)], [("a", "i1"), ("b", "i1")])
+        bools = file.create_dataset("bools", (2,), [("a", "?"), ("b", "i1")])
+        bools.id.write(h5py.h5s.ALL, h5py.h5s.ALL, raw.view("V2").view([("a", "?"), ("b", "i1")]), mtype=bools.id.get_type())
+    lines = scda.import_(tmp_path / "a.h5", tmp_path / "a.scda")
+    expected = ["'bools': found 2 among bools", "'brain': found .* 2 bytes, 8 bits.*exponent"]
+    assert len(lines) == len(expected) and all(re.search(*pair) for pair in zip(expected, sorted(lines))), lines
+    with scda.open(tmp_path / "a.scda") as f:
+        assert list(f) == ["brain"] and f["brain"][...].tolist() == [1, -2]
+    with pytest.raises(scda.ArgumentError, match="'brain': found .* exponent"):
+        scda.import_(tmp_path / "a.h5", tmp_path / "b.scda", strict=True, without=["bools"])
+
+
+def test_names_in_other_forms_of_unicode(tmp_path: Path) -> None:
+    """NetCDF's library looks for all names in the form NFC."""
+    with scda.create(tmp_path / "a.scda") as w:
+        for number, name in enumerate(["a\u0304", "\u0101", "o\u0308", "i\u0308/x", "\xef/y", "i\u0308/z/q"]):
+            w.dataset(name, np.full(2, float(number)), dims=["e\u0301"])
+        w.dataset("v", 0.0, attrs={"e\u0301": 1, "\u00e9": 2, "u\u0308": 3})
+    lines = scda.export(tmp_path / "a.scda", tmp_path / "a.nc")
+    found = ["'a\\u0304', which NetCDF takes for that of '\\u0101'", "'o\\u0308', which NetCDF has", "'i\\u0308', which NetCDF takes", "'e\\u0301': found .* another one", "'u\\u0308': found"]
+    assert len(lines) == len(found) and all(re.search(text.replace("\\", "\\\\"), " ".join(lines)) for text in found), lines
+    with netCDF4.Dataset(tmp_path / "a.nc") as file:
+        assert set(file.variables) == {"\u0101", "\xf6", "v"} and file["\u0101"][0] == 1 and file["\xf6"][0] == 2
+        assert list(file.groups) == ["\xef"] and set(file["\xef"].variables) == {"y"} and file["\xef/y"].dimensions == ("\xe9",)
+        assert (file["v"].getncattr("\xe9"), file["v"].getncattr("\xfc")) == (2, 3)
+    assert scda.export(tmp_path / "a.scda", tmp_path / "a.h5") == []
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert file["a\u0304"][0] == 0 and file["i\u0308/z/q"][0] == 5

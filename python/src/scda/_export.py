@@ -38,6 +38,7 @@ from ._hdf5 import (
     USER,
     USER_BLOCK,
     Filters,
+    normal,
     write_attribute,
     write_attributes,
     write_scales,
@@ -112,6 +113,8 @@ def export(
             progress = progress or Progress(str(path))
             write = _Export(file, to, netcdf, blosc, strict, tell, progress)
             found = levels(file, lambda each: (each._description.type, each.shape, each._description.fill), without)
+            if netcdf:
+                found = _normalized(found, write.leave_out)
             if netcdf and USER_BLOCK in file.attrs:
                 write.leave_out("/", "found a user block, which NetCDF has not")
             write.all(found)
@@ -119,6 +122,41 @@ def export(
             with builtins.open(out, "r+b") as block:
                 block.write(text)
         return write.left_out
+
+
+def _normalized(found: list[Level], leave_out: Callable[[str, str], None]) -> list[Level]:
+    """The same with names in Unicode's form NFC, in which NetCDF's library looks for all names: it would take others that differ in their
+    form only for the same one."""
+    every = [path for level in found for path in (level.path, *(level.path_of(array.variable.name) for array in level.arrays))]
+    used = {path for path in every if normal(path) == path}  # these keep their name
+
+    def renamed(path: str) -> Optional[str]:
+        """None: another one has the name."""
+        name, last = normal(path), path.rpartition("/")[2]
+        if name == path:
+            return path
+        if name in used:
+            leave_out(path, f"found the name {ascii(path)}, which NetCDF takes for that of {ascii(name)}: they differ in Unicode's form only")
+            return None
+        used.add(name)
+        if normal(last) != last:
+            leave_out(path, f"found the name {ascii(path)}, which NetCDF has in Unicode's form NFC, as {ascii(name)}: its own form")
+        return name
+
+    made: list[Level] = []
+    lost: list[str] = []
+    for level in found:
+        path = None if any(level.path.startswith(each) for each in lost) else renamed(level.path)
+        if path is None:
+            lost.append(f"{level.path}/")
+            continue
+        arrays = []
+        for array in level.arrays:
+            v = array.variable
+            if renamed(level.path_of(v.name)) is not None:
+                arrays.append(array._replace(variable=v._replace(name=normal(v.name), dims=tuple(map(normal, v.dims)))))
+        made.append(level._replace(path=path, arrays=arrays))
+    return made
 
 
 def _user_block(found: Any) -> tuple[int, bytes]:
@@ -205,6 +243,7 @@ class _Export:
             outer = {name: scale for each in around for name, scale in each.items()}
             scales[level.path] = self._level(group, level, outer)
             for name, size in unused.items() if isinstance(unused, dict) else ():
+                name = normal(name) if self._netcdf else name
                 if name not in group and (size is None or type(size) is int and 0 <= size < 1 << 31):
                     scales[level.path][name] = _dimension(group, name, size or 0, size is None)
         for level in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import unicodedata
 from functools import partial
 from typing import Any, NamedTuple, Optional
 
@@ -137,6 +138,11 @@ def is_scale(where: Any) -> bool:
     return isinstance(where, h5py.Dataset) and bool(h5py.h5ds.is_scale(where.id))
 
 
+def normal(name: str) -> str:
+    """A name in Unicode's form NFC, in which NetCDF's library looks for it."""
+    return unicodedata.normalize("NFC", name)
+
+
 def write_attributes(
     where: Any,
     attrs: dict[str, Any],
@@ -165,6 +171,13 @@ def write_attributes(
             paths.leave_out(of, f"attribute {name!r}: found a name that HDF5 or NetCDF uses itself")
             continue
         plain = plain_value(name, value, types, dtype, netcdf=netcdf)
+        if netcdf and normal(name) != name:
+            what = f"attribute {ascii(name)}: found a name that NetCDF has in Unicode's form NFC, as {ascii(normal(name))}"
+            if normal(name) in attrs or normal(name) in where.attrs:
+                paths.leave_out(of, f"{what}, which is the name of another one")
+                continue
+            paths.leave_out(of, f"{what}: its own form")
+            name = normal(name)
         try:
             if isinstance(plain, Typed):
                 array_of_json(plain.value, plain.type, paths)  # it is none, or can be written later

@@ -15,6 +15,7 @@ from ._hdf5_links import object_at
 from ._hdf5_lists import from_bytes, has_lists, list_of, to_bytes
 from ._hdf5_types import (
     BOOL,
+    BOOL,
     default,
     describe,
     fits,
@@ -113,6 +114,21 @@ class Items:
         self.is_wanted = wanted is not None and wanted.hasobject == (self.any_length is not None) and is_same
         self.dtype = found if found.subdtype is None else found.subdtype[0]
 
+    def has_bools(self) -> bool:
+        """Whether all integers of one byte are 0 or 1, so that bools are all of them. Reads them, and the fill value if that stands for
+        some that no byte of the file stands for."""
+        raw = Items.__new__(Items)
+        raw.__dict__.update(self.__dict__, described="int8", dtype=np.dtype(np.int8))
+        shape = self._dataset.shape if self._dataset.shape is not None else (0,)
+        fill = raw.fill_value() if self.shape != shape else None
+        if fill not in (None, 0, 1):
+            return False
+        return all(np.isin(raw.read(key), (0, 1)).all() for key in pieces(shape, self._dataset.chunks, 1))
+
+    def keep_integers(self) -> None:
+        """Takes bools for the integers that they are in HDF5."""
+        self.described, self.dtype = "int8", np.dtype(np.int8)
+
     def _fixed(self, is_any_length: bool) -> np.dtype[Any]:
         """The type of items of one length; that of objects if they have any length, or would take too much."""
         lengths = [] if has_lists(self.described) else self._lengths()
@@ -156,6 +172,8 @@ class Items:
         fill = self._dataset.fillvalue
         if fill is None or self.any_length is bytes:
             return fill and text_bytes(fill, self._paths.of)
+        if self.described == BOOL:
+            return bool(fill)
         made = self.to_items(np.asarray(fill, self._dataset.dtype))
         return made.tobytes() if self.dtype.kind == "V" and self.dtype.names is None else made[()]
 

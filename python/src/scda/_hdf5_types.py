@@ -87,6 +87,22 @@ def describe(kind: h5t.TypeID) -> Any:
     return big + name
 
 
+def other_type(kind: h5t.TypeID, described: Any) -> Optional[str]:
+    """What floating-point numbers are that take other bytes than those described, which have their values: HDF5 lets a program define such,
+    as bfloat16 is. None: there are none."""
+    which = kind.get_class()
+    if which == h5t.COMPOUND and isinstance(described, dict):
+        parts = [(kind.get_member_type(number), of) for number, (_, of, _) in enumerate(described["struct"])]
+        return next((found for found in (other_type(*part) for part in parts) if found is not None), None)
+    of = next((described[key] for key in ("enum", "array", "list") if isinstance(described, dict) and key in described), None)
+    if of is not None:
+        return other_type(kind.get_super(), of)
+    size = kind.get_size()
+    if which != h5t.FLOAT or size == make(described).get_size():
+        return None
+    return f"floating-point numbers of {size} bytes, {kind.get_fields()[2]} bits of which are the exponent"
+
+
 def _text(name: bytes) -> str:
     try:
         return name.decode()
@@ -373,6 +389,9 @@ def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[
                 made[name] = to_items(array[name], of, item[name], name_of)
             return made
         if described == BOOL:
+            raw = np.ascontiguousarray(array).view(np.uint8)
+            if raw.size and raw.max() > 1:
+                raise ValueError(f"found {raw.max()} among bools, expected 0 or 1")
             return np.asarray(array != 0)
         if "opaque" in described:
             return np.asarray(array).view(item) if item.kind in "Mm" else array

@@ -179,7 +179,7 @@ class _NetCDF(Importer):
     def _variable(self, variable: ClassicVariable) -> None:
         item = native(variable.dtype)
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
-        item = as_bool(item, attrs)
+        item = as_bool(item, attrs, lambda: all(np.isin(variable.items[key], (0, 1)).all() for key in pieces(variable.shape, None, 1)))
         if variable.name == TIME and not variable.shape:
             attrs[STATIC] = True
         if variable.has_records:

@@ -46,7 +46,7 @@ from ._hdf5 import (
 )
 from ._hdf5_items import Items, Paths
 from ._hdf5_links import expect_own, link_of
-from ._hdf5_types import BOOL, default, describe
+from ._hdf5_types import BOOL, default, describe, other_type
 from ._importer import Importer, as_bool, expect_name, open_file
 from ._selection import pieces
 from ._spool import Spool
@@ -284,10 +284,16 @@ class Hdf5(Importer):
         attrs = self._attributes_of(path, read_attributes(dataset, self._paths, items.dtype, netcdf=self._is_netcdf))
         for added in _list_of(dataset.attrs.get(ADDED)):
             attrs.pop(added, None)
-        dtype = as_bool(items.dtype, attrs)
         names = items.described["names"] if isinstance(items.described, dict) and "enum" in items.described else None
-        if names is not None and items.described != BOOL:
+        is_kept = names is not None and items.described == BOOL and not items.has_bools()
+        if names is not None and (items.described != BOOL or is_kept):
             attrs[ENUMERATION] = names
+        if is_kept:
+            items.keep_integers()
+        dtype = as_bool(items.dtype, attrs, items.has_bools)
+        other = other_type(dataset.id.get_type(), items.described if not is_kept else BOOL)
+        if other is not None:
+            self._leave_out(path, f"found {other}: the items are kept as {items.dtype}, their type is not", is_array=False)
         scales = own_scales(dataset) if dataset.shape is not None and not self._is_netcdf and RECORDS not in dataset.attrs else None
         if scales is not None:
             attrs[SCALES] = scales
@@ -329,7 +335,7 @@ class Hdf5(Importer):
         is_copied = filters is not None and items.has_own_bytes() and dtype.kind in ("b", items.dtype.kind)
         own_type = default(items.dtype if dtype.kind != "b" else dtype, big=is_copied and items.is_big, names=names)
         is_own = items.is_wanted or dtype != items.dtype
-        if not is_own and (items.described != own_type or "string" in str(items.described)):
+        if not is_own and not is_kept and (items.described != own_type or "string" in str(items.described)):
             attrs[TYPE] = items.described
         if dataset.id.get_type().committed():
             type_path = h5py.h5i.get_name(dataset.id.get_type()).decode("utf-8", "replace")
@@ -610,11 +616,6 @@ class _Chunks:
         if last and mask & 1:
             raw = self._shuffled(raw)
             is_compressed = False
-        if self._dtype.kind == "b":
-            items = np.frombuffer(raw, np.uint8)
-            if len(items) and items.max() > 1:  # true, but no bool has such a byte
-                raw = (items != 0).tobytes()
-                is_compressed = False
         if self._fill is None:
             fill = np.zeros((), self._dtype) if self._fill_value is None else np.asarray(self._fill_value, self._dtype)
             self._fill = self._shuffled(fill.tobytes() * self._items)

@@ -143,9 +143,14 @@ def _json_bytes(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode()) + 64
 
 
-def as_bool(item: np.dtype[Any], attrs: dict[str, Any]) -> np.dtype[Any]:
-    """The type of items that xarray has written as bools; the attribute that says so is taken away."""
-    if item != np.int8 or attrs.get("dtype") != "bool":
+def as_bool(item: np.dtype[Any], attrs: dict[str, Any], has_bools: Callable[[], bool]) -> np.dtype[Any]:
+    """The type of items that xarray has written as bools; the attribute that says so is taken away. Where others than 0 and 1 are among
+    them, such as NetCDF's -127 for what was never written, both stay.
+
+    Args:
+        has_bools: whether all items are bools.
+    """
+    if item != np.int8 or attrs.get("dtype") != "bool" or not has_bools():
         return item
     del attrs["dtype"]
     return np.dtype("?")
