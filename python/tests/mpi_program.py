@@ -146,7 +146,7 @@ def ranges(folder: Path) -> None:
                 len(f.sections)
 
         fails(error if wrong else scda.ArgumentError, "" if wrong else f"rank {size - 1}: {error.__name__}", run)
-    fails(KeyError, "no section has this user string", lambda: look_for(folder, "velocity"))
+    fails(KeyError, "no dataset, group or section has this name", lambda: look_for(folder, "velocity"))
     if size > 1:
         fails(scda.ArgumentError, "disagree", lambda: look_for(folder, "small 1" if wrong else "small 2"))
 

@@ -206,7 +206,7 @@ def test_records(seal: bool, tmp_path: Path) -> None:
         assert [d.shape for d in f["g/rho"]] == [(n,) for n in range(5)] and f["g"]["rho"].name == "g/rho"
         with pytest.raises(KeyError, match="5 sections have this user string.*is the last"):
             f["time"]
-        with pytest.raises(KeyError, match="no section has this user string"):
+        with pytest.raises(KeyError, match="no dataset, group or section has this name"):
             f["velocity", 0]
         with pytest.raises(TypeError, match="number of a record"):
             f["g/rho", 0, 1]  # type: ignore[index]
@@ -520,10 +520,10 @@ def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
         (TypeError, "names: found b'a'", [b"a"], None),
         (TypeError, r"names: found \('a', 0, 0\)", [("a", 0, 0)], None),
         (TypeError, "cannot be interpreted as an integer", ["a"], "last"),
-        (KeyError, "'none': no section has this user string; there are", ["a", "none"], None),
-        (KeyError, "'none': no section has this user string", ["a", "none"], -1),
+        (KeyError, "'none': no dataset, group or section has this name; there are", ["a", "none"], None),
+        (KeyError, "'none': no dataset, group or section has this name", ["a", "none"], -1),
         (KeyError, r"'b': 3 sections have this user string.*f\['b', -1\] is the last", ["a", "b"], None),
-        (KeyError, r"'a\?': no section has", ["a?"], None),
+        (KeyError, r"'a\?': no dataset, group or section has", ["a?"], None),
         (KeyError, r"'\[a\]': no dataset has exactly this name", ["[a]"], None),
         (IndexError, "there is no record 3 of 'b'; there are 3", [("b", 3)], None),
         (IndexError, "there is no record -4 of 'b'; there are 3", ["b"], -4),

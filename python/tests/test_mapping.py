@@ -57,7 +57,7 @@ def test_a_path_leads_into_groups(f: scda.File) -> None:
     assert f["both"][()] == 3 and f["both/"]["inner"][()] == f["both/inner"][()] == 4
     for missing in ("none", "flow/none", "flow/dee", "flo", "raw/x"):
         assert missing not in f and f.get(missing, 7) == 7
-        with pytest.raises(KeyError, match="no section has this user string; there are"):
+        with pytest.raises(KeyError, match="no dataset, group or section has this name; there are"):
             f[missing]
     for wrong in (1, None, ("time", 0, 1)):
         with pytest.raises(TypeError):

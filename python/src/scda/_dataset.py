@@ -12,6 +12,7 @@ import numpy as np
 from . import _core
 from ._common import VARIABLE_TYPES, bytes_of, dtype_of, memory_of, offsets_of, type_name
 from ._description import TYPE_NAMES, Description, are_converted, integers, native, without_name
+from ._h5py import no_attribute, not_assigned
 from ._selection import PIECE_BYTES, Box, Selection, calls, only_piece, select
 
 if TYPE_CHECKING:
@@ -145,16 +146,42 @@ class Dataset:
         """True, also without items."""
         return True
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file by its path, and finds the dataset there."""
+        return _pickled, (self._file, self._section.index, self._description.name, self._description.type)
+
+    def __getattr__(self, name: str) -> Any:
+        no_attribute(self, name)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        not_assigned(f"dataset {self.name!r}")
+
+    @property
+    def maxshape(self) -> tuple[Optional[int], ...]:
+        """The shape that the dataset may get by rows that are added (``extends=True``): None for any number of them."""
+        found = self.attrs.get("scda_max_shape")
+        if isinstance(found, list) and len(found) == self.ndim:
+            return tuple(found)
+        return (None, *self.shape[1:]) if self.ndim else ()
+
     def __getitem__(self, key: Any) -> Any:
         """What numpy selects: integers, slices with any step, ``...``, None for a new dimension, and in one dimension a list of
-        indices, or of a bool for each; or a mask of all items. Only the chunks or rows with these items are read. Collective: each rank reads
-        its own, any or none.
+        indices, or of a bool for each; or a mask of all items. Of structs also names of members, as in h5py: ``d["x"]``, ``d["x", 3:5]``.
+        Only the chunks or rows with these items are read. Collective: each rank reads its own, any or none.
 
         Returns:
             An array of its own; for integers in all dimensions one item.
         """
+        dtype = self.dtype
+        names, rest = _members_of(key) if dtype.names else ((), key)
         with self._file._reading() as core:
-            return self._read(core, select(key, self.shape))
+            if not names:
+                return self._read(core, select(key, self.shape))
+            odd = [name for name in names if name not in (dtype.names or ())]
+            if odd:
+                raise ValueError(f"index: found {odd[0]!r}, expected integers, slices, or members of {dtype}")
+            found = self._read(core, select(rest, self.shape))
+            return found[names[0]].copy() if len(names) == 1 else found[list(names)]
 
     @property
     def oindex(self) -> Outer:
@@ -324,6 +351,25 @@ class Dataset:
         more = f", {_shown(units)}" if isinstance(units, str) else ""
         kind = self._description.type if self.dtype.hasobject else self.dtype
         return f"{kind} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
+
+
+def _pickled(file: File, index: int, name: str, kind: str) -> Dataset:
+    """The dataset of a file that another process had."""
+    section = file._finder.get(index)
+    found = None if section is None else file._dataset(section)
+    if found is None or (found._description.name, found._description.type) != (name, kind):
+        raise ValueError(f"{file.path}: {name!r}: found another dataset in its place: the file was replaced; open it again")
+    return found
+
+
+def _members_of(key: Any) -> tuple[tuple[str, ...], Any]:
+    """Names of members in an index, and the rest of it."""
+    if isinstance(key, str):
+        return (key,), ...
+    if not isinstance(key, tuple) or not any(isinstance(each, str) for each in key):
+        return (), key
+    rest = tuple(each for each in key if not isinstance(each, str))
+    return tuple(each for each in key if isinstance(each, str)), rest or ...
 
 
 class AsType:

@@ -40,12 +40,14 @@ if TYPE_CHECKING:
 _Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]
 _METADATA = b"scda dataset 00"
 _GROUP = b"scda group 00"
+_CACHE_BYTES = 16 << 20
 # The kinds of sections that the data of a dataset can be in.
 _OF_DATA = ("array", "varray")
 
 
 def open(
     path: Union[Path, Any],
+    mode: str = "r",
     *,
     comm: Any = None,
     driver: str = "auto",
@@ -53,7 +55,7 @@ def open(
     decode: bool = True,
     verify: bool = False,
     to_seal: bool = True,
-    cache_bytes: int = 16 << 20,
+    cache_bytes: int = _CACHE_BYTES,
     max_memory: int = 0,
     keep: int = 0,
     storage_options: Optional[dict[str, Any]] = None,
@@ -63,6 +65,7 @@ def open(
     Args:
         path: the file. For a process that reads alone also a file object that can be read and seeked, what ``fsspec.open``
             returns, or with fsspec an address, such as ``https://...``: only the bytes that are needed are asked for.
+        mode: only ``"r"``; :func:`create` and :func:`append` write.
         comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
             collective; blocks are then given to all ranks, and each rank reads any elements, or those that
             :meth:`Section.read_partition` shares out. None: this process reads alone.
@@ -108,6 +111,7 @@ def open(
     ...     print(os.path.basename(f.path), f["n"][()])
     state.1.scda 1
     """
+    _check_mode(mode, path)
     settings = ReadSettings(comm, driver, threads, decode, verify, to_seal, cache_bytes, max_memory, keep)
     return File(path, settings, storage_options)
 
@@ -131,6 +135,19 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
         core.walk()
 
 
+def _of_pickle(path: Path, settings: ReadSettings, storage_options: Optional[dict[str, Any]]) -> File:
+    """A file that nobody closes who has a part of it from another process."""
+    file = File(path, settings, storage_options)
+    file._is_of_pickle = True
+    return file
+
+
+def _check_mode(mode: Any, path: Any) -> None:
+    if mode != "r":
+        hint = f"scda.create({path!r}) writes a new file, scda.append({path!r}) adds to one"
+        raise ValueError(f"mode: found {mode!r}, expected 'r'; {hint}")
+
+
 class _KnownPaths(NamedTuple):
     """The names of datasets and groups, and the number of sections that the file had."""
 
@@ -149,9 +166,19 @@ class File(Handle, Tree):
     sections but the damaged ones by number.
 
     Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
+
+    A file, and what was taken out of it, can be pickled for other processes, such as those of dask: they open it by its path.
     """
 
-    def __init__(self, path: Path, settings: ReadSettings, storage_options: Optional[dict[str, Any]] = None) -> None:
+    _is_of_pickle = False
+
+    def __init__(
+        self, path: Path, settings: Union[ReadSettings, str] = "r", storage_options: Optional[dict[str, Any]] = None
+    ) -> None:
+        if not isinstance(settings, ReadSettings):  # as h5py.File is called
+            _check_mode(settings, path)
+            settings = ReadSettings(None, "auto", cache_bytes=_CACHE_BYTES)
+        self._given = path, settings, storage_options
         source, comm = source_of(path, storage_options), settings.comm
         if source is not None and comm is not None and comm.size > 1:
             raise ValueError(f"comm: found {comm.size} ranks, which read no file objects and addresses, expected one")
@@ -166,6 +193,7 @@ class File(Handle, Tree):
         if taken.keep:
             last = _core.Reader(self._path, source, number_of(self._ranks), taken)
             self._path, taken = last.path, taken._replace(keep=0)
+            self._given = self._path, settings._replace(keep=0), storage_options
             last.close()
         self._mapped = _open_to_map(self._path) if self._is_local else None
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
@@ -186,6 +214,16 @@ class File(Handle, Tree):
             except BaseException as error:  # as the program wants it
                 self._leave(error)
                 raise
+
+    def __reduce__(self) -> Any:
+        """Another process opens the file by its path or address."""
+        self._check_open()
+        path, settings, storage_options = self._given
+        if self._ranks is not None:
+            raise TypeError(f"{self._path}: a file that {self._ranks.size} ranks have open cannot be pickled; the other process opens it")
+        if hasattr(path, "read"):
+            raise TypeError(f"{self._path}: a file that is read from a file object cannot be pickled; one that has a path or address can")
+        return _of_pickle, (self._path if self._source is None else path, settings, storage_options)
 
     @property
     def _is_local(self) -> bool:
@@ -564,8 +602,9 @@ class File(Handle, Tree):
 
     def __del__(self) -> None:
         if not self._closed:
-            kept = "" if self._ranks is None else f"; {self._ranks.KEPT}"
-            warnings.warn(f"{self._path} was not closed{kept}", ResourceWarning, source=self)
+            if not self._is_of_pickle:
+                kept = "" if self._ranks is None else f"; {self._ranks.KEPT}"
+                warnings.warn(f"{self._path} was not closed{kept}", ResourceWarning, source=self)
             if self._ranks is None:
                 self.close()
 

@@ -273,4 +273,4 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
             break
         if not _core.is_internal(section.user):
             names[section.user_text] = None
-    raise KeyError(f"{user!r}: no section has this user string; there are {list(names)}")
+    raise KeyError(f"{user!r}: no dataset, group or section has this name; there are {list(names)}")

@@ -7,6 +7,7 @@ from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, TypeVar, Union
 
 from ._dataset import Attributes, Dataset
+from ._h5py import no_attribute, not_assigned
 
 if TYPE_CHECKING:
     from ._file import File
@@ -48,6 +49,12 @@ class Tree(Mapping[str, Any]):
         if not isinstance(name, str):
             raise TypeError(f"key: found {name!r}, expected the name of a dataset or a group")
         return name if name.startswith("/") else self._prefix + name
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        not_assigned(repr(key))
+
+    def __getattr__(self, name: str) -> Any:
+        no_attribute(self, name)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, (str, bytes)) and self._root._has(self._full(key))
@@ -170,6 +177,10 @@ class Group(Tree):
     def _prefix(self) -> str:
         return "" if self._path == "/" else f"{self._path}/"
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file by its path."""
+        return Group, (self._file, self._path)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and (self._file, self._path) == (other._file, other._path)
 
@@ -178,6 +189,10 @@ class Group(Tree):
 
     def __repr__(self) -> str:
         return f"<scda group {self._path!r}>"
+
+
+def _records_of(file: File, name: str) -> Records:
+    return file.records(name)
 
 
 class Records:
@@ -197,6 +212,10 @@ class Records:
         self._file = file
         self._name = name
         self._found = found
+
+    def __reduce__(self) -> Any:
+        """Another process opens the file by its path, and finds as many of them as there are then."""
+        return _records_of, (self._file, self._name)
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from ._common import Memory, memory_of
 from ._description import Description, integers, items_of, native
 from ._given import Options, labelled
+from ._h5py import refuse
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -38,9 +39,7 @@ class Parts:
         **options: Any,
     ) -> tuple[Description, list[Box], list[Memory]]:
         """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
-        for other in options:
-            if other not in Options._fields:
-                raise TypeError(f"{other}: found an argument that dataset() does not have")
+        refuse({other: value for other, value in options.items() if other not in Options._fields})
         wanted = labelled(Options(**options), data)
         if boxes is not None and (data is not None or start is not None):
             raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")

@@ -57,6 +57,10 @@ class Section:
         count = count if letter in "AV" else 1
         return cls(file, index, _KINDS[letter], user, count, 32 if letter == "I" else size, *more)
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file by its path."""
+        return _pickled, (self._file, self.index, self.user)
+
     @property
     def user_text(self) -> str:
         """The user string as text; bytes that are no UTF-8 are escaped."""
@@ -438,3 +442,11 @@ class Section:
         size = sizes.get(self.kind, f"{self.size} bytes")
         compressed = ", compressed" if self.compressed else ""
         return f"<scda section {self.index}: {self.kind} {self.user_text!r}, {size}{compressed}>"
+
+
+def _pickled(file: File, index: int, user: bytes) -> Section:
+    """The section of a file that another process had."""
+    found = file._finder.get(index)
+    if found is None or found.user != user:
+        raise ValueError(f"{file.path}: section {index}: found another one in its place: the file was replaced; open it again")
+    return found

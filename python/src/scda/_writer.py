@@ -16,6 +16,7 @@ from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, l
 from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, ragged, user_string
+from ._h5py import arguments_of, no_attribute, refuse
 from ._later import Written
 from ._parts import Parts
 from ._ranks import number_of
@@ -318,6 +319,7 @@ class Writer(Handle):
         max_absolute_error: Optional[float] = None,
         text: bool = False,
         extends: bool = False,
+        **others: Any,
     ) -> None:
         """Writes a dataset: a named array with its type, shape and attributes. What was written before under this name
         stays: it is the record before this one.
@@ -360,6 +362,7 @@ class Writer(Handle):
                 Type and fill value must be those of the dataset, whose attributes and dims stay.
         """
         with self._writing():
+            refuse(others)
             options = Options(
                 attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
             )
@@ -431,6 +434,7 @@ class Writer(Handle):
         max_absolute_error: Optional[float] = None,
         text: bool = False,
         extends: bool = False,
+        **others: Any,
     ) -> None:
         """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
         adaptive mesh are. Its shape follows from the data.
@@ -442,6 +446,7 @@ class Writer(Handle):
                 max_relative_error, max_absolute_error, text, extends: as for :meth:`dataset`.
         """
         with self._writing():
+            refuse(others)
             options = Options(
                 attrs, dims, fill_value, encode, chunks, codec, level, shuffle, max_relative_error, max_absolute_error, text, extends
             )
@@ -500,6 +505,46 @@ class Writer(Handle):
             if not isinstance(name, str):
                 raise TypeError(f"name: found {type(name).__name__}, expected a str")
             self._core.set_attributes(name, record_number(record), attributes_text(attrs))
+
+    def create_dataset(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        data: Any = None,
+        *,
+        chunks: Any = None,
+        compression: Any = None,
+        compression_opts: Optional[int] = None,
+        shuffle: Optional[bool] = None,
+        fillvalue: Any = None,
+        maxshape: Any = None,
+        **others: Any,
+    ) -> Written:
+        """:meth:`dataset` by the arguments of h5py's method, with all of the data. ``w["rho"] = data`` writes a dataset, too.
+
+        >>> with scda.create("as_h5py.scda") as w:
+        ...     w.create_dataset("rho", data=np.ones((4, 4)), compression="gzip").attrs["units"] = "kg m-3"
+        ...     w["p"] = np.zeros(3)
+        >>> with scda.open("as_h5py.scda") as f:
+        ...     f["rho"], f["p"].shape
+        (<scda dataset 'rho': float64 (4, 4), kg m-3, chunks (4, 4)>, (3,))
+        """
+        with self._writing():
+            refuse(others)
+            given = arguments_of(shape, dtype, data, chunks, compression, compression_opts, shuffle, fillvalue, maxshape)
+        self.dataset(name, **given)
+        return self[name]
+
+    def __setitem__(self, name: str, data: Any) -> None:
+        """Writes a dataset."""
+        self.dataset(name, data)
+
+    def __getattr__(self, name: str) -> Any:
+        no_attribute(self, name)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self._path}: a writer cannot be pickled: one process, or the ranks of a communicator, writes a file")
 
     def __getitem__(self, name: str) -> Written:
         """What is in the file already, to set attributes of it: the last dataset of this name, or a group (a path with a slash at
