@@ -477,6 +477,39 @@ def test_types_of_other_packages_are_refused(tmp_path: Path) -> None:
                 w.dataset("x", np.zeros(3, [("a", a.dtype)]))
 
 
+@pytest.mark.filterwarnings("ignore:Unable to decode time axis")
+def test_times_of_records_have_one_unit(tmp_path: Path) -> None:
+    """Each is encoded by itself, by `w.xarray`."""
+    cftime = pytest.importorskip("cftime")
+    hours = np.timedelta64(6, "h")
+    for times in (DAYS, [cftime.datetime(1500, 2, day, calendar="360_day") for day in (29, 30)], [0 * hours, hours], [DAYS[0], DAYS[0] + 1500]):
+        ds = xr.Dataset({"v": ("time", np.arange(float(len(times)))), "begin": ("time", np.array(times))}, coords={"time": np.array(times)})
+        with scda.create(tmp_path / "f.scda") as w:
+            for number in range(len(times)):
+                w.xarray(ds.isel(time=number))
+        with opened(tmp_path / "f.scda") as found:
+            assert (found.time.values == ds.time.values).all() and (found.begin.values == ds.begin.values).all()
+    for time in ("1500-01-01", "2000-01-01T00:00:00.123456789", "NaT"):
+        ds = xr.Dataset(coords={"time": np.datetime64(time, "ns" if "." in time else "s")})
+        ds.scda.to_scda(tmp_path / "f.scda")
+        with opened(tmp_path / "f.scda") as found:
+            assert found.identical(ds)
+    early = xr.Dataset({"t": ("x", np.array(["1500-01-01"], "M8[s]"))})
+    with pytest.raises(ValueError, match="'t': found 1500-01-01T00:00:00, which xarray cannot write as 'micro"):
+        early.scda.to_scda(tmp_path / "f.scda", encoding={"t": {"units": "microseconds since 1970-01-01"}})
+
+
+def test_records_whose_numbers_mean_other_things_are_refused(tmp_path: Path) -> None:
+    for key, values in {"units": ("m", "km"), "scale_factor": (0.5, None), "calendar": ("noleap", "360_day")}.items():
+        with scda.create(tmp_path / "f.scda") as w:
+            for value in values:
+                w.dataset("u", [1, 2], attrs={} if value is None else {key: value})
+        with pytest.raises(ValueError, match=f"records of 'u': found {key}=.* in record 0 and .* in record 1.*record="):
+            opened(tmp_path / "f.scda")
+        with opened(tmp_path / "f.scda", record=1, decode_times=False) as found:
+            assert found.u.values.tolist() == [1, 2]
+
+
 def test_a_part_of_a_tree(tmp_path: Path) -> None:
     nodes = {"/": xr.Dataset(coords={"x": [10.0, 20, 30]}), "/a": xr.Dataset({"v": ("x", np.arange(3.0))}), "/a/b": xr.Dataset({"u": 1})}
     part = xr.DataTree.from_dict(nodes)["a"]

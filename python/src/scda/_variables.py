@@ -17,6 +17,10 @@ TIME = "time"
 _RECORD = "record"
 
 
+# Attributes without which numbers mean something else.
+_MEANINGS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value")
+
+
 class Variable(NamedTuple):
     """One or several datasets of one name."""
 
@@ -328,6 +332,16 @@ def _expect_alike(name: str, records: Sequence[Dataset]) -> None:
                 f"record {number}, expected the same in all; record= opens one of the {len(records)} (-1 is the last), "
                 f"drop_variables=[{name!r}] leaves it out"
             )
+    if len(records) > 1:
+        said = [[each.attrs.get(key) for key in _MEANINGS] for each in records]
+        for number, own in enumerate(said):
+            if own != said[0]:
+                key, a, b = next((key, a, b) for key, a, b in zip(_MEANINGS, said[0], own) if a != b)
+                raise ValueError(
+                    f"records of {name!r}: found {key}={a!r} in record 0 and {b!r} in record {number}, expected the same in all, as the "
+                    f"numbers mean other things; record= opens one of the {len(records)} (-1 is the last), drop_variables=[{name!r}] "
+                    "leaves it out"
+                )
 
 
 def _counting(

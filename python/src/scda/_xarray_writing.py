@@ -31,6 +31,7 @@ _OF_SCDA = "scda_"
 _CHUNKS = ("chunks", "chunksizes", "preferred_chunks")
 # What bounds of times have in common with these: then, as CF wants it, only the times say so.
 _OF_BOUNDS = ("units", "standard_name", "axis", "positive", "calendar", "long_name", "leap_month", "leap_year", "month_lengths")
+_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 # Names of calendars that are one.
 _CALENDARS = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
 # From this day on, 1582-10-15, the dates of these two are the same; xarray decodes no empty arrays of others.
@@ -295,6 +296,8 @@ def _encoded(
             for key in ("units", "calendar"):
                 if times.get(key) is not None and key not in variable.attrs:
                     variable.encoding.setdefault(key, times[key])
+        if not variable.dims and "units" not in variable.encoding and native.kind not in "mM":
+            variable = _with_one_unit(variable)
         if variable.dtype == object and not variable.size and "units" in variable.encoding:
             # Of a template: dates, though none says so.
             calendar = variable.encoding.get("calendar") or "standard"
@@ -310,7 +313,9 @@ def _encoded(
             _expect_room(name, variable)
             # Without it, floating-point numbers would get NaN for one.
             variable.encoding.setdefault("_FillValue", None)
+            times = variable
             variable = conventions.encode_cf_variable(variable, name=name)
+            _expect_all_times(name, times, variable)
         if is_present:
             if "units" in own:
                 variable.attrs["units"] = _units_of_file(name, old[name].variable, variable)
@@ -335,6 +340,32 @@ def _encoded(
 def _cleaned(units: str) -> str:
     """Units of times as xarray writes them, which omits a time of day that is midnight."""
     return str(conventions.encode_cf_variable(Variable((), np.datetime64("2000-01-01", "ns"), encoding={"units": units})).attrs["units"])
+
+
+def _expect_all_times(name: Any, times: Any, encoded: Any) -> None:
+    """A ValueError for times that xarray has made NaT, as it does with those that have no nanoseconds in 64 bits in some units."""
+    if times.dtype.kind in "mM" and encoded.dtype.kind == "i" and not hasattr(times.data, "__dask_graph__"):
+        lost = (encoded.values == np.iinfo(encoded.dtype).min) & ~np.isnat(times.values)
+        if lost.any():
+            units = encoded.attrs.get("units")
+            raise ValueError(f"{name!r}: found {times.values[lost][0]}, which xarray cannot write as {units!r}; encoding= can choose other units")
+
+
+def _with_one_unit(variable: Any) -> Any:
+    """A single time in units that do not depend on it: the next one may be the next record of its name."""
+    kind = variable.dtype.kind
+    if kind not in "mM" and _calendar(variable) is None:
+        return variable
+    if kind == "m":  # of which xarray makes NaT in finer units than its type has
+        return variable._replace(encoding={**variable.encoding, "units": _UNITS[np.datetime_data(variable.dtype)[0]]})
+    is_fine = kind == "M" and np.datetime_data(variable.dtype)[0] == "ns"
+    unit = "nanoseconds" if is_fine else "microseconds"
+    if kind != "M":
+        return variable._replace(encoding={**variable.encoding, "units": f"{unit} since 1970-01-01"})
+    # By numpy: xarray makes NaT of those before 1677.
+    encoding = {name: value for name, value in variable.encoding.items() if name not in ("calendar", "dtype")}
+    attrs = {**variable.attrs, "units": f"{unit} since 1970-01-01", "calendar": "proleptic_gregorian"}
+    return variable._replace(data=variable.values.astype("M8[ns]" if is_fine else "M8[us]").astype(np.int64), attrs=attrs, encoding=encoding)
 
 
 def _calendar(variable: Any) -> Optional[str]:
