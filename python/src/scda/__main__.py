@@ -53,6 +53,8 @@ def vtk(arguments: argparse.Namespace) -> None:
     print("\n".join(map(_visible, lines)))
     for what in left_out:
         _tell(f"{arguments.file}: left out: {what}")
+    if left_out:
+        raise Incomplete(f"{arguments.file}: {len(left_out)} left out, all else is in the new file")
 
 
 def export(arguments: argparse.Namespace) -> None:
@@ -116,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "stop at the first thing that OUT has no place for, instead of leaving it out"
     command.add_argument("--strict", action="store_true", help=text)
 
-    text = "Make a file from one of HDF5, NetCDF or NumPy (.npz)"
+    text = "Make a file from one of HDF5, NetCDF, NumPy (.npz) or Zarr"
     command = add(import_file, "import", text, ("IN", "the file to import"))
     command.add_argument("out", metavar="OUT", help="the file to write")
     _add_without(command)

@@ -1,4 +1,4 @@
-"""scda files from HDF5, NetCDF and NumPy's .npz files, and from plotfiles of AMReX."""
+"""scda files from HDF5, NetCDF and NumPy's .npz files, and from folders of AMReX and Zarr."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from ._classic import Variable as ClassicVariable
 
+# A Zarr folder has one of these.
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the latter of an empty one
@@ -43,7 +45,8 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: an HDF5, NetCDF or .npz file: its first bytes tell which; or the folder of a plotfile of AMReX.
+        path: an HDF5, NetCDF or .npz file: its first bytes tell which; or the folder of a plotfile of AMReX,
+            or of Zarr.
         out: the new file.
         seal: whether it is sealed.
         without: patterns of names to leave out.
@@ -89,6 +92,10 @@ def _bytes(path: str) -> int:
 
 def _kind(path: str) -> type[Importer]:
     """What imports this file: its first bytes tell."""
+    if os.path.isdir(path) and any(os.path.lexists(os.path.join(path, name)) for name in ZARR_MARKS):
+        from ._import_zarr import Zarr
+
+        return Zarr
     if os.path.isdir(path):
         from ._import_amrex import Amrex
 
