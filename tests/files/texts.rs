@@ -123,6 +123,25 @@ fn any_ranks_write_the_same_bytes_and_read_any_regions() {
     }
 }
 
+/// The shape in the file is a matter of the texts alone: not of how the library was compiled, nor of the ranks.
+#[test]
+fn chunks_have_half_a_mebibyte_unless_the_user_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let dataset = Dataset::new("some/names", DataType::String, [3000, 1]);
+    let items = (0..3000).map(|i| format!("{i:0600}").into_bytes()).collect();
+    let case = Case { dataset, items };
+    for counts in [&[3000][..], &[1, 1999, 0, 1000]] {
+        case.write(&path, counts);
+        case.read(&path, 2, 7);
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let found = file.find_dataset("some/names", 0).unwrap().unwrap();
+        // 512 KiB by what an item takes: its text and its length.
+        let rows = (512 << 10) / (600 + 4);
+        assert_eq!(found.layout, Layout::Chunked { shape: Some(vec![rows, 1]), text: false });
+    }
+}
+
 #[test]
 fn a_single_text_has_no_dimensions() {
     let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ enum Op {
     Settle,
     /// All ranks meet; an error of one is an error of all (`Team::agree`).
     Agree,
-    /// Rank 0 writes it (`Held`, `WriterState::write_seal`).
+    /// Rank 0 writes it (`Held`, `Sealer::seal`).
     Write(usize),
     /// What this rank has written is in stable storage then, and a cut before that (`ParallelFile::sync`).
     Sync,
