@@ -226,13 +226,6 @@ impl Error {
         Self::new(ErrorKind::Memory, format!("cannot allocate {bytes} bytes"))
     }
 
-    /// A panic, with its words.
-    pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Self {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Self::new(ErrorKind::Internal, format!("panic: {}", text.unwrap_or_default()))
-    }
-
     /// A failed system call, named by what it was for.
     pub(crate) fn io(what: &str, source: impl Into<io::Error>) -> Self {
         let source = source.into();

@@ -25,6 +25,7 @@ mod format;
 mod items;
 mod memory;
 mod numbers;
+mod panics;
 mod parallel;
 mod storage;
 mod texts;
@@ -56,6 +57,7 @@ pub mod internals {
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
     pub use crate::format::{crc, index, names, seal};
+    pub use crate::memory::catch;
     pub use crate::numbers::to_usize;
     #[cfg(feature = "mpi")]
     pub use crate::parallel::mpi::{finalize, initialize, load_library};

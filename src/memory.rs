@@ -6,9 +6,9 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
+use crate::panics;
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -268,16 +268,14 @@ fn cannot_allocate<T>(items: usize) -> Error {
 
 /// Makes the state of a compressor or decompressor, less than 1 MiB, by code that panics if it cannot allocate.
 ///
-/// The memory is first allocated and freed again as a trial: a panic calls the panic hook, which prints, and may
-/// need memory itself.
+/// The memory is first allocated and freed again as a trial: to panic needs memory, too.
 ///
 /// # Errors
 /// `Memory`.
 pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
     const STATE_BYTES: usize = 1 << 20;
     Vec::<u8>::new().try_reserve(STATE_BYTES).map_err(|_| cannot_allocate::<u8>(STATE_BYTES))?;
-    catch_unwind(AssertUnwindSafe(make))
-        .map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
+    panics::catch(make).map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
 }
 
 /// Does work of this rank alone. After an error, what it worked on is not used again.
@@ -285,7 +283,7 @@ pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
 /// # Errors
 /// Those of the work; `Internal` if it panics.
 pub fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::of_panic(&*panic)))
+    panics::catch(work).and_then(|result| result)
 }
 
 #[cfg(test)]
@@ -378,8 +376,10 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error() {
+        let line = line!() + 1;
         let error = catch(|| -> Result<()> { panic!("deliberately {}", 7) }).unwrap_err();
-        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Internal, "panic: deliberately 7".into()));
+        let expected = format!("panic: deliberately 7 (at {}:{line}:46)", file!());
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Internal, expected));
         assert_eq!(make("much", || panic!("no memory")).map(|()| 7).unwrap_err().kind(), ErrorKind::Memory);
     }
 }

@@ -74,10 +74,10 @@ pub use write::*;
 pub use write_datasets::*;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::catch;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a function returns by its error code, apart from errors.
 enum Outcome {
@@ -111,8 +111,7 @@ fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T, Out
 
 /// As [`guard`]: what is returned, and the error code.
 fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_int) {
-    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
-    match result {
+    match catch(body) {
         Ok((value, Outcome::Success)) => (value, 0),
         Ok((value, Outcome::EndOfFile)) => {
             keep_message(ErrorKind::EndOfFile.text(), None);

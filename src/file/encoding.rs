@@ -124,7 +124,8 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
         for helper in helpers {
             match helper.join() {
                 Ok(more) => done.extend(more),
-                Err(panic) => done.push((count, Err(Error::of_panic(&*panic)))),
+                // It caught the panics of its jobs.
+                Err(_) => done.push((count, Err(Error::new(ErrorKind::Internal, "a thread panicked")))),
             }
         }
         done

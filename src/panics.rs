@@ -1,0 +1,71 @@
+//! Panics that become errors. Nothing of them is printed: their words and their place are those of the error.
+
+use crate::error::{Error, ErrorKind};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+
+thread_local! {
+    /// How many calls of [`catch`] this thread is in.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Where its last panic in such a call was.
+    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Does work; the error is that of a panic, `Internal`.
+///
+/// # Errors
+/// `Internal`.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+    static IS_HOOKED: AtomicBool = AtomicBool::new(false);
+    if !IS_HOOKED.load(Acquire) {
+        hook(&IS_HOOKED);
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    DEPTH.set(DEPTH.get() - 1);
+    result.map_err(|panic| of_panic(&*panic))
+}
+
+/// Sets a panic hook, for this process, that is silent while a thread is in [`catch`]. All other panics go to the hook that the program
+/// has set before.
+#[cold]
+fn hook(is_hooked: &AtomicBool) {
+    static ONCE: Once = Once::new();
+    // Such a thread may not set it. The next one does.
+    if std::thread::panicking() {
+        return;
+    }
+    ONCE.call_once(|| {
+        let theirs = take_hook();
+        set_hook(Box::new(move |panic| {
+            // A thread that is about to end is in no call.
+            if DEPTH.try_with(|depth| depth.get() > 0).unwrap_or(false) { note(panic) } else { theirs(panic) }
+        }));
+        is_hooked.store(true, Release);
+    });
+}
+
+/// Keeps the place of a panic, if there is memory for it.
+fn note(panic: &PanicHookInfo<'_>) {
+    let Some(location) = panic.location() else { return };
+    let _ = PLACE.try_with(|place| {
+        let mut place = place.borrow_mut();
+        place.clear();
+        // Room for two numbers, too.
+        if place.try_reserve(location.file().len() + 24).is_ok() {
+            let _ = write!(place, "{location}");
+        }
+    });
+}
+
+fn of_panic(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let place = PLACE.try_with(|place| place.take()).unwrap_or_default();
+    let place = if place.is_empty() { place } else { format!(" (at {place})") };
+    Error::new(ErrorKind::Internal, format!("panic: {}{place}", text.unwrap_or_default()))
+}
