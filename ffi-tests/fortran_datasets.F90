@@ -303,8 +303,8 @@ contains
     call scda_fopen_read(f, comm, filename, params=params)
 
     call scda_ffind_group(f, "/", found, attributes)
-    call require(found .and. attributes == "{""title"":""a \""test\"" \\"",""time"":2.5E-001,""steps"":3,""many"":3000000000," // &
-      & """done"":true,""small"":-1.5E-300,""single"":5.0E-001}", "attributes of the file: " // attributes)
+    call require(found .and. attributes == "{""title"":""a \""test\"" \\"",""time"":0.25,""steps"":3,""many"":3000000000," // &
+      & """done"":true,""small"":-1.5e-300,""single"":0.5}", "attributes of the file: " // attributes)
     call scda_ffind_group(f, "flow", found, attributes)
     call require(found .and. attributes == "{""solver"":""x""}", "attributes of a group")
     call scda_ffind_group(f, "none", found, attributes)

@@ -136,7 +136,7 @@ module scda_implementation
     type(c_ptr) :: file = c_null_ptr ! its handle: all copies of a variable have the same
     type(given_t), pointer :: last => null()
     integer :: count = 0
-    real(real64) :: bytes = 0 ! of the items on each rank, see items_of_each
+    integer(int64) :: bytes = 0 ! of the items on each rank, see items_of_each
     type(held_t), pointer :: next => null()
   end type held_t
 
@@ -1262,11 +1262,31 @@ contains
     integer(int64), intent(in) :: dims(:)
     logical, intent(in) :: has_start
     integer(int64), intent(in) :: rows
-    real(real64) :: items
-    items = product(real(dims, real64))
-    if (has_start) items = items / f%nranks
-    if (rows >= 0) items = product(real(dims(:size(dims) - 1), real64)) * real(rows, real64)
+    integer(int64) :: items
+    if (rows >= 0) then
+      items = product_of([dims(:size(dims) - 1), rows])
+    else
+      items = product_of(dims)
+      if (has_start) items = items / f%nranks
+    end if
   end function items_of_each
+
+  ! The product of numbers that are not negative, or the largest integer where it is more.
+  pure function product_of(numbers) result(all)
+    integer(int64), intent(in) :: numbers(:)
+    integer(int64) :: all
+    integer :: i
+    all = 1
+    do i = 1, size(numbers)
+      if (numbers(i) > 0) then
+        if (all > huge(all) / numbers(i)) then
+          all = huge(all)
+          cycle
+        end if
+      end if
+      all = all * max(numbers(i), 0_int64)
+    end do
+  end function product_of
 
   ! The type of the dataset, and the bytes of its items where the type does not say them: those of data, or what the user
   ! says; to this, items of another size are converted. Raw bytes are numbers of 8 bits, those of an item in the first dimension.
@@ -1413,16 +1433,16 @@ contains
     type(held_t), intent(inout) :: held
     type(given_t), pointer, intent(inout) :: given
     integer(int64), intent(in) :: items
-    real(real64), intent(in) :: each
+    integer(int64), intent(in) :: each
     logical, intent(inout) :: fits
-    real(real64), parameter :: most = 16 * 2.0_real64**20 ! for each rank, as the library compresses together
+    integer(int64), parameter :: most = 16 * 2_int64**20 ! for each rank, as the library compresses together
     character(:), allocatable :: name
     type(c_ptr) :: address
-    real(real64) :: bytes
+    integer(int64) :: bytes
     logical :: is_chunked
     integer(c_int) :: in_memory
     integer :: status
-    bytes = each * real(bytes_of_type(given%d%type, given%d%item_bytes), real64)
+    bytes = min(product_of([each, bytes_of_type(given%d%type, given%d%item_bytes)]), most + 1)
     is_chunked = given%d%encode == SCDA_ENCODE_ALWAYS .or. given%d%encode == SCDA_ENCODE_TEXT
     if (held%bytes + bytes > most .or. .not. is_chunked) then
       call write_held(f, held)
@@ -2339,38 +2359,33 @@ contains
     json = quoted(key) // ": " // trim(merge("true ", "false", value))
   end function json_logical
 
-  ! A real number in the fewest digits that lead back to it. JSON has no other numbers: those become strings.
+  ! A real number in the fewest digits that lead back to it. Infinities and NaN, which JSON does not have, become strings.
   function json_real64(key, value) result(json)
     character(*), intent(in) :: key
-    real(real64), intent(in) :: value
+    real(real64), intent(in), target :: value
     character(:), allocatable :: json
-    character(40) :: text
-    character(16) :: form
-    real(real64) :: again
-    integer :: digits
-    if (value > huge(value)) then
-      text = """Infinity"""
-    else if (value < -huge(value)) then
-      text = """-Infinity"""
-    else if (.not. value <= huge(value)) then
-      text = """NaN"""
-    else
-      do digits = 1, 17
-        write (form, '("(es40.", i0, "e3)")') digits
-        write (text, form) value
-        read (text, *) again
-        if (.not. (again < value .or. again > value)) exit
-      end do
-    end if
-    json = quoted(key) // ": " // trim(adjustl(text))
+    json = quoted(key) // ": " // json_number(c_loc(value), SCDA_TYPE_FLOAT64)
   end function json_real64
 
   function json_real32(key, value) result(json)
     character(*), intent(in) :: key
-    real(real32), intent(in) :: value
+    real(real32), intent(in), target :: value
     character(:), allocatable :: json
-    json = json_real64(key, real(value, real64))
+    json = quoted(key) // ": " // json_number(c_loc(value), SCDA_TYPE_FLOAT32)
   end function json_real32
+
+  function json_number(value, type) result(json)
+    type(c_ptr), intent(in) :: value
+    integer, intent(in) :: type
+    character(:), allocatable :: json
+    character(kind=c_char) :: text(40)
+    integer :: i, length
+    length = int(c_json_number(value, int(type, c_int), text, size(text, kind=c_size_t)))
+    allocate(character(length) :: json)
+    do i = 1, length
+      json(i:i) = text(i)
+    end do
+  end function json_number
 
   function quoted(str) result(json)
     character(*), intent(in) :: str

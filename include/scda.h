@@ -111,6 +111,10 @@
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.
  *
  * Threads. One thread at a time uses a file, within the level of thread support that MPI provides.
+ *
+ * Floating-point numbers. The library computes in the default floating-point environment. So the rounding mode of the program, the
+ * exceptions that it traps, and denormal numbers that it takes for zero (`-ffast-math`), on any rank or thread, change neither
+ * bytes nor values. When a call returns, the environment of the program is as before, with its exception flags.
  */
 
 

@@ -177,6 +177,23 @@ int scda_current_dataset(scda_fcontext_t *f,
                          int *err);
 
 /**
+ * A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
+ * program. Infinities and NaN, which JSON does not have, become strings.
+ *
+ * Not collective.
+ *
+ * @param [in] value  The number, in memory.
+ * @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
+ * @param [out] text  Room for `size` characters: the text, with a NUL behind it. 40 suffice.
+ * @param [in] size   The number of these.
+ * @return            The length of the text; 0 for another type, and for NULL.
+ */
+size_t scda_json_number(const void *value,
+                        int type,
+                        char *text,
+                        size_t size);
+
+/**
  * Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all
  * ranks fail, as with `scda_refuse`; the caller then passes NULL in place of `Nq` or of the data, so that nothing is read or written.
  *

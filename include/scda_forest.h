@@ -672,9 +672,8 @@ static inline scda_fcontext_t *scda_forest_write_field_internal (scda_fcontext_t
 /* The sum of the counts of this rank, of those before it, and of all. */
 static inline void scda_forest_sums_internal (const scda_forest_part_internal_t *part, const int64_t *counts, uint64_t *own, uint64_t *before,
                                               uint64_t *all, scda_forest_error_internal_t *e) {
-  uint64_t i;
+  uint64_t i, halves[2]; /* of sums that may have more than 64 bits */
   int rank = 0;
-  double estimate = 0.;
   *own = *before = *all = 0;
   for (i = 0; i < part->n; ++i) {
     if (counts[i] < 0 || counts[i] > INT64_MAX - (int64_t) *own) {
@@ -685,13 +684,15 @@ static inline void scda_forest_sums_internal (const scda_forest_part_internal_t 
     }
     *own += (uint64_t) counts[i];
   }
-  estimate = (double) *own;
+  halves[0] = *own & UINT32_MAX;
+  halves[1] = *own >> 32;
   MPI_Exscan (own, before, 1, MPI_UINT64_T, MPI_SUM, part->comm);
-  MPI_Allreduce (own, all, 1, MPI_UINT64_T, MPI_SUM, part->comm);
-  MPI_Allreduce (MPI_IN_PLACE, &estimate, 1, MPI_DOUBLE, MPI_SUM, part->comm);
+  MPI_Allreduce (MPI_IN_PLACE, halves, 2, MPI_UINT64_T, MPI_SUM, part->comm);
   MPI_Comm_rank (part->comm, &rank);
   if (rank == 0) { *before = 0; } /* MPI leaves it undefined */
-  if (estimate > 9e18) { scda_forest_error_internal (e, SCDA_ERR_RANGE, "the %ss have more than 9e18 values", part->element); }
+  halves[1] += halves[0] >> 32;
+  *all = halves[1] << 32 | (halves[0] & UINT32_MAX);
+  if (halves[1] > UINT32_MAX || *all > 9000000000000000000u) { scda_forest_error_internal (e, SCDA_ERR_RANGE, "the %ss have more than 9e18 values", part->element); }
 }
 
 /* Writes a field of the elements of a mesh, which is the last one in the file. */

@@ -166,12 +166,20 @@ static inline int scda_patches_frame_internal (const scda_patches_t *m, scda_for
     }
   }
   for (i = 0; i < d; ++i) {
-    if (m->domain[d + i] < 1 || !(m->geometry[d + i] > 0)) {
+    /* By its bits, which the floating-point environment of the program does not change: from the least number to infinity. */
+    uint64_t size;
+    memcpy (&size, m->geometry + d + i, sizeof size);
+    if (m->domain[d + i] < 1 || size == 0 || size > 0x7ff0000000000000u) {
       return scda_forest_error_internal (e, code, "axis %d of the domain has %lld cells of size %g; expected positive numbers", i,
                                          (long long) m->domain[d + i], m->geometry[d + i]);
     }
   }
   return 1;
+}
+
+/* The cell of the level before in which a cell lies, also to the left of 0. */
+static inline int64_t scda_patches_coarser_internal (int64_t cell, int32_t ratio) {
+  return cell / ratio - (cell % ratio < 0);
 }
 
 /* Whether a patch can be true: its level, and that it lies in the domain. */
@@ -184,13 +192,15 @@ static inline int scda_patches_check_internal (const scda_patches_t *m, uint64_t
                                        (unsigned long long) number, (long) level, (long long) box[d], m->levels);
   }
   for (a = 0; a < d; ++a) {
-    /* In units of cells of its level; as double, since the product may be any. */
-    double begin = (double) m->domain[a], all = (double) m->domain[d + a];
+    /* The cells of level 0 in which the first and the last one lie: those of the domain in units of its level may be any number. */
+    const int64_t more = box[d + a] - 1;
+    const int is_far = box[a] > INT64_MAX - more;
+    int64_t first = box[a], last = is_far ? box[a] : box[a] + more;
     for (l = 1; l <= level; ++l) {
-      begin *= m->ratio[l * d + a];
-      all *= m->ratio[l * d + a];
+      first = scda_patches_coarser_internal (first, m->ratio[l * d + a]);
+      last = scda_patches_coarser_internal (last, m->ratio[l * d + a]);
     }
-    if ((double) box[a] < begin || (double) box[a] + (double) box[d + a] > begin + all) {
+    if (is_far || first < m->domain[a] || (uint64_t) last - (uint64_t) m->domain[a] >= (uint64_t) m->domain[d + a]) {
       return scda_forest_error_internal (e, code, "patch %llu of level %ld has %lld cells from %lld on, on axis %d: outside of the domain",
                                          (unsigned long long) number, (long) level, (long long) box[d + a], (long long) box[a], a);
     }

@@ -20,6 +20,7 @@ mod error;
 #[doc(hidden)] // documented for C, in include/scda.h
 pub mod ffi;
 mod file;
+mod floats;
 mod foreign;
 mod format;
 mod items;
@@ -38,6 +39,7 @@ pub mod internals {
     pub use crate::codec::texts;
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Located, Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
+    pub use crate::floats::in_default;
     pub use crate::foreign::*;
     pub use crate::format::dataset::bools::Bools;
     pub use crate::format::dataset::codecs::Codecs;
@@ -57,8 +59,8 @@ pub mod internals {
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
     pub use crate::format::{crc, index, names, seal};
-    pub use crate::memory::catch;
     pub use crate::numbers::to_usize;
+    pub use crate::panics::catch;
     #[cfg(feature = "mpi")]
     pub use crate::parallel::mpi::{finalize, initialize, load_library};
 }

@@ -1,12 +1,12 @@
-//! Fallible allocation, and work that may panic. Neither may end the process or keep the other ranks waiting, so both
-//! become errors, on which the ranks agree.
+//! Fallible allocation. It may not end the process or keep the other ranks waiting, so it becomes an error, on which the ranks
+//! agree.
 //!
 //! Every allocation whose size depends on data goes through this module. Small allocations of a known size do not. So what a
 //! file claims can be limited here, for all of an operation ([`limited`]).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
-use crate::panics;
+use crate::panics::catch;
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -275,15 +275,7 @@ fn cannot_allocate<T>(items: usize) -> Error {
 pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
     const STATE_BYTES: usize = 1 << 20;
     Vec::<u8>::new().try_reserve(STATE_BYTES).map_err(|_| cannot_allocate::<u8>(STATE_BYTES))?;
-    panics::catch(make).map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
-}
-
-/// Does work of this rank alone. After an error, what it worked on is not used again.
-///
-/// # Errors
-/// Those of the work; `Internal` if it panics.
-pub fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    panics::catch(work).and_then(|result| result)
+    catch(|| Ok(make())).map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
 }
 
 #[cfg(test)]
@@ -375,11 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error() {
-        let line = line!() + 1;
-        let error = catch(|| -> Result<()> { panic!("deliberately {}", 7) }).unwrap_err();
-        let expected = format!("panic: deliberately 7 (at {}:{line}:46)", file!());
-        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Internal, expected));
+    fn what_panics_for_lack_of_memory_is_an_error() {
         assert_eq!(make("much", || panic!("no memory")).map(|()| 7).unwrap_err().kind(), ErrorKind::Memory);
     }
 }

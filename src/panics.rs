@@ -1,6 +1,7 @@
-//! Panics that become errors. Nothing of them is printed: their words and their place are those of the error.
+//! Panics that become errors. They may not end the process or keep the other ranks waiting, and nothing of them is printed: their
+//! words and their place are those of the error.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
@@ -15,19 +16,21 @@ thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Does work; the error is that of a panic, `Internal`.
+/// Does work of this rank alone. After an error, what it worked on is not used again.
 ///
 /// # Errors
-/// `Internal`.
-pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+/// Those of the work; `Internal` if it panics.
+pub fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     static IS_HOOKED: AtomicBool = AtomicBool::new(false);
     if !IS_HOOKED.load(Acquire) {
         hook(&IS_HOOKED);
     }
-    DEPTH.set(DEPTH.get() + 1);
-    let result = catch_unwind(AssertUnwindSafe(work));
-    DEPTH.set(DEPTH.get() - 1);
-    result.map_err(|panic| of_panic(&*panic))
+    DEPTH.with(|depth| {
+        depth.set(depth.get() + 1);
+        let result = catch_unwind(AssertUnwindSafe(work));
+        depth.set(depth.get() - 1);
+        result.unwrap_or_else(|panic| Err(of_panic(&*panic)))
+    })
 }
 
 /// Sets a panic hook, for this process, that is silent while a thread is in [`catch`]. All other panics go to the hook that the program
@@ -62,10 +65,25 @@ fn note(panic: &PanicHookInfo<'_>) {
     });
 }
 
+#[cold]
 fn of_panic(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let place = PLACE.try_with(|place| place.take()).unwrap_or_default();
     let place = if place.is_empty() { place } else { format!(" (at {place})") };
     Error::new(ErrorKind::Internal, format!("panic: {}{place}", text.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let line = line!() + 1;
+        let error = catch(|| -> Result<()> { panic!("deliberately {}", 7) }).unwrap_err();
+        let expected = format!("panic: deliberately 7 (at {}:{line}:46)", file!());
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Internal, expected));
+        assert_eq!(DEPTH.get(), 0);
+    }
 }

@@ -1,10 +1,12 @@
 //! Numbers as files of Pcodec ("standalone"), by the crate `pco`.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::floats::in_default;
 use crate::format::dataset::DataType;
 use crate::format::dataset::codecs::is_of_pcodec;
-use crate::memory::{catch, grow, reserve};
+use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
+use crate::panics::catch;
 use half::f16;
 use pco::data_types::Number;
 use pco::errors::PcoError;
@@ -54,11 +56,12 @@ fn encode_numbers<T: Number, const N: usize>(
     numbers.extend(data.as_chunks().0.iter().map(|bytes| from_bytes(*bytes)));
     reserve(out, data.len() + data.len() / 64 + 256)?;
     let config = ChunkConfig::default().with_compression_level(to_usize(level.into()));
-    catch(|| {
+    let compress = || {
         simple_compress_into(&numbers, &config, &mut *out)
             .map(|_| ())
             .map_err(|error| Error::new(ErrorKind::Internal, format!("compressing: {error}")))
-    })
+    };
+    catch(|| in_default(compress))
 }
 
 /// Fills `out` with numbers in little-endian order. The inner error is what was found instead.
@@ -80,7 +83,7 @@ fn decode_numbers<T: Number + Default, const N: usize>(
 ) -> Result<Result<(), String>> {
     let mut piece: Vec<T> = Vec::new();
     grow(&mut piece, PIECE.min(out.len() / N))?;
-    catch(|| Ok(fill(file, out.as_chunks_mut().0, &mut piece, to_bytes)))
+    catch(|| Ok(in_default(|| fill(file, out.as_chunks_mut().0, &mut piece, to_bytes))))
 }
 
 /// Decodes all of a file, which must have as many numbers and end there: nothing is touched that it has no data for.

@@ -8,6 +8,7 @@ use super::versioned::{InOut, versioned};
 use super::{Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{CommitRequest, Reader, Statistics, Writer};
+use crate::floats::in_default;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -233,7 +234,7 @@ pub unsafe extern "C" fn scda_get_statistics(
             Context::Reading(reader, ..) => Reader::statistics(reader),
         };
         let found = found.ok_or_else(|| Error::usage("the file is closed"))?;
-        statistics.write(of_statistics(&found))
+        statistics.write(in_default(|| of_statistics(&found)))
     };
     locally(f, err, body)
 }

@@ -3,15 +3,18 @@
 use super::arguments::Arguments;
 use super::context::{Context, locally, scda_fcontext_t, with};
 use super::dataset::{scda_dataset_t, without_pointers};
-use super::guard;
-use super::memory::put;
+use super::memory::{Room, Values, put};
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{read_params, scda_params_t};
 use super::pointers::{Text, UserTextOut};
+use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
 use super::versioned::{In, InOut};
+use super::{Outcome, guard};
 use crate::error::{Error, Result};
-use std::ffi::c_int;
+use crate::floats::in_default;
+use crate::format::dataset::{DataType, fill};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -144,4 +147,69 @@ pub unsafe extern "C" fn scda_current_dataset(
         Ok(())
     };
     locally(f, err, body)
+}
+
+/// A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
+/// program. Infinities and NaN, which JSON does not have, become strings.
+///
+/// Not collective.
+///
+/// @param [in] value  The number, in memory.
+/// @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
+/// @param [out] text  Room for `size` characters: the text, with a NUL behind it. 40 suffice.
+/// @param [in] size   The number of these.
+/// @return            The length of the text; 0 for another type, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_json_number(
+    value: Values<'_, c_void>,
+    r#type: c_int,
+    text: Room<'_, c_char>,
+    size: usize,
+) -> usize {
+    let body = || {
+        let json = in_default(|| json_number(value, r#type))?;
+        Ok((text.put_text(json.as_bytes(), size), Outcome::Success))
+    };
+    guard(None, 0, body)
+}
+
+fn json_number(value: Values<'_, c_void>, code: c_int) -> Result<String> {
+    let (data_type, item) = match code {
+        SCDA_TYPE_FLOAT32 => {
+            let number = value.bytes(4)?.first_chunk().copied().map_or(0.0, f32::from_ne_bytes);
+            (DataType::Float32, if number.is_nan() { f32::NAN } else { number }.to_le_bytes().to_vec())
+        }
+        SCDA_TYPE_FLOAT64 => {
+            let number = value.bytes(8)?.first_chunk().copied().map_or(0.0, f64::from_ne_bytes);
+            (DataType::Float64, if number.is_nan() { f64::NAN } else { number }.to_le_bytes().to_vec())
+        }
+        other => {
+            return Err(Error::argument(format!("type: found {other}, expected floating-point numbers")));
+        }
+    };
+    Ok(fill::to_json(data_type, &item).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_fewest_digits() {
+        let of = |bytes: &[u8], code| {
+            // SAFETY: no type has more bytes.
+            json_number(unsafe { Values::at(bytes.as_ptr().cast()) }, code)
+        };
+        for (number, expected) in [
+            (0.25, "0.25"),
+            (-0.0, "-0.0"),
+            (1e-310, "1e-310"),
+            (-f64::NAN, "\"NaN\""),
+            (f64::INFINITY, "\"Infinity\""),
+        ] {
+            assert_eq!(of(&f64::to_ne_bytes(number), SCDA_TYPE_FLOAT64).unwrap(), expected);
+        }
+        assert_eq!(of(&0.5_f32.to_ne_bytes(), SCDA_TYPE_FLOAT32).unwrap(), "0.5");
+        of(&[0; 8], 0).unwrap_err();
+    }
 }

@@ -74,7 +74,7 @@ pub use write::*;
 pub use write_datasets::*;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::catch;
+use crate::panics::catch;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;

@@ -5,8 +5,10 @@ use super::params::Params;
 use super::source::{Sizes, Source};
 use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{self, catch, reserve};
+use crate::floats::in_default;
+use crate::memory::{self, reserve};
 use crate::numbers::to_usize;
+use crate::panics::catch;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -117,7 +119,7 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
         std::iter::from_fn(|| next().map(|(index, job)| (index, catch(job)))).collect()
     };
     let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
-        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, || in_default(work)).ok();
         let helpers: Vec<_> = (1..count).map_while(start).collect();
         // If a thread cannot be started, the others do its work.
         let mut done: Vec<_> = work();

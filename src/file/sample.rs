@@ -6,8 +6,8 @@ use super::source::{Sizes, Source};
 use crate::codec::ElementEncoder;
 use crate::error::Result;
 use crate::format::COUNT_BYTES;
-use crate::memory::catch;
 use crate::numbers::to_usize;
+use crate::panics::catch;
 use crate::parallel::Partition;
 
 /// The points of a section at which it is tried whether compression makes it smaller. They are points

@@ -41,6 +41,8 @@ pub struct NumberConversion {
     row: RowFunction,
     /// Whether every number has one of the other type.
     always_fits: bool,
+    /// Whether one of the types has floating-point numbers.
+    has_floats: bool,
     /// The numbers of an item.
     numbers: usize,
     /// The bytes of a number before and after.
@@ -227,6 +229,15 @@ impl Conversion {
         }
     }
 
+    /// Whether it computes with floating-point numbers: then [`Self::row`] belongs in the [default environment](crate::floats::in_default).
+    pub fn has_floats(&self) -> bool {
+        let has_floats = |part: &MemberRun| matches!(part.how, How::Become(numbers) if numbers.has_floats);
+        match self {
+            Self::Numbers(numbers) => numbers.has_floats,
+            Self::Parts(parts) => parts.iter().any(has_floats),
+        }
+    }
+
     /// Converts items from one stride to another; returns the place of the first that does not fit. What stands in its place, and in those
     /// behind it, is not specified.
     ///
@@ -317,7 +328,8 @@ impl NumberConversion {
         };
         let bytes = [from, to].map(|data_type| to_usize(data_type.number_bytes()));
         let numbers = if from.kind() == Kind::Complex { 2 } else { 1 };
-        Ok(Self { row, always_fits, numbers, bytes: bytes.into() })
+        let has_floats = from.has_floats() || to.has_floats();
+        Ok(Self { row, always_fits, has_floats, numbers, bytes: bytes.into() })
     }
 
     /// As [`Conversion::row`].

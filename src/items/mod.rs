@@ -13,6 +13,7 @@ use self::places::Places;
 pub(crate) use self::places::in_memory;
 use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
+use crate::floats::in_default;
 use crate::format::dataset::DataType;
 use crate::numbers::to_usize;
 use std::marker::PhantomData;
@@ -356,8 +357,15 @@ impl<'a> Items<'a> {
 
     /// Copies items from one on, in C order, as many as `out` has room for, in the type of the file. The box has them. Returns the first one
     /// that has no number of this type.
-    #[allow(unsafe_code)]
     pub fn gather(&self, number: u64, out: &mut [u8]) -> Option<u64> {
+        match &self.in_file.conversion {
+            Some(conversion) if conversion.has_floats() => in_default(|| self.gather_rows(number, out)),
+            _ => self.gather_rows(number, out),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn gather_rows(&self, number: u64, out: &mut [u8]) -> Option<u64> {
         let item = self.in_file.item_bytes;
         let items = out.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
@@ -424,7 +432,6 @@ impl ItemsMut<'_> {
 
     /// Copies items to their places, from one on, in C order, as many as `data` has. The box has them. Items that are converted may be
     /// swapped: their numbers in `data` have the byte order of another machine.
-    #[allow(unsafe_code)]
     pub fn scatter(&mut self, number: u64, data: &[u8], is_swapped: bool) {
         let item = self.in_file.item_bytes;
         if is_swapped && self.are_converted() {
@@ -436,6 +443,15 @@ impl ItemsMut<'_> {
             }
             return;
         }
+        match &self.in_file.conversion {
+            Some(conversion) if conversion.has_floats() => in_default(|| self.scatter_rows(number, data)),
+            _ => self.scatter_rows(number, data),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn scatter_rows(&mut self, number: u64, data: &[u8]) {
+        let item = self.in_file.item_bytes;
         let items = data.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
         let (first, step, conversion) = (self.first, self.places.step(), &self.in_file.conversion);

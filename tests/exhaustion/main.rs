@@ -477,4 +477,7 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
     }
     println!("{total} allocations failed, {of_workers} of other threads than those of the ranks");
     assert!(of_workers > 0);
+    assert_eq!(PANICS.load(Relaxed), 0);
+    std::thread::spawn(|| panic!("deliberately, of the program")).join().unwrap_err();
+    assert_eq!(PANICS.load(Relaxed), 1);
 }

@@ -1,8 +1,10 @@
 //! JSON as the metadata of datasets have it: checked before any of it is used, and laid out in one way.
 
 use crate::error::{Error, ErrorKind, Result, quote};
+use crate::floats::in_default;
 use crate::memory::{self, reserve};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
@@ -80,7 +82,13 @@ pub fn check(text: &str, depth: usize) -> Result<()> {
 /// That of the parser, with line and column.
 pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_str(text);
-    Checked { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end())
+    let check = || Checked { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end());
+    in_default(check)
+}
+
+/// The value of a text, if it is JSON.
+pub fn value(text: &str) -> Option<Value> {
+    in_default(|| serde_json::from_str(text).ok())
 }
 
 /// What is wrong with metadata, at a byte of their text.
@@ -263,7 +271,7 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn error(text: &[u8]) -> String {
         match members(text) {

@@ -1,11 +1,12 @@
 //! What is added to a dataset after it was written: attributes, and rows (docs/datasets.md).
 
-use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, indented, members};
+use super::json::{JsonMember, MAX_METADATA_BYTES, check, compact, indented, members, value};
 use super::rounding::{ABSOLUTE, RELATIVE};
 use super::{
     DATASET_CONVENTION, Dataset, GROUP_CONVENTION, RESERVED_PREFIX, check_name, metadata, shortened,
 };
 use crate::error::{Error, Result, quote};
+use crate::floats::in_default;
 use crate::format::{INLINE_BYTES, USER_STRING_BYTES};
 
 /// The user string of the inline section before the block with the attributes of a dataset.
@@ -120,6 +121,10 @@ pub fn check_alike(dataset: &Dataset, rows: &Dataset) -> Result<()> {
 /// # Errors
 /// `Argument`; `Range`.
 pub fn check_rows(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
+    in_default(|| check_bounds(dataset, rows, all))
+}
+
+fn check_bounds(dataset: &Dataset, rows: &Dataset, all: u64) -> Result<()> {
     check_alike(dataset, rows)?;
     let wrong = |what: String| Err(wrong_rows(dataset, &what));
     if let Some(why) = &dataset.unsupported {
@@ -153,7 +158,7 @@ fn wrong_rows(dataset: &Dataset, what: &str) -> Error {
 /// The value of an attribute.
 fn attribute(attributes: &str, key: &str) -> Option<serde_json::Value> {
     let all = members(attributes.as_bytes()).ok()?;
-    serde_json::from_str(all.into_iter().find(|member| member.key == key)?.text).ok()
+    value(all.into_iter().find(|member| member.key == key)?.text)
 }
 
 fn number(attributes: &str, key: &str) -> Option<f64> {

@@ -4,6 +4,7 @@ use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, indented};
 use super::{Dataset, fill, rounding, type_json};
 use crate::error::{Error, Result};
+use crate::floats::in_default;
 use crate::format::layout;
 use crate::format::padding::DATA_DIVISOR;
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
@@ -20,6 +21,11 @@ pub const ALIGNMENT: u64 = 4096;
 /// # Errors
 /// `Argument` and `Range` if it cannot be one; `Argument` for attributes that are no JSON object, or too much of it.
 pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
+    // Bounds of errors, and the fill value.
+    in_default(|| text_of_dataset(dataset, codecs))
+}
+
+fn text_of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
     dataset.validate()?;
     let attributes = rounding::record(dataset, attributes(&dataset.attributes)?)?;
     let names = match &dataset.dimension_names {

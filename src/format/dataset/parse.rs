@@ -1,9 +1,10 @@
 //! Metadata of datasets and groups that anybody may have written.
 
 use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
-use super::json::{JsonMember, members, trimmed, wrong};
+use super::json::{JsonMember, members, trimmed, value, wrong};
 use super::{ChunkGrid, DataType, Dataset, check_name, fill, type_json};
 use crate::error::{Error, ErrorKind, Result, quote};
+use crate::floats::in_default;
 use crate::memory::copy;
 use serde_json::{Map, Value};
 
@@ -68,6 +69,10 @@ impl KnownMetadata {
 /// # Errors
 /// `Format` and `Range`, at a byte of the text; `Unsupported` for a data type that is none of [`DataType`].
 pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
+    in_default(|| parse(name, text))
+}
+
+fn parse(name: &str, text: &[u8]) -> Result<Metadata> {
     let node = Node::new(text, "array")?;
     let mut unsupported = node.unknown();
     let mut cannot = |why: String| {
@@ -154,7 +159,7 @@ impl<'a> Node<'a> {
     fn field(&self, key: &'static str) -> Option<Field> {
         let member = self.member(key)?;
         // It was checked.
-        let value = serde_json::from_str(member.text).ok()?;
+        let value = value(member.text)?;
         Some(Field { key, value, offset: member.offset })
     }
 
@@ -165,7 +170,7 @@ impl<'a> Node<'a> {
     /// Why the data cannot be read if there is a key that is none of [`KEYS`], and that must be understood.
     fn unknown(&self) -> Option<String> {
         let must_be_understood = |member: &&JsonMember<'_>| {
-            let value: Value = serde_json::from_str(member.text).unwrap_or_default();
+            let value = value(member.text).unwrap_or_default();
             value.get("must_understand") != Some(&Value::Bool(false))
         };
         let is_unknown = |member: &&JsonMember<'_>| !KEYS.contains(&&*member.key);

@@ -1,8 +1,9 @@
 //! Rounding of floating-point numbers before they are compressed: by how much, and what the attributes say of it.
 
-use super::json::members;
+use super::json::{members, value};
 use super::{DataType, Dataset, Layout};
 use crate::error::{Error, Result};
+use crate::floats::in_default;
 use crate::numbers::power_of_two;
 use serde_json::Value;
 
@@ -34,6 +35,10 @@ fn significand_bits(data_type: DataType) -> Option<u32> {
 impl Rounding {
     /// That of a dataset, which is valid; `None`: its numbers stay as they are.
     pub fn of(dataset: &Dataset) -> Option<Self> {
+        in_default(|| Self::of_bounds(dataset))
+    }
+
+    fn of_bounds(dataset: &Dataset) -> Option<Self> {
         let Dataset { max_relative_error: relative, max_absolute_error: absolute, .. } = *dataset;
         if dataset.layout == Layout::Contiguous || (relative == 0.0 && absolute == 0.0) {
             return None;
@@ -90,7 +95,7 @@ pub fn record(dataset: &Dataset, attributes: String) -> Result<String> {
     let mut bits = rounding.kept_bits;
     let mut all = Vec::new();
     for member in members(attributes.as_bytes())? {
-        let value: Value = serde_json::from_str(member.text).unwrap_or_default();
+        let value = value(member.text).unwrap_or_default();
         match (&*member.key, value.as_f64()) {
             (RELATIVE, Some(old)) if absolute == 0.0 && relative > 0.0 => {
                 if old != relative {

@@ -1,5 +1,6 @@
 //! Types of items as the metadata have them: those of zarr-python.
 
+use super::json::value;
 use super::{DataType, Kind, Member, Struct, TimeUnit};
 use crate::error::Result;
 use serde_json::{Map, Value, json};
@@ -37,8 +38,8 @@ pub fn type_text(data_type: DataType) -> String {
 /// # Errors
 /// `Memory`; `Argument` for a struct that cannot be.
 pub fn type_of_text(text: &str) -> Result<Option<DataType>> {
-    match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) => of_json(&value),
+    match value(text) {
+        Some(value @ Value::Object(_)) => of_json(&value),
         _ => Ok(DataType::from_name(text)),
     }
 }

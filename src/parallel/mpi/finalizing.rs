@@ -2,7 +2,7 @@
 //! still be used.
 
 use super::{process, succeeded, sys};
-use crate::memory::catch;
+use crate::panics::catch;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;

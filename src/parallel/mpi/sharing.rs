@@ -2,6 +2,7 @@
 
 use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::error::Result;
+use crate::floats::in_default;
 use crate::parallel::shared::{Keeper, SharedMemory};
 use crate::parallel::{Communicator, Nodes, Solo};
 use std::ffi::{c_int, c_void};
@@ -62,7 +63,8 @@ impl Mpi {
         if self.all([is_one_node && may_share && !is_divided])? == [false] {
             return Ok(None);
         }
-        let window = self.allocate_shared(bytes);
+        // Open MPI computes which part of its folder is free.
+        let window = in_default(|| self.allocate_shared(bytes));
         let base = window.as_ref().and_then(|window| window.base(bytes));
         let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
         match (window, base) {

@@ -2,8 +2,10 @@
 
 use super::{Times, Write};
 use crate::error::{Error, Result};
+use crate::floats::in_default;
 use crate::format::dataset::later::{announces, title};
-use crate::memory::{catch, reserve};
+use crate::memory::reserve;
+use crate::panics::catch;
 use crate::storage::ParallelFile;
 use crate::storage::lent::Lent;
 use std::collections::VecDeque;
@@ -96,7 +98,8 @@ impl<F: ParallelFile + 'static> Background<F> {
         let shared =
             Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new(), done: Condvar::new() });
         let theirs = Arc::clone(&shared);
-        let started = std::thread::Builder::new().name("scda".into()).spawn(move || theirs.work());
+        let started =
+            std::thread::Builder::new().name("scda".into()).spawn(move || in_default(|| theirs.work()));
         let (handle, failed) = match started {
             Ok(handle) => (Some(handle), None),
             Err(error) => (None, Some(Error::io("starting the thread that writes", error))),

@@ -32,6 +32,7 @@ use super::sections::Sections;
 use crate::error::{Error, Result};
 use crate::file::params::Encode;
 use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
+use crate::floats::in_default;
 use crate::format::INLINE_BYTES;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
@@ -93,6 +94,13 @@ impl<'a> DatasetWriter<'a> {
     ) -> Self {
         Self { sections, compression, cache, unplaced }
     }
+}
+
+/// Whether two datasets are the same. Bounds of errors, which most have not, are floating-point numbers.
+fn are_same(one: &Dataset, other: &Dataset) -> bool {
+    let [bounds, others] =
+        [one, other].map(|one| [one.max_relative_error, one.max_absolute_error].map(f64::to_bits));
+    bounds == others && if bounds == [0; 2] { one == other } else { in_default(|| one == other) }
 }
 
 impl DatasetWriter<'_> {
@@ -292,7 +300,7 @@ impl DatasetWriter<'_> {
     fn metadata(&mut self, dataset: &Dataset) -> Result<String> {
         if let Some((known, text)) = &mut self.cache.metadata {
             known.name.clone_from(&dataset.name);
-            if known == dataset {
+            if are_same(known, dataset) {
                 dataset.check_own_name()?;
                 return Ok(text.clone());
             }
