@@ -433,10 +433,10 @@ class _Room(NamedTuple):
             first = tuple(np.argwhere(odd)[0].tolist())
             index = ", ".join(f"{dim}={at + n}" for dim, at, n in zip(self.dims, start, first))
             how = f" with scale_factor={self.scale:g} and add_offset={self.offset:g}" if self.is_packed else ""
-            but = f", of which {self.fills[0]} stands for what is missing" if self.fills else "" if self.dtype.kind == "f" else " and no _FillValue"
+            but = f" ({self.fills[0]} stands for what is missing)" if self.fills else "" if self.dtype.kind == "f" else " (there is no _FillValue)"
             raise ValueError(
-                f"{self.name!r}: found {items[first]!r} at ({index}), expected a number that {self.dtype}{how}{but} has; encoding= of a "
-                "new file can choose another type"
+                f"{self.name!r}: found {items[first].item()!r} at ({index}), which {self.dtype}{how} cannot hold{but}; encoding= of a new file "
+                "can choose another type"
             )
 
 
