@@ -58,7 +58,7 @@ pub mod internals {
         HEADER_BYTES as STREAMS_HEADER_BYTES, InChunk, STREAM_BYTES as STREAM_BYTES_CONVENTION,
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
-    pub use crate::format::{crc, index, names, seal};
+    pub use crate::format::{crc, index, names, seal, truncation};
     pub use crate::numbers::to_usize;
     pub use crate::panics::catch;
     #[cfg(feature = "mpi")]

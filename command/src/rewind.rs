@@ -3,10 +3,11 @@
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
-use scda::internals::Sealed;
+use scda::internals::{Sealed, truncation};
 use scda::{Params, Reader, Solo};
 use serde_json::json;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Cut a file back to one of its seals
@@ -155,6 +156,15 @@ pub fn run(args: &Args) -> Result<()> {
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was cut off"));
+    }
+    if sealed > 0 {
+        // As the library does: the seals must not be there any more when what they seal is damaged.
+        let note = truncation::bytes(end, reader.line_break());
+        let noted = file.write_all_at(&note, truncation::offset(size, end)).and_then(|()| file.sync_all());
+        if let Err(error) = noted {
+            let _ = file.set_len(size);
+            return Err(trouble(error));
+        }
     }
     file.set_len(end).and_then(|()| file.sync_all()).map_err(trouble)
 }

@@ -13,6 +13,7 @@ pub mod padding;
 mod proofs;
 pub mod seal;
 pub mod streams;
+pub mod truncation;
 
 /// Bytes of the file header: magic and vendor, user string, empty padding (paper, figure 1).
 pub const FILE_HEADER_BYTES: usize = 128;

@@ -1,5 +1,6 @@
 //! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
 
+use scda::internals::truncation;
 use scda::{Communicator, ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
 use std::path::Path;
 
@@ -125,6 +126,64 @@ fn a_job_that_is_stopped_has_only_gone_back() {
     back.atomic = true;
     drop(Writer::append(Solo, &copy, &back).unwrap());
     assert_eq!(steps(&copy), b"abcdef");
+}
+
+/// As a loss of power may leave it: the page of the cut has come to the disk, the new length has not.
+#[test]
+fn a_job_finishes_the_truncation_that_another_one_has_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    let whole = create(&path, b"abc");
+    let expected = create(&path, b"ab!");
+    let before = create(&path, b"abcdef");
+    let style = Reader::open(Solo, &path, &Params::default()).unwrap().line_break();
+    let note = truncation::bytes(create(&path, b"ab").len() as u64, style);
+    for torn in [0, 40] {
+        // Also behind what a killed job has left, of any length.
+        let mut left = [&before[..], &b"torn"[..torn.min(4)]].concat();
+        left.resize(left.len().next_multiple_of(32), 0);
+        left.extend(note);
+        let cut = create(&path, b"ab").len();
+        left[cut..cut.next_multiple_of(4096)].fill(0);
+        std::fs::write(&path, &left).unwrap();
+        assert_eq!(
+            Reader::open(Solo, &path, &Params::default()).unwrap().left_out(),
+            Some((left.len() - cut) as u64)
+        );
+        let mut raw = Params::default();
+        raw.to_seal = false;
+        let seals = Reader::open(Solo, &path, &raw).unwrap().seals().unwrap();
+        assert_eq!((seals.all.len(), seals.fault.is_none()), (2, true));
+        for (behind, is_back) in [(0, false), (2, true)] {
+            for ranks in [1, 3] {
+                std::fs::write(&path, &left).unwrap();
+                let mut params = params();
+                params.behind = behind;
+                run_on_threads(ranks, |comm: ThreadComm| {
+                    let rank = comm.rank();
+                    let mut file = Writer::append(comm, &path, &params).unwrap();
+                    write_steps(&mut file, rank, b"!").unwrap();
+                    file.close().unwrap();
+                });
+                let found = steps(&path);
+                assert_eq!(found, if is_back { &b"a!"[..] } else { b"ab!" });
+                assert!(is_back || std::fs::read(&path).unwrap() == expected);
+            }
+        }
+    }
+    // A note that leads to no seal, or has not all come to the disk, is what a killed job has left.
+    for (length, is_torn) in [(whole.len() - 32, false), (whole.len(), true)] {
+        let mut note = truncation::bytes(length as u64, style);
+        if is_torn {
+            note[64..].fill(0);
+        }
+        std::fs::write(&path, [&before[..], &note].concat()).unwrap();
+        let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(reader.left_out(), Some(96));
+        drop(reader);
+        drop(Writer::append(Solo, &path, &params()).unwrap());
+        assert_eq!(steps(&path), b"abcdef");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::common::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// The files of the folder, by their names.
 pub type Disk = BTreeMap<String, Vec<u8>>;
@@ -71,8 +72,17 @@ impl Loss {
         covered
     }
 
-    fn pieces(&self, write: &Write) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
-        let (mut at, end, piece) = (write.offset, write.offset + write.bytes.len(), self.piece);
+    fn pieces(&self, write: &Write) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.pieces_of(write.offset..write.offset + write.bytes.len())
+    }
+
+    /// What is zero in the page where a file is cut.
+    fn page_after(&self, length: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.pieces_of(length..length.next_multiple_of(4096))
+    }
+
+    fn pieces_of(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (mut at, end, piece) = (range.start, range.end, self.piece);
         std::iter::from_fn(move || {
             let next = (at / piece).saturating_add(1).saturating_mul(piece).min(end);
             let range = at..next;
@@ -89,7 +99,7 @@ impl Loss {
                 Event::Name(..) => names += 1,
                 Event::SyncFolder => names = 0,
                 Event::Write(write) if !covered => changes += self.pieces(write).count(),
-                Event::Truncate(..) if !covered => changes += 1,
+                Event::Truncate(_, length) if !covered => changes += 1 + self.page_after(*length).count(),
                 _ => {}
             }
         }
@@ -114,6 +124,13 @@ impl Loss {
                 Event::Truncate(file, length) => {
                     let [stored, seen] = files.entry(*file).or_default();
                     seen.resize(*length, 0);
+                    // The page of the cut, with zeros behind it, may be there before the new length.
+                    for zeros in self.page_after(*length) {
+                        if (covered || keeps()) && zeros.start < stored.len() {
+                            let end = zeros.end.min(stored.len());
+                            stored[zeros.start..end].fill(0);
+                        }
+                    }
                     if covered || keeps() {
                         stored.resize(*length, 0);
                     }

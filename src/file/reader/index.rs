@@ -12,6 +12,7 @@ use crate::format::index::{
 use crate::format::layout::SectionLayout;
 use crate::format::names::{NAME_BYTES, NAMES, Table};
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
+use crate::format::truncation::{self, TRUNCATION_BYTES};
 use crate::memory::resize;
 use crate::storage::ParallelFile;
 
@@ -265,13 +266,19 @@ impl Extent {
         }
         let (mut sections, mut seal) = end_of_sections(file, size)?;
         let mut read = size;
-        if matches!(self, Self::ToSeal) && sections == size && is_to_be_sealed(file, size)? {
-            if let Some(offset) = damaged_end(file, size)? {
-                let words = "the seal at the end of the file is damaged";
-                return Err(Error::new(ErrorKind::Checksum, words).at(offset));
+        if matches!(self, Self::ToSeal) && sections == size {
+            if let Some(length) = truncated_to(file, size)? {
+                read = length;
+            } else if is_to_be_sealed(file, size)? {
+                if let Some(offset) = damaged_end(file, size)? {
+                    let words = "the seal at the end of the file is damaged";
+                    return Err(Error::new(ErrorKind::Checksum, words).at(offset));
+                }
+                read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
             }
-            read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
-            (sections, seal) = end_of_sections(file, read)?;
+            if read < size {
+                (sections, seal) = end_of_sections(file, read)?;
+            }
         }
         Ok(Ends { file: size, read, sections, seal })
     }
@@ -324,6 +331,15 @@ pub(super) fn damaged_end(file: &mut dyn ParallelFile, size: u64) -> Result<Opti
         Seal::was_here(seal) || Seal::is_all_there(seal) && is_end_of_index(before, at)
     });
     Ok(is_damaged.then_some(at + INDEX_END_BYTES as u64))
+}
+
+/// The end of the seal to which a file of this size is being cut, if the note of that ends it.
+pub(super) fn truncated_to(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
+    let at = size.checked_sub(TRUNCATION_BYTES as u64).filter(|at| at.is_multiple_of(STEP as u64));
+    let Some(at) = at else { return Ok(None) };
+    let note = bytes_at::<TRUNCATION_BYTES>(file, size, at)?;
+    let Some(length) = note.and_then(|note| truncation::parse(&note, at)) else { return Ok(None) };
+    Ok(Sealed::at(file, size, length - SEAL_BYTES as u64)?.map(|sealed| sealed.seal.length))
 }
 
 /// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.

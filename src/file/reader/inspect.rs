@@ -2,7 +2,7 @@
 //! reads alone.
 
 use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_table, seal_rows};
-use super::index::{Sealed, may_be_of_seal};
+use super::index::{Sealed, may_be_of_seal, truncated_to};
 use super::sections::{Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
 use crate::error::{Error, ErrorKind, Result, quote};
@@ -32,7 +32,7 @@ pub struct Seals {
 }
 
 impl Reader {
-    /// The seals. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
+    /// The seals; of a file that is being cut, those that stay. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
     /// rest of the file for it.
     #[doc(hidden)]
     pub fn seals(&mut self) -> Result<Seals> {
@@ -131,12 +131,12 @@ impl<'a> Inspector<'a> {
 impl Inspector<'_> {
     fn find_seals(&mut self) -> Result<Seals> {
         let mut seals = Seals { all: Vec::new(), fault: None };
-        let mut next = match self.sections.is_sealed() {
-            true => {
-                let last = self.sections.ends().read - SEAL_BYTES as u64;
-                self.sections.seal_at(last)?
-            }
-            false => self.find_last_seal()?,
+        let end = self.sections.ends().read;
+        let end =
+            if self.sections.is_sealed() { Some(end) } else { truncated_to(self.sections.file(), end)? };
+        let mut next = match end {
+            Some(end) => self.sections.seal_at(end - SEAL_BYTES as u64)?,
+            None => self.find_last_seal()?,
         };
         while let Some(sealed) = next {
             reserve(&mut seals.all, 1)?;

@@ -2,7 +2,7 @@
 //! file has.
 
 use super::chain::{Chain, compare_index, differs};
-use super::index::{STEP, Sealed, begins_seal, damaged_end};
+use super::index::{STEP, Sealed, begins_seal, damaged_end, truncated_to};
 use super::sections::Sections;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
@@ -44,6 +44,8 @@ pub struct Survey {
     pub end: u64,
     /// The last seal, if there is one.
     pub seal: Option<LastSeal>,
+    /// Where the last seal ends of those that the file has; 0 if there is none.
+    sealed: u64,
     /// The end of the sections behind that seal.
     ends: Vec<u64>,
     /// Rank 0: these sections, without checksums.
@@ -77,6 +79,11 @@ impl Survey {
     /// Rank 0: the rows of the sections behind the last seal, for the next one.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
+    }
+
+    /// Whether what is behind the end was sealed, some of it.
+    pub fn gives_up_seals(&self) -> bool {
+        self.end < self.sealed
     }
 
     /// Drops the sections from this offset on.
@@ -139,6 +146,7 @@ impl Surveyor {
         let mut survey = Survey {
             end: 0,
             seal: None,
+            sealed: 0,
             ends: Vec::new(),
             rows: Vec::new(),
             anchors: 0,
@@ -157,10 +165,8 @@ impl Surveyor {
             crc: 0,
             sorted: 0,
         };
-        // If the file ends with a seal, nothing before it needs to be walked.
-        if let Some(offset) = self.sections.ends().read.checked_sub(SEAL_BYTES as u64)
-            && let Some(seal) = self.seal_at(offset, |_| true)?
-        {
+        // If the file ends with a seal, or is being cut to one, nothing before it needs to be walked.
+        if let Some(seal) = self.seal_at_end()? {
             (survey.seal, survey.end) = (Some(seal), seal.length);
             return self.behind_seal(survey);
         }
@@ -196,6 +202,7 @@ impl Surveyor {
     /// The survey of a file that ends with the seal to append behind. Of what is sealed, only the index of this seal is compared with
     /// its checksum: what is written next says that it is right. Collective.
     fn behind_seal(&mut self, mut survey: Survey) -> Result<Survey, Failure> {
+        survey.sealed = survey.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut survey)?;
         if let Some(seal) = survey.seal {
             let is_first = self.sections.team().rank() == 0;
@@ -372,12 +379,26 @@ impl Surveyor {
         offset: u64,
         fits: impl FnOnce(&Seal) -> bool,
     ) -> Result<Option<LastSeal>, Failure> {
-        // Few bytes, here and there: one rank reads them.
-        let found = if self.sections.team().rank() == 0 { self.sections.seal_at(offset) } else { Ok(None) };
-        let words = found.map(|sealed| {
-            let seal = sealed.map(|sealed| sealed.seal).filter(fits);
-            seal.map_or([0; 2], |seal| [seal.length, seal.sections])
-        });
+        self.found_by_first(|sections| Ok(sections.seal_at(offset)?.filter(|sealed| fits(&sealed.seal))))
+    }
+
+    /// The seal that ends the file, or to which a job that was stopped has begun to cut it. Collective.
+    fn seal_at_end(&mut self) -> Result<Option<LastSeal>, Failure> {
+        self.found_by_first(|sections| {
+            let size = sections.ends().read;
+            let end = truncated_to(sections.file(), size)?.unwrap_or(size);
+            end.checked_sub(SEAL_BYTES as u64).map_or(Ok(None), |offset| sections.seal_at(offset))
+        })
+    }
+
+    /// The seal that rank 0 finds: of few bytes, here and there. Collective.
+    fn found_by_first(
+        &mut self,
+        find: impl FnOnce(&mut Sections) -> Result<Option<Sealed>>,
+    ) -> Result<Option<LastSeal>, Failure> {
+        let found = if self.sections.team().rank() == 0 { find(&mut self.sections) } else { Ok(None) };
+        let words =
+            found.map(|sealed| sealed.map_or([0; 2], |Sealed { seal, .. }| [seal.length, seal.sections]));
         let [length, sections] = self.sections.team().share(0, words)?;
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }

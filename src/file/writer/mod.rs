@@ -31,8 +31,10 @@ use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
 use crate::format::header::{UserString, file_header};
-use crate::format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES};
+use crate::format::padding::LineBreak;
+use crate::format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
 use crate::parallel::{Communicator, KnownPartition};
+use crate::storage::ParallelFile;
 use crate::storage::lent::Lent;
 use background::Commits;
 use datasets::{DatasetCache, DatasetWriter, Unplaced};
@@ -88,9 +90,40 @@ struct AppendedFile {
     user: UserString,
     /// Whether it has a seal, or was to get one.
     is_sealed: bool,
+    /// Whether seals are cut off.
+    gives_up_seals: bool,
     /// What its next seal is to say, if it gets one.
     sealer: Option<Sealer>,
     sums: Option<Sums>,
+}
+
+/// Brings to stable storage, behind all of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
+/// page of the cut to the disk, with zeros in place of what is cut off, before the new length: the seals behind it would still be there,
+/// and lead to damaged bytes. Collective.
+fn note_truncation(
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    size: u64,
+    length: u64,
+    style: LineBreak,
+) -> Result<(), Failure> {
+    let note = truncation::bytes(length, style);
+    let mine = match team.rank() {
+        0 => file.write_at(truncation::offset(size, length), &[&note]),
+        _ => Ok(()),
+    };
+    let noted = match team.agree(mine) {
+        Ok(_) => {
+            let synced = file.sync();
+            team.agree(synced).map(drop)
+        }
+        Err(failure) => Err(failure),
+    };
+    if noted.is_err() && !team.is_lost() {
+        // The file is as it was; if it cannot be, the next job goes on where this one was to.
+        let _ = file.truncate(size);
+    }
+    noted
 }
 
 /// What a [`Writer`] has while its file is open.
@@ -182,6 +215,9 @@ impl Writer {
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.
             if found.end < size {
+                if found.gives_up_seals && !params.atomic {
+                    note_truncation(&mut team, &mut *file, size, found.end, params.line_break)?;
+                }
                 let cut = file.truncate(found.end);
                 team.agree(cut)?;
                 // After a loss of power, nothing of it comes back among what is written now.
@@ -191,7 +227,7 @@ impl Writer {
             Ok(found)
         });
         match result {
-            Ok(AppendedFile { end, user, is_sealed, sealer, sums }) => {
+            Ok(AppendedFile { end, user, is_sealed, sealer, sums, .. }) => {
                 let file = SummedFile::new(file, sums);
                 let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
                 let mut session =
@@ -217,15 +253,15 @@ impl Writer {
     fn continued(reading: &mut Surveyor, params: &Params) -> Result<AppendedFile, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
-        let is_sealed = survey.is_sealed();
+        let (is_sealed, gives_up_seals) = (survey.is_sealed(), survey.gives_up_seals());
         if !params.seal && !is_sealed {
-            return Ok(AppendedFile { end, user, is_sealed, sealer: None, sums: None });
+            return Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: None, sums: None });
         }
         let mut sealer = Sealer::continued(&survey);
         let sums =
             reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
         sealer.take_surveyed(&mut survey);
-        Ok(AppendedFile { end, user, is_sealed, sealer: Some(sealer), sums: Some(sums) })
+        Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: Some(sealer), sums: Some(sums) })
     }
 
     /// The user string of the file.

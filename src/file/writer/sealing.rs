@@ -322,7 +322,12 @@ impl Sealer {
             }
             _ => Ok(()),
         };
-        team.agree(mine)?;
+        if let Err(failure) = team.agree(mine) {
+            if !team.is_lost() {
+                unseal(team, file, &seal);
+            }
+            return Err(failure);
+        }
         self.previous = seal.offset();
         Ok(length)
     }
@@ -356,6 +361,15 @@ impl Half {
 #[cold]
 fn no_second() -> Error {
     Error::argument("sections: the second one of a compressed pair must follow the first")
+}
+
+/// After an error of writing this seal, which all ranks know: takes what may be there of it away, for good. The file is cut before its
+/// tables then, and the zeros of the cut may come to the disk before the new length: no seal must be behind them. Collective.
+fn unseal(team: &Team, file: &mut dyn ParallelFile, seal: &Seal) {
+    if team.rank() == 0 {
+        let _ = file.write_at(seal.offset(), &[&[0; SEAL_BYTES]]);
+    }
+    let _ = file.sync();
 }
 
 /// Writes this rank's anchors, and on rank 0 the header of their section. Returns what that adds to the CRC of all

@@ -20,6 +20,8 @@ const ANYBODY: usize = RANKS;
 /// What one job does, rank by rank. In brackets: where it is in the library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
+    /// Rank 0 writes, behind everything, that the file is to be cut, if that gives up seals (`note_truncation`).
+    Note,
     /// Rank 0 cuts off what is behind the seal to append to (`Writer::append`).
     Cut,
     /// Copies data for the thread, or writes them (`Queue::write_by`).
@@ -47,14 +49,15 @@ pub enum Mistake {
     ReturnWithoutAgreement,
     HeaderBeforeData,
     ThreadNotWaitedFor,
-    CutNotSynced,
+    CutNotNoted,
+    NoteNotSynced,
     CutWithoutAgreement,
     ErrorForgotten,
     ErrorReturnedAtOnce,
 }
 
 impl Mistake {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SealBeforeSync,
         Self::SealWithoutAgreement,
         Self::OnlyRank0Syncs,
@@ -62,7 +65,8 @@ impl Mistake {
         Self::ReturnWithoutAgreement,
         Self::HeaderBeforeData,
         Self::ThreadNotWaitedFor,
-        Self::CutNotSynced,
+        Self::CutNotNoted,
+        Self::NoteNotSynced,
         Self::CutWithoutAgreement,
         Self::ErrorForgotten,
         Self::ErrorReturnedAtOnce,
@@ -109,6 +113,10 @@ pub struct State {
     file: [[Place; PLACES]; STEPS],
     /// The file was cut here, and that may be lost.
     cut: Option<usize>,
+    /// The job gives up steps that are sealed.
+    gives_up: bool,
+    /// It was written that the file is to be cut; and that this is in stable storage.
+    noted: Option<bool>,
     /// The steps that a program was told to be durable, by the job that wrote them.
     durable: [Content; STEPS],
     /// How many calls may fail.
@@ -147,7 +155,7 @@ impl Protocol {
             Agree,
             Return,
         ]);
-        let mut prologue = vec![Cut, Agree, Sync, Agree];
+        let mut prologue = vec![Note, Agree, Sync, Agree, Cut, Agree, Sync, Agree];
         let seal = program.iter().position(|op| *op == Write(SEAL)).unwrap();
         match mistake {
             Mistake::SealBeforeSync => drop(program.drain(seal - 2..seal)),
@@ -155,8 +163,9 @@ impl Protocol {
             Mistake::ReturnBeforeSync => drop(program.drain(seal + 2..seal + 4)),
             Mistake::ReturnWithoutAgreement => drop(program.drain(seal + 3..=seal + 3)),
             Mistake::HeaderBeforeData => program[..=seal - 8].rotate_right(1),
-            Mistake::CutNotSynced => prologue.truncate(2),
-            Mistake::CutWithoutAgreement => prologue = vec![Cut, Sync],
+            Mistake::CutNotNoted => drop(prologue.drain(..4)),
+            Mistake::NoteNotSynced => drop(prologue.drain(2..4)),
+            Mistake::CutWithoutAgreement => drop(prologue.splice(5.., [Sync])),
             _ => {}
         }
         Self { program, prologue, mistake, background }
@@ -211,6 +220,7 @@ impl Protocol {
                 add(format!("rank {rank}: agrees"), next);
             }
             Op::Write(place) if is_first => call(&|state| state.file[step][place].written = Some((job, 0))),
+            Op::Note if is_first && state.gives_up => call(&|state| state.noted = Some(false)),
             Op::Cut if is_first => call(&|state| {
                 // What a killed job has left there may have come to the disk before.
                 for place in state.file[step..].as_flattened_mut() {
@@ -218,12 +228,16 @@ impl Protocol {
                 }
                 state.cut = Some(step);
             }),
-            Op::Write(_) | Op::Cut => add(format!("rank {rank}: goes on"), next),
+            Op::Write(_) | Op::Note | Op::Cut => add(format!("rank {rank}: goes on"), next),
             Op::Sync if self.mistake == Mistake::OnlyRank0Syncs && !is_first => {
                 add(format!("rank {rank}: goes on"), next);
             }
             Op::Sync => call(&|state| {
+                if rank == 0 && state.noted.is_some() {
+                    state.noted = Some(true);
+                }
                 if let Some(cut) = state.cut.take() {
+                    state.noted = None;
                     state.file[cut..].as_flattened_mut().iter_mut().for_each(|place| place.stable = 0);
                 }
                 for place in state.file.as_flattened_mut() {
@@ -293,9 +307,20 @@ impl Protocol {
     fn crash(&self, state: &State, add: &mut dyn FnMut(String, State)) {
         let places = state.file.as_flattened();
         let open: Vec<usize> = (0..places.len()).filter(|at| places[*at].written.is_some()).collect();
-        for kept in 0..2_u32 << open.len() {
+        // The page of the cut, with zeros behind it, may come to the disk before the new length.
+        let zeros = if state.cut.is_some() { PLACES } else { 0 };
+        let states = (0..2_u32 << open.len()).flat_map(|kept| (0..=zeros).map(move |zeros| (kept, zeros)));
+        for (kept, zeros) in states {
             let mut left = state.clone();
             let cut = left.cut.take().filter(|_| kept & 1 == 1).unwrap_or(STEPS);
+            if cut == STEPS {
+                let page =
+                    state.cut.map_or(0..0, |cut| cut * PLACES..(cut * PLACES + zeros).min(STEPS * PLACES));
+                left.file.as_flattened_mut()[page].iter_mut().for_each(|place| place.stable = 0);
+            }
+            // If its length is what it was before, the note is at its end, unless that has not come to the disk.
+            let noted = left.noted.filter(|is_stable| cut == STEPS && (*is_stable || kept & 1 == 1));
+            left.noted = noted.map(|_| true);
             for (at, place) in left.file.as_flattened_mut().iter_mut().enumerate() {
                 let bit = open.iter().position(|open| *open == at);
                 let is_kept = bit.is_some_and(|bit| kept >> (bit + 1) & 1 == 1);
@@ -322,12 +347,13 @@ impl Protocol {
         let seen = left.seen();
         let mut found = left.clone();
         (found.crashed, found.ranks, found.file) = (Some(seen), [BEGINNING; RANKS], Default::default());
-        found.cut = None;
+        (found.cut, found.noted) = (None, None);
         add(what.into(), found);
         if left.job == 1 && wrong(&seen, &left.durable).is_none() {
             for first in 0..=sealed(&seen) {
                 let mut next = left.clone();
                 (next.job, next.first, next.ranks) = (2, first, [BEGINNING; RANKS]);
+                next.gives_up = first < sealed(&seen);
                 // Whoever goes back gives up what was behind.
                 next.durable[first..].fill(0);
                 add(format!("{what}; a job appends behind {first} steps"), next);
@@ -349,7 +375,11 @@ impl Place {
 impl State {
     fn seen(&self) -> [[Content; PLACES]; STEPS] {
         let cut = self.cut.unwrap_or(STEPS);
-        std::array::from_fn(|step| self.file[step].map(|place| place.seen(step >= cut)))
+        // Whoever finds the note takes nothing behind the cut for there, before the file is cut.
+        let end = self.noted.filter(|_| self.cut.is_none()).map_or(STEPS, |_| self.first);
+        std::array::from_fn(|step| {
+            self.file[step].map(|place| if step < end { place.seen(step >= cut) } else { 0 })
+        })
     }
 
     fn fail(&mut self, rank: usize, mistake: Mistake) {
@@ -390,6 +420,8 @@ impl Model for Protocol {
             ranks: [BEGINNING; RANKS],
             file: [[Place::default(); PLACES]; STEPS],
             cut: None,
+            gives_up: false,
+            noted: None,
             durable: [0; STEPS],
             failures: 1,
             crashed: None,

@@ -318,10 +318,12 @@ mod tests {
     use crate::format::index::{ANCHORS, INDEX};
     use crate::format::names::NAMES;
     use crate::format::seal::SEAL;
+    use crate::format::truncation::TRUNCATION;
 
     #[test]
     fn the_user_strings_of_the_conventions_end_alike() {
-        for user in [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION, ANCHORS, NAMES, INDEX, SEAL] {
+        let seals = [ANCHORS, NAMES, INDEX, SEAL, TRUNCATION];
+        for user in [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION].iter().chain(&seals) {
             assert!(user.ends_with(CONVENTION_END), "{}", user.escape_ascii());
         }
     }
