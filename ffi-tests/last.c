@@ -1,6 +1,7 @@
 /* last.c: a restart takes the last whole state: last FOLDER. Of checkpoints that replace one another, the newest one that has a seal; of a
  * file that is appended to, all up to its last seal. */
 #include "common.h"
+#include <sys/stat.h>
 
 static MPI_Comm comm;
 static int rank;
@@ -63,6 +64,11 @@ static void cut (const char *name, long bytes) {
   MPI_Barrier (comm);
 }
 
+static long bytes_of (const char *name) {
+  struct stat status;
+  return stat (name, &status) == 0 ? (long) status.st_size : -1;
+}
+
 int main (int argc, char **argv) {
   int64_t step;
   int err, k;
@@ -112,5 +118,29 @@ int main (int argc, char **argv) {
     fclose (file);
   }
   expect (0, 11, __LINE__);
+
+  /* Torn files do not count, and stay; so do files of others. */
+  cut (path, -1);
+  cut (kept[0], -1);
+  cut (kept[1], -1);
+  for (step = 20; step < 23; ++step) { write_state (step, 1); }
+  cut (path, 200);
+  cut (kept[0], 300);
+  for (step = 23; step < 25; ++step) { write_state (step, 1); }
+  expect (0, 24, __LINE__);
+  cut (path, 200);
+  expect (2, 23, __LINE__); /* state.2.scda */
+  cut (kept[1], 64);
+  expect (3, 20, __LINE__); /* state.3.scda, which was state.2.scda when two files were torn */
+  REQUIRE (bytes_of (kept[0]) == 300 && bytes_of (kept[1]) == 64);
+  cut (kept[0], -1);
+  if (rank == 0) { REQUIRE (mkdir (kept[0], 0700) == 0); }
+  for (step = 25; step < 29; ++step) { write_state (step, 1); }
+  expect (0, 28, __LINE__);
+  cut (path, -1);
+  expect (3, 27, __LINE__);
+  REQUIRE (bytes_of (kept[1]) == 64);
+  MPI_Barrier (comm);
+  if (rank == 0) { REQUIRE (rmdir (kept[0]) == 0); }
   return finish ();
 }

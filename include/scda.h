@@ -616,8 +616,9 @@ struct scda_params {
   /**
    * Writing with `atomic`: how many of the files that had this name before stay: when the new file is
    * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
-   * one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
-   * where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+   * one `state.2.scda`, and so on; the oldest goes. Each of them is a whole file at any moment, except
+   * where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
+   * anything else is passed over. At most 1000. 0 (default): none stays. Not with `sync` -1.
    * A link is followed: these files are beside the one that it points to.
    *
    * Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
@@ -1067,8 +1068,8 @@ struct scda_info {
    */
   uint64_t cut_off_bytes;
   /**
-   * Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for the one before it,
-   * `state.1.scda`, and so on.
+   * Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
+   * so on.
    */
   uint64_t age;
   /**

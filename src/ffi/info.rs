@@ -36,8 +36,8 @@ pub struct scda_info {
     pub unsealed_bytes: u64,
     /// How many bytes `scda_fopen_append` has cut off: what a job that was killed had written behind the last seal.
     pub cut_off_bytes: u64,
-    /// Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for the one before it,
-    /// `state.1.scda`, and so on.
+    /// Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
+    /// so on.
     pub age: u64,
     /// How many bytes this rank has written to its stream since `scda_fwrite_streams_begin`; 0 if there are no
     /// streams.

@@ -468,7 +468,7 @@ mod tests {
                     assert!(team.agree(file.close()).is_ok());
                     if team.rank() == 0 {
                         assert_eq!(std::fs::read(&path).unwrap().len(), if atomic { 4 } else { 4 + size });
-                        target.complete(4 + size as u64).unwrap();
+                        target.complete(4 + size as u64, |_, _| true).unwrap();
                     }
                 });
                 assert_eq!(std::fs::read(&path).unwrap(), ["old.", &"+".repeat(size)].concat().as_bytes());
@@ -506,7 +506,7 @@ mod tests {
             // The first one is not disturbed.
             assert!(target.goal().exists());
             file.close().unwrap();
-            target.complete(3).unwrap();
+            target.complete(3, |_, _| true).unwrap();
             drop(target);
         }
         // Nor after an error that leaves the file as it is.

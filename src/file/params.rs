@@ -107,8 +107,9 @@ pub struct Params {
     pub later: bool,
     /// Writing an atomic file: how many of the files that had its name before stay, as a code keeps its last checkpoints. When
     /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
-    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. `state.scda` is a whole file at any moment,
-    /// except where the file system has no hard links. At most 1000; 0: none stays. Not with `later`.
+    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. Each of them is a whole file at any moment,
+    /// except where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
+    /// anything else, such as a torn file or a folder, is passed over. At most 1000; 0: none stays. Not with `later`.
     ///
     /// A link is followed: these files are beside the one that it points to.
     ///

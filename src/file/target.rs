@@ -6,6 +6,7 @@ use crate::format::FILE_HEADER_BYTES;
 use crate::format::header::begins_as_header;
 use crate::numbers::to_usize;
 use crate::storage::file_system::{self, Identity, Status};
+use crate::storage::kept::{self, Counts, Series};
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use crate::storage::{copy, names};
@@ -280,14 +281,14 @@ impl Target {
     }
 
     /// Rank 0, when all ranks have closed the file: compares its size with what was written, and
-    /// gives an atomic write its name.
-    pub fn complete(&mut self, expected: u64) -> Result<()> {
-        self.finish(expected)?;
+    /// gives an atomic write its name. Of the files that are kept, `counts` tells what they are.
+    pub fn complete(&mut self, expected: u64, counts: Counts) -> Result<()> {
+        self.finish(expected, counts)?;
         self.unlock();
         Ok(())
     }
 
-    fn finish(&mut self, expected: u64) -> Result<()> {
+    fn finish(&mut self, expected: u64, counts: Counts) -> Result<()> {
         if self.status.is_some_and(|status| !status.is_regular) {
             return Ok(());
         }
@@ -305,7 +306,10 @@ impl Target {
             self.lock_successor()?;
         }
         match &self.part {
-            Some(part) => file_system::commit(part, &self.path, found.identity, self.sync_part, self.keep),
+            Some(part) => {
+                let series = Series::of(&self.path, self.keep, counts)?;
+                kept::commit(part, &series, found.identity, self.sync_part)
+            }
             None if self.sync => self.sync_name(),
             None => Ok(()),
         }

@@ -52,7 +52,7 @@ impl WholeFile {
             file.sync()?;
             Box::new(file).close()
         });
-        let completed = closed.and_then(|()| self.target.complete(self.bytes));
+        let completed = closed.and_then(|()| self.target.complete(self.bytes, |_, _| true));
         self.named(completed)
     }
 

@@ -1,7 +1,7 @@
 //! What the file system says of a file, and what it is asked to do with its name.
 
 use super::calls::{retry, system};
-use super::names::{folder, kept_path, lock_test};
+use super::names::{folder, lock_test};
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
@@ -185,7 +185,7 @@ pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
 }
 
 /// The error for a name that now belongs to another file, or to none, while the file is being written.
-fn replaced(path: &Path) -> Error {
+pub(super) fn replaced(path: &Path) -> Error {
     Error::new(ErrorKind::FileInUse, format!("{}: it was removed or replaced", quote_path(path)))
 }
 
@@ -234,66 +234,12 @@ pub fn remove_stale(part: &Path) -> Result<()> {
 }
 
 /// Removes a file. `false` if there is none.
-fn remove(path: &Path) -> rustix::io::Result<bool> {
+pub(super) fn remove(path: &Path) -> rustix::io::Result<bool> {
     match retry(|| rustix::fs::unlink(path)) {
         Ok(()) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
         Err(e) => Err(e),
     }
-}
-
-/// Gives the file that has a name, if there is one, the name [`kept_path`] of age 1 as well; those that have such names get one
-/// older, the oldest of `keep` goes. Each name stays that of a whole file at any moment, or is free for a moment.
-///
-/// Where the file system has no hard links, the file is renamed.
-///
-/// # Errors
-/// Those of the file system.
-fn rotate(path: &Path, keep: u64) -> Result<()> {
-    let Some(old) = link_status(path)?.filter(|_| keep > 0) else { return Ok(()) };
-    let first = kept_path(path, 1);
-    if link_status(&first)?.is_some_and(|kept| kept.identity == old.identity) {
-        return Ok(()); // A job that was killed has done all of this.
-    }
-    let mut last = 1;
-    while last < keep && link_status(&kept_path(path, last))?.is_some() {
-        last += 1;
-    }
-    for age in (1..last).rev() {
-        let (from, to) = (kept_path(path, age), kept_path(path, age + 1));
-        system("renaming an older file", || rustix::fs::rename(&from, &to))?;
-    }
-    if keep == 1 {
-        remove(&first).map_err(|e| Error::io("removing an older file", e))?;
-    }
-    match retry(|| rustix::fs::link(path, &first)) {
-        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
-            system("renaming the file that is kept", || rustix::fs::rename(path, &first))
-        }
-        linked => linked.map_err(|e| Error::io("keeping the file that had the name", e)),
-    }
-}
-
-/// Renames the finished part over the file, and with `sync` syncs the folder, so that a crash leaves one or the
-/// other. The part must still be the file of this identity. `keep` older files are kept under other names.
-///
-/// # Errors
-/// `FileInUse` if another job has taken the part's place, and those of the file system.
-pub fn commit(part: &Path, path: &Path, identity: Identity, sync: bool, keep: u64) -> Result<()> {
-    let is_it = |path| link_status(path).map(|status| status.map(|status| status.identity) == Some(identity));
-    if !is_it(part)? {
-        return Err(replaced(part));
-    }
-    // What can fail is tried while the old file still stands.
-    let folder = if sync { Some(Folder::open(path)?) } else { None };
-    rotate(path, keep)?;
-    match system("rename", || rustix::fs::rename(part, path)) {
-        // A network file system may report an error of what it has done: its answer was lost, and when it was asked
-        // again there was nothing left to rename.
-        Err(_) if is_it(path).unwrap_or(false) => {}
-        renamed => renamed?,
-    }
-    folder.map_or(Ok(()), |folder| folder.sync())
 }
 
 /// Syncs the folder of a new file, so that a crash does not lose its name.
@@ -305,16 +251,16 @@ pub fn sync_folder(path: &Path) -> Result<()> {
 }
 
 /// The folder of a file, to be synced.
-struct Folder(OwnedFd);
+pub(super) struct Folder(OwnedFd);
 
 impl Folder {
-    fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         system("opening the folder to sync it", || rustix::fs::open(folder(path), flags, Mode::empty()))
             .map(Self)
     }
 
-    fn sync(&self) -> Result<()> {
+    pub fn sync(&self) -> Result<()> {
         match retry(|| rustix::fs::fsync(&self.0)) {
             // Some file systems cannot sync a folder, and have then nothing to sync.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
@@ -332,63 +278,5 @@ mod tests {
         let of = |path| FileSystem::of(Path::new(path)).unwrap();
         assert_eq!(of("/dev/shm/not-there-yet"), FileSystem { name: Some("tmpfs"), is_coherent: true });
         assert_eq!(of("/proc/self/status"), FileSystem { name: Some("proc"), is_coherent: false });
-    }
-
-    #[test]
-    fn a_part_that_was_replaced_is_not_committed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (target, part_path) = (folder.path().join("f"), folder.path().join("f.scda-part"));
-        std::fs::write(&target, "old").unwrap();
-        std::fs::write(&part_path, "new").unwrap();
-        let identity = status(&part_path).unwrap().unwrap().identity;
-        assert_eq!(
-            commit(&part_path, &target, Identity { device: 0, inode: 0 }, true, 0).unwrap_err().kind(),
-            ErrorKind::FileInUse
-        );
-        assert_eq!(std::fs::read(&target).unwrap(), b"old");
-        commit(&part_path, &target, identity, true, 0).unwrap();
-        assert_eq!(std::fs::read(&target).unwrap(), b"new");
-        assert_eq!(status(&part_path).unwrap(), None);
-    }
-
-    #[test]
-    fn older_files_are_kept_and_a_killed_job_has_lost_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state.scda");
-        let names = || {
-            let read = |age| std::fs::read_to_string(kept_path(&path, age)).ok();
-            (std::fs::read_to_string(&path).ok(), [1, 2, 3, 4].map(read))
-        };
-        let text = |texts: [&str; 5]| {
-            let some = texts.map(|text| (!text.is_empty()).then(|| text.to_owned()));
-            let [now, older @ ..] = some;
-            (now, older)
-        };
-        let write = |number: u32, keep| {
-            let part = folder.path().join("part");
-            std::fs::write(&part, number.to_string()).unwrap();
-            let identity = status(&part).unwrap().unwrap().identity;
-            commit(&part, &path, identity, true, keep).unwrap();
-        };
-        (1..=5).for_each(|number| write(number, 3));
-        assert_eq!(names(), text(["5", "4", "3", "2", ""]));
-        write(6, 1);
-        assert_eq!(names(), text(["6", "5", "3", "2", ""]));
-        write(7, 0);
-        assert_eq!(names(), text(["7", "5", "3", "2", ""]));
-        // Killed before the new file got the name: the file has both names, and is not kept twice.
-        rotate(&path, 3).unwrap();
-        assert_eq!(names(), text(["7", "7", "5", "3", ""]));
-        write(8, 3);
-        assert_eq!(names(), text(["8", "7", "5", "3", ""]));
-        // Killed between two changes: only what is in the way moves.
-        std::fs::rename(kept_path(&path, 1), kept_path(&path, 4)).unwrap();
-        write(9, 3);
-        assert_eq!(names(), text(["9", "8", "5", "3", "7"]));
-        let kept = |path: &str| kept_path(Path::new(path), 12).to_str().unwrap().to_owned();
-        assert_eq!(
-            [kept("a/state"), kept("b.tar.scda"), kept(".hidden")],
-            ["a/state.12", "b.tar.12.scda", ".hidden.12"]
-        );
     }
 }

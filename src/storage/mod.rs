@@ -7,6 +7,7 @@ pub mod double;
 pub mod elsewhere;
 pub mod faults;
 pub mod file_system;
+pub mod kept;
 #[allow(unsafe_code)]
 pub mod lent;
 #[cfg(feature = "mpi")]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The end of the name that a file has while an atomic write of it is incomplete: see [`part_path`].
 pub const PART_SUFFIX: &str = ".scda-part";
+/// The end of the name of an older file that has yet to get the name that is meant for it: see [`waiting_path`].
+const WAITING_SUFFIX: &str = ".scda-kept";
 /// The longest name that file systems allow in a folder.
 const MAX_NAME_BYTES: usize = 255;
 
@@ -31,17 +33,17 @@ pub fn target_path(path: &Path) -> PathBuf {
 /// write of `path` removes it.
 #[must_use]
 pub fn part_path(path: &Path) -> PathBuf {
-    part(&target_path(path))
+    with_suffix(&target_path(path), PART_SUFFIX)
 }
 
 /// The name with the suffix. Of a name that leaves no room for the suffix, this is the beginning and a hash, which
 /// tells it from other names with this beginning.
 #[must_use]
-fn part(path: &Path) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
-    if name.len() + PART_SUFFIX.len() <= MAX_NAME_BYTES {
+    if name.len() + suffix.len() <= MAX_NAME_BYTES {
         let mut name = OsString::from(path);
-        name.push(PART_SUFFIX);
+        name.push(suffix);
         return PathBuf::from(name);
     }
     let bytes = name.as_bytes();
@@ -49,7 +51,7 @@ fn part(path: &Path) -> PathBuf {
     let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     });
-    let end = format!("-{hash:016x}{PART_SUFFIX}");
+    let end = format!("-{hash:016x}{suffix}");
     let mut kept = MAX_NAME_BYTES - end.len();
     // Not in the middle of a character.
     while bytes[kept] & 0xC0 == 0x80 && kept > 0 {
@@ -74,6 +76,12 @@ pub fn kept_path(path: &Path, age: u64) -> PathBuf {
         name.push(extension);
     }
     path.with_file_name(name)
+}
+
+/// Where an older file is until it gets the name [`kept_path`], while the file that has that name gets the next one.
+#[must_use]
+pub fn waiting_path(kept: &Path) -> PathBuf {
+    with_suffix(kept, WAITING_SUFFIX)
 }
 
 /// As [`kept_path`] of the file that an atomic write of `path` replaces ([`target_path`]). A prefix for ROMIO stays if the file system knows
@@ -124,6 +132,7 @@ mod tests {
 
     #[test]
     fn names_and_neighbours() {
+        let part = |path: &Path| with_suffix(path, PART_SUFFIX);
         assert_eq!(part(Path::new("d/a.scda")), Path::new("d/a.scda.scda-part"));
         let longest = "x".repeat(245);
         assert_eq!(part(Path::new(&longest)), Path::new(&format!("{longest}.scda-part")));

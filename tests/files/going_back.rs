@@ -276,3 +276,90 @@ fn the_last_checkpoints_are_kept() {
         assert!(error.to_string().contains("keep: 2 needs to_seal, and not raw"), "{error}");
     }
 }
+
+/// Writes a checkpoint of one step, and keeps two older ones.
+fn write_state(path: &Path, step: u8, ranks: usize) {
+    run_on_threads(ranks, |comm: ThreadComm| {
+        let rank = comm.rank();
+        let mut params = params();
+        (params.atomic, params.keep) = (true, 2);
+        let mut file = Writer::create(comm, path, b"", &params).unwrap();
+        write_steps(&mut file, rank, &[step]).unwrap();
+        file.close().unwrap();
+    });
+}
+
+#[test]
+fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let path = at("state.scda");
+    (b'a'..=b'c').for_each(|step| write_state(&path, step, 1));
+    for name in ["state.scda", "state.1.scda"] {
+        std::fs::File::options().write(true).open(at(name)).unwrap().set_len(300).unwrap();
+    }
+    let torn = std::fs::read(at("state.1.scda")).unwrap();
+    let last = || {
+        let mut params = Params::default();
+        params.keep = 2;
+        run_on_threads(2, |comm: ThreadComm| Reader::open(comm, &path, &params).unwrap().age())[0]
+    };
+    assert_eq!(last(), 2);
+    let found = |name: &str| steps(&at(name))[0];
+    write_state(&path, b'd', 2);
+    assert_eq!((found("state.scda"), found("state.2.scda")), (b'd', b'a'));
+    (b'e'..=b'g').for_each(|step| write_state(&path, step, 2));
+    assert_eq!(["state.scda", "state.2.scda", "state.3.scda"].map(found), *b"gfe");
+    assert!(std::fs::read(at("state.1.scda")).unwrap() == torn);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(last(), 2);
+
+    // A text, a folder, a link, and a name on the way to which there is something else.
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let path = at("state.scda");
+    std::fs::write(at("state.1.scda"), "notes of the user\n").unwrap();
+    std::fs::create_dir(at("state.2.scda")).unwrap();
+    std::os::unix::fs::symlink("state.scda", at("state.3.scda")).unwrap();
+    std::fs::write(at("state.4.scda.scda-kept"), "?").unwrap();
+    (b'a'..=b'e').for_each(|step| write_state(&path, step, 1));
+    let found = |name: &str| steps(&at(name))[0];
+    assert_eq!(["state.scda", "state.5.scda", "state.6.scda"].map(found), *b"edc");
+    assert_eq!(std::fs::read(at("state.1.scda")).unwrap(), b"notes of the user\n");
+    assert!(at("state.2.scda").is_dir() && std::fs::read_link(at("state.3.scda")).is_ok());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
+    std::fs::remove_file(&path).unwrap();
+    let mut params = Params::default();
+    params.keep = 2;
+    assert_eq!(Reader::open(Solo, &path, &params).unwrap().age(), 5);
+}
+
+#[test]
+fn a_file_that_a_killed_job_appended_to_is_kept_and_one_without_seals_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let path = at("state.scda");
+    create(&path, b"ab");
+    let mut file = Writer::append(Solo, &path, &params()).unwrap();
+    file.inline(b"step", 0, Some(&[b'!'; 32])).unwrap();
+    file.flush().unwrap();
+    std::mem::forget(file);
+    let torn = std::fs::read(&path).unwrap();
+    // Another process may not be given the lock of the one above.
+    let copy = at("copy.scda");
+    std::fs::copy(&path, &copy).unwrap();
+    (b'c'..=b'd').for_each(|step| write_state(&copy, step, 1));
+    assert!(std::fs::read(at("copy.1.scda")).unwrap() == torn);
+    assert_eq!(steps(&at("copy.2.scda")), b"c");
+    let mut params = Params::default();
+    (params.atomic, params.keep) = (true, 1);
+    let plain = at("plain.scda");
+    for step in 0..3 {
+        let mut file = Writer::create(Solo, &plain, b"", &params).unwrap();
+        file.inline(b"step", 0, Some(&[step; 32])).unwrap();
+        file.close().unwrap();
+    }
+    let steps = ["plain.scda", "plain.1.scda"].map(|name| std::fs::read(at(name)).unwrap()[192]);
+    assert_eq!(steps, [2, 1]);
+}

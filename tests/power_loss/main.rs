@@ -14,7 +14,7 @@
 
 use scda::internals::WholeFile;
 use scda::{CommitRequest, Communicator, Params, Reader, Result, Solo, Writer, run_on_threads};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -324,13 +324,16 @@ impl Run {
             );
         }
         if job.keep > 0 {
-            // The file that was replaced is there, under one name or the other; the one before it, if two are kept.
-            let kept = |age: u64| job.steps.read(&folder.path().join(format!("f.{age}"))).ok();
-            let newest = seen.ok();
-            let is_there =
-                |step: &[u8]| [&newest, &kept(1), &kept(2)].into_iter().flatten().any(|kept| kept == step);
-            assert!(newest.is_some() && is_there(b"xy"), "{what}: {newest:?} {:?}", kept(1));
-            assert!(job.keep == 1 || is_there(b"o"), "{what}: {:?} {:?}", kept(1), kept(2));
+            // As many whole files as before have the names, and no two the same; the one that was replaced is there, perhaps on
+            // its way to its name; the one before it, too, if two are kept.
+            let read = |name: String| job.steps.read(&folder.path().join(name)).ok();
+            let names = ["f".to_owned()].into_iter().chain((1..=job.keep).map(|age| format!("f.{age}")));
+            let found: BTreeSet<_> = names.filter_map(read).collect();
+            let waiting = [1, 2].into_iter().filter_map(|age| read(format!("f.{age}.scda-kept")));
+            let all: Vec<_> = found.iter().cloned().chain(waiting).collect();
+            assert!(seen.is_ok() && found.len() >= 2, "{what}: {found:?}");
+            assert!(all.contains(&b"xy".to_vec()), "{what}: {all:?}");
+            assert!(job.keep == 1 || all.contains(&b"o".to_vec()), "{what}: {all:?}");
         }
         match job.steps.go_on(&path) {
             _ if may_be_torn => (is_whole, 0),

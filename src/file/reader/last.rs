@@ -6,8 +6,43 @@ use crate::file::reader::Reader;
 use crate::file::team::{Failure, Team};
 use crate::parallel::Solo;
 use crate::storage::Driver;
+use crate::storage::file_system;
 use crate::storage::names::kept_target_path;
 use std::path::Path;
+
+/// Whether a file is one of those that [`Params::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
+/// from it, or if that cannot be told. Not collective.
+pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
+    match is_whole(path) {
+        Ok(true) => true,
+        Err(error) if !is_of_damage(&error) => is_newest,
+        _ => {
+            is_newest
+                && Reader::open(Solo, path, &alone(&Params::default())).is_ok_and(|file| file.is_sealed())
+        }
+    }
+}
+
+/// Whether a seal ends the file; without seals, whether its last section does.
+fn is_whole(path: &Path) -> Result<bool> {
+    let params = Params { to_seal: false, ..alone(&Params::default()) };
+    let mut file = Reader::open(Solo, path, &params)?;
+    if file.is_sealed() || file.has_seal_mark() {
+        return Ok(file.is_sealed());
+    }
+    while file.next_section(false)?.is_some() {
+        file.skip()?;
+    }
+    Ok(true)
+}
+
+/// The parameters with which one process opens one file.
+fn alone(params: &Params) -> Params {
+    let alone = Params { keep: 0, driver: Driver::Posix, background_bytes: 0, ..params.clone() };
+    #[cfg(feature = "mpi")]
+    let alone = Params { hints: crate::storage::mpi_io::Hints::default(), ..alone };
+    alone
+}
 
 /// Which file is opened, by its age: with [`Params::keep`], rank 0 looks. `path` is as the file system knows it. Collective.
 pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &Params) -> Result<u64, Failure> {
@@ -22,14 +57,20 @@ pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &Params) -> Resul
 /// How many files of this name are newer than the last one that has a seal, of those that [`Params::keep`] names. If none has,
 /// the error is that of the newest one.
 fn age_of_last_whole(path: &Path, params: &Params) -> Result<u64> {
-    let alone = Params { keep: 0, driver: Driver::Posix, background_bytes: 0, ..params.clone() };
-    #[cfg(feature = "mpi")]
-    let alone = Params { hints: crate::storage::mpi_io::Hints::default(), ..alone };
-    let mut first = None;
-    for age in 0..=params.keep {
+    let alone = alone(params);
+    // Names that belong to something else do not count, as when the file is written.
+    let (mut first, mut age, mut left) = (None, 0, params.keep + 1);
+    while left > 0 {
         let name = kept_target_path(path, path, age);
+        let found = if age == 0 { Ok(None) } else { file_system::link_status(&name) };
+        let is_other = matches!(found, Ok(Some(found)) if !found.is_regular);
+        left -= u64::from(age == 0 || !matches!(found, Ok(Some(_))));
+        age += 1;
+        if is_other {
+            continue;
+        }
         let error = match Reader::open(Solo, &name, &alone) {
-            Ok(file) if file.is_sealed() => return Ok(age),
+            Ok(file) if file.is_sealed() => return Ok(age - 1),
             Ok(_) => Error::new(ErrorKind::Format, "the file has no seal: nothing in it is whole")
                 .in_file(&quote_path(&name)),
             Err(error) => error,
@@ -97,7 +138,8 @@ mod tests {
         cut(0, 200);
         assert_eq!(found(&path, 2), Ok((2, 1)));
         cut(1, 0);
-        assert_eq!((found(&path, 2), found(&path, 1)), (Ok((1, 2)), Err(ErrorKind::Format.code())));
+        // It does not count.
+        assert_eq!((found(&path, 2), found(&path, 1)), (Ok((1, 2)), Ok((1, 2))));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(found(&path, 2), Ok((1, 2)));
         std::fs::remove_file(kept_path(&path, 1)).unwrap();

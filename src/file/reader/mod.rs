@@ -21,6 +21,7 @@ pub(crate) use datasets::OwnRequest;
 pub use datasets::{AddedRows, Request};
 pub use index::Sealed;
 pub use inspect::{Located, Seals};
+pub(crate) use last::is_kept;
 pub(super) use own::{DatasetPlace, OwnReader};
 pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::{Survey, Surveyor};

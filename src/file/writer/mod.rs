@@ -23,7 +23,7 @@ pub use kinds::{BoxStream, DataStream, ElementStream};
 
 use super::open::{self, ExistingFile};
 use super::params::Params;
-use super::reader::Surveyor;
+use super::reader::{Surveyor, is_kept};
 use super::session::{Session, ThisRank};
 use super::statistics::{self, Statistics};
 use super::sums::{SummedFile, Sums};
@@ -461,7 +461,7 @@ impl Writer {
         let (mut team, file, params, end) = sections.into_parts();
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
-            let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
+            let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };
             let times = statistics.map(|statistics| statistics.of_writing());
             statistics::close(team, complete, &format!("{end} bytes"), times)
         };
