@@ -1,6 +1,6 @@
 //! The one error type of the crate, and the stable integer codes of the C interface.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::path::Path;
 
@@ -330,9 +330,11 @@ impl Error {
     }
 }
 
+/// Names in messages may come from strangers' files: so nothing of a message is written as it is that [`is_unseen`].
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.0;
+        let mut f = Visible(f);
         if detail.is_shared {
             return f.write_str(&detail.message);
         }
@@ -355,6 +357,30 @@ impl std::error::Error for Error {
     }
 }
 
+/// Whether a character does something to a terminal other than appearing: control characters, and those that change
+/// the direction of text.
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
+    let changes_direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || changes_direction
+}
+
+/// Writes text in one line, with the bytes of what [`is_unseen`] in escapes.
+pub struct Visible<W>(pub W);
+
+impl<W: fmt::Write> fmt::Write for Visible<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_unseen(*c)) {
+            self.0.write_str(&rest[..at])?;
+            c.encode_utf8(&mut [0; 4]).bytes().try_for_each(|byte| write!(self.0, "\\x{byte:02x}"))?;
+            rest = &rest[at + c.len_utf8()..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
 /// Bytes of a file as text for a message: at most 40 of them, escaped.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(40)];
@@ -370,13 +396,10 @@ pub(crate) fn quote_path(path: &Path) -> String {
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    let shown: String = text[from..]
+    let mut shown = String::new();
+    text[from..]
         .chars()
-        .flat_map(|c| {
-            let escaped = c.is_control().then(|| c.escape_default());
-            escaped.into_iter().flatten().chain((!c.is_control()).then_some(c))
-        })
-        .collect();
+        .for_each(|c| if is_unseen(c) { shown.extend(c.escape_default()) } else { shown.push(c) });
     format!("{}{shown}", if from > 0 { "..." } else { "" })
 }
 
@@ -407,6 +430,16 @@ mod tests {
         assert_eq!(quote_path(Path::new("a\nb\u{1b}[31m")), "a\\nb\\u{1b}[31m");
         let long = quote_path(Path::new(&("é".repeat(1000) + "/end")));
         assert!(long.starts_with("...é") && long.ends_with("é/end") && long.len() < 310, "{long}");
+    }
+
+    /// Names of strangers' files stand in messages.
+    #[test]
+    fn nothing_unseen_is_in_a_message() {
+        let name = "d\u{9b}31m\u{202e}é\u{1b}[2J\n";
+        let error = Error::new(ErrorKind::Format, format!("dataset \"{name}\"")).in_file("a\u{7f}").at(7);
+        let shown = "a\\x7f: byte 7: dataset \"d\\xc2\\x9b31m\\xe2\\x80\\xaeé\\x1b[2J\\x0a\"";
+        assert_eq!(error.to_string(), shown);
+        assert_eq!(error.again().on_rank(1).to_string(), shown.replacen("7: ", "7: rank 1: ", 1));
     }
 
     #[cfg(feature = "mpi")]

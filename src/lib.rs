@@ -38,6 +38,7 @@ pub mod internals {
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::texts;
     pub use crate::codec::{ElementDecoder, ElementEncoder};
+    pub use crate::error::{Visible, is_unseen};
     pub use crate::file::{Located, Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
     pub use crate::floats::in_default;
     pub use crate::foreign::*;

@@ -190,7 +190,7 @@ pub fn run(args: &Args) -> Result<()> {
     })?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
     let (Some(held), Some(mut from)) = (held, from) else {
-        let mut out = Output::new()?;
+        let mut out = Output::of_json(args.json)?;
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
         } else {

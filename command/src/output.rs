@@ -5,6 +5,7 @@ pub use crate::shown::{
 };
 
 use crate::fail::{Fail, Result};
+use crate::shown::VisibleJson;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -16,6 +17,7 @@ pub struct Output {
     to: BufWriter<File>,
     is_terminal: bool,
     colour: bool,
+    is_json: bool,
 }
 
 /// Whether standard output was closed when the command began. What is written to it then goes nowhere, and nothing says
@@ -45,7 +47,17 @@ impl Output {
         let fd = io::stdout().as_fd().try_clone_to_owned().map_err(trouble)?;
         let is_terminal = io::stdout().is_terminal();
         let colour = is_terminal && wants_colour();
-        Ok(Self { to: BufWriter::with_capacity(1 << 16, File::from(fd)), is_terminal, colour })
+        Ok(Self {
+            to: BufWriter::with_capacity(1 << 16, File::from(fd)),
+            is_terminal,
+            colour,
+            is_json: false,
+        })
+    }
+
+    /// One to which JSON is written, if `is_json`.
+    pub fn of_json(is_json: bool) -> Result<Self> {
+        Ok(Self { is_json, ..Self::new()? })
     }
 
     /// Whether it is a terminal.
@@ -58,7 +70,12 @@ impl Output {
     }
 
     pub fn text(&mut self, text: fmt::Arguments<'_>) -> Result<()> {
-        self.to.write_fmt(text).map_err(trouble)
+        if !self.is_json {
+            return self.to.write_fmt(text).map_err(trouble);
+        }
+        let mut to = ToFormat { to: &mut self.to, error: None };
+        let written = fmt::Write::write_fmt(&mut VisibleJson(&mut to), text);
+        written.map_err(|_| trouble(to.error.unwrap_or_else(|| io::Error::other("a value has no text"))))
     }
 
     /// Writes what is buffered; call it at the end.
@@ -97,6 +114,21 @@ impl Output {
     /// Text in a colour (a number of the terminal's graphics), if there is any.
     pub fn colour(&self, number: u8, text: &str) -> String {
         if self.colour { format!("\u{1b}[{number}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// A stream of bytes for text, and its error.
+struct ToFormat<'a> {
+    to: &'a mut BufWriter<File>,
+    error: Option<io::Error>,
+}
+
+impl fmt::Write for ToFormat<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.to.write_all(text.as_bytes()).map_err(|error| {
+            self.error = Some(error);
+            fmt::Error
+        })
     }
 }
 

@@ -1,19 +1,15 @@
 //! Text as a terminal may see it, and messages on standard error.
 
+pub use scda::internals::is_unseen;
+
+use scda::internals::Visible;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Lines on standard error, if anybody is there to read them.
 pub fn complain(text: &str) {
     let lines: Vec<_> = text.lines().map(visible).collect();
     let _ = writeln!(io::stderr(), "scda: {}", lines.join("\n"));
-}
-
-/// Whether a character does something to a terminal other than appearing: control characters, and those that change
-/// the direction of text.
-pub fn is_unseen(c: char) -> bool {
-    let changes_direction =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || changes_direction
 }
 
 /// Appends the two hexadecimal digits of each byte.
@@ -46,8 +42,26 @@ pub fn push_unseen(text: &mut String, c: char) {
 /// Text of one line in which characters that are unseen are escaped.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|c| if is_unseen(c) { push_unseen(&mut shown, c) } else { shown.push(c) });
+    // A string takes everything.
+    let _ = Visible(&mut shown).write_str(text);
     shown
+}
+
+/// Writes JSON so that a terminal may see it: what is unseen can only be in a string, where an escape means the same.
+pub struct VisibleJson<W>(pub W);
+
+impl<W: std::fmt::Write> std::fmt::Write for VisibleJson<W> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        // Between its parts, JSON has white space.
+        let is_hidden = |c: char| !matches!(c, '\n' | '\t' | '\r') && is_unseen(c);
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_hidden(*c)) {
+            // All of them are of the first plane of Unicode, for which one escape is enough.
+            write!(self.0, "{}\\u{:04x}", &rest[..at], u32::from(c))?;
+            rest = &rest[at + c.len_utf8()..];
+        }
+        self.0.write_str(rest)
+    }
 }
 
 /// Text that names bytes without loss: UTF-8 but for characters that are unseen, quotes and backslashes, which are

@@ -218,7 +218,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = Output::new()?;
+    let mut out = Output::of_json(args.json)?;
     let mut code = 0;
     for path in &args.files {
         let result = Input::new(path, &args.resources)

@@ -334,7 +334,7 @@ pub fn run(args: &Args) -> Result<()> {
         other => other,
     };
     let (a, b) = (Input::new(&args.a, &args.resources)?, Input::new(&args.b, &args.resources)?);
-    let mut out = Output::new()?;
+    let mut out = Output::of_json(args.json)?;
     if args.json {
         let (a, b) = (json!(a.name()), json!(b.name()));
         out.text(format_args!("{{\n\"a\": {a},\n\"b\": {b},\n\"differences\": ["))?;

@@ -78,7 +78,7 @@ pub struct Args {
 const MOST_READ_BYTES: u64 = 256 << 20;
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = Output::new()?;
+    let mut out = Output::of_json(args.json)?;
     let mut code = 0;
     let contents = Contents { select: &args.select, raw: args.raw, data: args.data };
     for (index, path) in args.files.iter().enumerate() {

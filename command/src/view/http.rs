@@ -1,6 +1,7 @@
 //! As much of HTTP as the page needs: one request and one answer a connection, in bounded time and memory.
 
 use super::guard::Guard;
+use crate::output::visible;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -68,6 +69,22 @@ impl Request {
     }
 }
 
+/// The same with texts as they are shown, in lines and columns.
+fn shown(value: Value) -> Value {
+    match value {
+        Value::String(text) => text.split_inclusive(['\n', '\t']).map(shown_piece).collect::<String>().into(),
+        Value::Array(all) => all.into_iter().map(shown).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, value)| (visible(&key), shown(value))).collect(),
+        other => other,
+    }
+}
+
+/// A piece of a text, of which the last character may end a line or a column.
+fn shown_piece(text: &str) -> String {
+    let end = text.strip_suffix(['\n', '\t']).map_or(text.len(), str::len);
+    visible(&text[..end]) + &text[end..]
+}
+
 /// An answer.
 pub struct Answer {
     pub code: u16,
@@ -80,13 +97,14 @@ impl Answer {
         Self { code, kind: "text/plain; charset=utf-8", data: text.as_bytes().to_vec() }
     }
 
+    /// What the page shows: texts from files may not turn its direction, or hide something.
     pub fn json(value: &Value) -> Self {
-        Self { code: 200, kind: "application/json", data: value.to_string().into_bytes() }
+        Self { code: 200, kind: "application/json", data: shown(value.clone()).to_string().into_bytes() }
     }
 
     /// Numbers with a head of JSON: its length in 4 bytes, the head with spaces up to a multiple of 8 bytes, and parts of bytes.
     pub fn binary(head: &Value, parts: &[&[u8]]) -> Self {
-        let mut text = head.to_string();
+        let mut text = shown(head.clone()).to_string();
         while !(text.len() + 4).is_multiple_of(8) {
             text.push(' ');
         }
