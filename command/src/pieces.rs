@@ -1,5 +1,6 @@
 //! The data of a section piece by piece, in bounded memory.
 
+use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
 use scda::internals::to_usize;
@@ -242,21 +243,7 @@ pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64
 /// Makes a buffer of this length, whose contents do not matter.
 fn resize(reader: &mut Reader, buffer: &mut Vec<u8>, length: u64) -> Result<()> {
     reader.check_memory(length)?;
-    let length = to_usize(length);
-    if length > buffer.capacity() {
-        *buffer = Vec::new();
-        if buffer.try_reserve_exact(length).is_err() {
-            return Err(Fail::Trouble(format!(
-                "not enough memory: cannot allocate {length} bytes for one element"
-            )));
-        }
-        // Given back, and taken as zeros, which the system makes when they are touched: what a damaged size claims
-        // is not.
-        *buffer = Vec::new();
-        *buffer = vec![0; length];
-    }
-    buffer.resize(length, 0);
-    Ok(())
+    slabs::resize(buffer, to_usize(length), "one element")
 }
 
 /// The data of the reader's current section for a writer.

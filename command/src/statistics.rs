@@ -1,6 +1,7 @@
 //! The smallest and the largest number of a dataset, and their mean.
 
 use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::to_little;
 use crate::fail::Result;
 use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
@@ -38,6 +39,12 @@ impl Statistics {
         all
     }
 
+    /// Those of the same numbers, this number of times.
+    fn times(self, n: u64) -> Self {
+        let (finite, others) = (self.finite.saturating_mul(n), self.others.saturating_mul(n));
+        Self { sum: self.sum * real(n), finite, others, ..self }
+    }
+
     fn add(&mut self, other: &Self) {
         (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
         self.sum += other.sum;
@@ -63,6 +70,18 @@ impl Statistics {
             return Ok(all);
         }
         for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
+            // However many items the file has no chunk for, they have one value.
+            if reader.is_fill(&slab)? {
+                let mut item = slabs::fill_item(dataset);
+                to_little(dataset.data_type, &mut item);
+                let of_item = |meaning: &Meaning| {
+                    let mut numbers = Vec::new();
+                    meaning.append(&item, &mut numbers);
+                    Self::of_block(&numbers).times(slabs::items(&slab))
+                };
+                all.iter_mut().zip(meanings).for_each(|(all, meaning)| all.add(&of_item(meaning)));
+                continue;
+            }
             slabs::read(reader, dataset, &slab, &mut data)?;
             let blocks: Vec<_> = data.chunks(block).collect();
             let of_some = |some: &[&[u8]]| {

@@ -1,6 +1,8 @@
 //! `scda sum`: digests that depend on what is in a file, not on how it was written.
 
-use crate::datasets::in_order::InOrder;
+use crate::datasets::in_order::{InOrder, Part};
+use crate::datasets::slabs;
+use crate::datasets::tree::Tree;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk, added_to};
 use crate::facts::{dataset_facts, facts, failure, group_facts, put_bytes};
 use crate::fail::{Fail, Result};
@@ -24,9 +26,10 @@ use std::path::PathBuf;
 /// string; the number of sections; the digests of all sections.
 ///
 /// The digest of a dataset is that of: D; the name; the type; the number of dimensions, and the shape; the bytes of the fill value; the names of
-/// dimensions, and the attributes, as JSON without white space, empty if there are no names; all items, the least significant byte of each
-/// number first. That of the attributes of a group: G; the user string of the block; the attributes. The length of each text and of the fill
-/// value stands before it.
+/// dimensions, and the attributes, as JSON without white space, empty if there are no names; the root of a tree of all items, the least
+/// significant byte of each number first. That of the attributes of a group: G; the user string of the block; the attributes. The length of each text and of the fill
+/// value stands before it. The tree is that of RFC 9162 (2.1.1), so that items that no chunk is stored for take no time; its leaves are as many items
+/// as fit into 1 MiB, at least one; of items of variable length, each after its length in 4 bytes, 4096 items.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -91,20 +94,27 @@ fn dataset_digest(reader: &mut Reader, found: &Found, progress: &mut Progress) -
     put_user(&mut hash, dataset.data_type.to_string().as_bytes());
     put_number(&mut hash, dataset.shape.len() as u64);
     dataset.shape.iter().for_each(|&n| put_number(&mut hash, n));
-    let fill = match dataset.fill_value.is_empty() && !dataset.data_type.is_variable() {
-        true => vec![0; to_usize(dataset.data_type.item_bytes())],
-        false => dataset.fill_value.clone(),
-    };
-    put_user(&mut hash, &fill);
+    put_user(&mut hash, &dataset.fill_item());
     let names = &dataset.dimension_names;
     let names = if names.is_empty() { String::new() } else { json!(names).to_string() };
     put_user(&mut hash, names.as_bytes());
     put_user(&mut hash, dataset.attributes.as_bytes());
+    let item_bytes = (!dataset.data_type.is_variable()).then(|| to_usize(dataset.data_type.item_bytes()));
+    let (mut tree, fill) = (Tree::new(item_bytes), slabs::fill_item(dataset));
     let (mut order, mut data) = (InOrder::new(found, temporary_file), Vec::new());
-    while order.next(reader, found, &mut data)? {
-        hash.update(&data);
-        progress.add(data.len() as u64);
+    while let Some(part) = order.next_part(reader, found, &mut data)? {
+        match (part, item_bytes) {
+            (Part::Fill(items), _) => tree.repeat(&fill, items),
+            (Part::Items, Some(bytes)) => tree.put(&data, bytes),
+            (Part::Items, None) => slabs::each_item(dataset.data_type, &data).for_each(|item| {
+                let length = (item.len() as u64).to_le_bytes();
+                let whole = [&length[..4], item].concat();
+                tree.put(&whole, whole.len());
+            }),
+        }
+        progress.add(if part == Part::Items { data.len() as u64 } else { 0 });
     }
+    hash.update(tree.finish());
     Ok(hash.finalize().into())
 }
 
@@ -223,7 +233,7 @@ fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = Output::new()?;
+    let mut out = Output::of_json(args.json)?;
     let mut code = 0;
     for path in &args.files {
         let result = Input::new(path, &args.resources).and_then(|input| sum(&mut out, &input, args));

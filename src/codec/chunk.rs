@@ -157,8 +157,7 @@ pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
             let can_expand = match step {
                 Step::Gzip { .. } => can_expand(without, chunk_bytes),
                 Step::Zstd { .. } | Step::Blosc { .. } => can_expand_by_zstd(without, chunk_bytes),
-                // A few bytes can say of many numbers that they are equal.
-                _ => true,
+                _ => pcodec::can_expand(without, chunk_bytes),
             };
             // Those that others write may be a little longer than what they compress, in pieces of any size.
             can_expand && without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)

@@ -72,6 +72,12 @@ pub fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result
     with_number!(data_type, decode_numbers(file, out))
 }
 
+/// Whether `n` bytes of numbers can come out of `encoded` bytes: a few bytes can say of 2^24 numbers, of at most 8 bytes, that they are
+/// equal, but a file has more than 4 bytes for them.
+pub fn can_expand(encoded: u64, n: u64) -> bool {
+    n >> 25 <= encoded
+}
+
 /// The numbers that are decoded at once: a multiple of what the crate decodes at once.
 const PIECE: usize = 64 * FULL_BATCH_N;
 

@@ -7,6 +7,7 @@ pub mod in_order;
 pub mod slabs;
 pub mod source;
 pub mod times;
+pub mod tree;
 pub mod values;
 mod walk;
 

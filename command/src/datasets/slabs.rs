@@ -144,6 +144,15 @@ pub fn about_item_bytes(data_type: DataType) -> u64 {
     if data_type.is_variable() { 256 } else { data_type.item_bytes() }
 }
 
+/// An item of the fill value, as [`read`] reads it, in little-endian byte order.
+pub fn fill_item(dataset: &Dataset) -> Vec<u8> {
+    let item = dataset.fill_item().into_owned();
+    match dataset.data_type.is_variable() {
+        true => [&item.len().to_le_bytes()[..4], &item].concat(),
+        false => item,
+    }
+}
+
 /// The items that were read.
 pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let size = to_usize(data_type.item_bytes());
@@ -163,18 +172,29 @@ pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]
     })
 }
 
+/// What memory is for.
+pub const PART: &str = "a part of a dataset";
+
 /// Makes room for `bytes` bytes.
-pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
+fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     let room = data.try_reserve_exact(bytes.saturating_sub(data.len()));
-    room.map_err(|_| {
-        Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for a part of a dataset"))
-    })
+    room.map_err(|_| Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for {PART}")))
 }
 
-/// Makes a buffer of this length, whose contents do not matter.
-pub fn resize(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
-    data.clear();
-    reserve(data, bytes)?;
+/// Makes a buffer of this length, whose contents do not matter, for this purpose.
+pub fn resize(data: &mut Vec<u8>, bytes: usize, purpose: &str) -> Result<()> {
+    if bytes > data.capacity() {
+        *data = Vec::new();
+        if data.try_reserve_exact(bytes).is_err() {
+            return Err(Fail::Trouble(format!(
+                "not enough memory: cannot allocate {bytes} bytes for {purpose}"
+            )));
+        }
+        // Given back, and taken as zeros, which the system makes when they are touched: what a damaged size claims
+        // is not.
+        *data = Vec::new();
+        *data = vec![0; bytes];
+    }
     data.resize(bytes, 0);
     Ok(())
 }
@@ -200,7 +220,12 @@ pub fn read_all(
     let items = regions.iter().map(items).fold(0, u64::saturating_add);
     let bytes = items.saturating_mul(dataset.data_type.item_bytes());
     reader.check_memory(bytes)?;
-    resize(data, to_usize(bytes))?;
+    if bytes > MOST_BYTES {
+        // Of a chunk that is larger than a part, the file may have some bytes, which cannot be one: that is an error before there is
+        // memory for it.
+        regions.iter().try_for_each(|region| reader.is_fill(region).map(drop))?;
+    }
+    resize(data, to_usize(bytes), PART)?;
     Ok(reader.read_dataset(regions, data)?)
 }
 

@@ -7,7 +7,6 @@ use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
 use crate::output::visible;
 use crate::progress::Progress;
-use scda::internals::to_usize;
 use scda::internals::{fill, json::compact};
 use scda::{Dataset, Reader, Region};
 use serde_json::{Value, json};
@@ -36,7 +35,7 @@ pub fn of_attributes(at: &At, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<
 pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
     let name = at.words("dataset", a.name.as_bytes());
     let facts = |dataset: &Dataset| {
-        let fill = fill_item(dataset);
+        let fill = dataset.fill_item();
         [
             ("type", dataset.data_type.to_string()),
             ("shape", shape_word(&dataset.shape)),
@@ -52,14 +51,6 @@ pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
     let mut differences: Vec<_> = unlike.map(difference).collect();
     differences.extend(of_attributes(at, "dataset", a.name.as_bytes(), &a.attributes, &b.attributes));
     differences
-}
-
-/// The bytes of the fill value.
-fn fill_item(dataset: &Dataset) -> Vec<u8> {
-    match dataset.fill_value.is_empty() && !dataset.data_type.is_variable() {
-        true => vec![0; to_usize(dataset.data_type.item_bytes())],
-        false => dataset.fill_value.clone(),
-    }
 }
 
 /// An item that differs.
@@ -151,7 +142,7 @@ pub fn of_values(
     progress: &mut Progress,
 ) -> Result<Option<Difference>> {
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
-    let have_same_fill = fill_item(a) == fill_item(b);
+    let have_same_fill = a.fill_item() == b.fill_item();
     for slab in Slabs::new(a, Region::all(&a.shape)) {
         // Files of some bytes may have any number of such items.
         if have_same_fill && in_a.is_fill(&slab)? && in_b.is_fill(&slab)? {

@@ -279,3 +279,143 @@ fn thick_chunks_of_large_planes_are_put_in_order() {
     assert!(place.read("out.scda") == place.read("plain.scda"));
     assert_eq!(place.names(), ["out.scda", "plain.scda", "thick.scda"]);
 }
+
+/// The only dataset of a file, in one chunk, or in several.
+fn of_fill(place: &Place, name: &str, shape: &[u64], chunk: &[u64], fill: &[u8], data_type: DataType) {
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path(name), b"", &params).unwrap();
+    let mut dataset = Dataset::new("x", data_type, shape);
+    dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
+    dataset.fill_value = fill.to_vec();
+    file.dataset(&dataset, &[], &[]).unwrap();
+    file.close().unwrap();
+}
+
+/// Files of 2 KB may have one chunk of 2 GiB that is not stored, since all of its items have the fill value.
+#[test]
+fn a_chunk_that_no_file_has_needs_no_memory() {
+    let place = Place::new();
+    of_fill(&place, "a.scda", &[i32::MAX as u64], &[i32::MAX as u64], &[7], DataType::Uint8);
+    let (rows, columns) = (1 << 10, (1 << 20) + 1);
+    of_fill(&place, "b.scda", &[rows, columns], &[1 << 9, 1 << 18], &[1, 2, 3, 4, 5], DataType::Raw(5));
+    for name in ["a.scda", "b.scda"] {
+        for command in [
+            "sum NAME",
+            "check NAME",
+            "check --strict NAME",
+            "ls --json --data NAME | head -c 100 #",
+            "copy --codec zstd --chunk 2147483647 a.scda out.scda --force",
+            "copy --codec lz4 NAME out.scda --force",
+            "diff NAME NAME",
+            "salvage NAME out.scda --force",
+            "cat NAME x --range :3",
+            "cat NAME x --range -3:",
+            "plot NAME x -o out.svg --force",
+        ] {
+            if command.contains("plot") && name == "b.scda" || command.contains("a.scda") && name == "b.scda"
+            {
+                continue;
+            }
+            let run = quick(&place, 20, &command.replace("NAME", name));
+            assert!(run.code == 0 || command.contains("pcodec"), "{command}: {run:?}");
+        }
+    }
+}
+
+/// As long as a terabyte of items takes no bytes in a file, it takes no time.
+#[test]
+fn a_terabyte_that_no_file_has_is_summed_up_at_once() {
+    let place = Place::new();
+    let all = 1 << 40;
+    of_fill(&place, "a.scda", &[all], &[1 << 30], &[], DataType::Uint8);
+    of_fill(&place, "b.scda", &[all], &[1 << 26], &[], DataType::Uint8);
+    of_fill(&place, "c.scda", &[all], &[1 << 26], &[1], DataType::Uint8);
+    // Chunks that no part of bounded size ends with, and items of variable length.
+    of_fill(&place, "d.scda", &[1 << 20, 1 << 20], &[1 << 14, 1 << 16], &[], DataType::Uint8);
+    of_fill(&place, "e.scda", &[1 << 34], &[1 << 24], b"text", DataType::String);
+    let sum = |name: &str| quick(&place, 10, &format!("sum {name}")).good().text()[..64].to_owned();
+    let (a, b, c) = (sum("a.scda"), sum("b.scda"), sum("c.scda"));
+    assert!(a == b && b != c && sum("d.scda") != a && sum("e.scda").len() == 64);
+    for name in ["a.scda", "d.scda"] {
+        quick(&place, 10, &format!("plot {name} x -o out.svg --force")).good();
+    }
+}
+
+/// The same digest as that of chunks that are there, also where those are between others.
+#[test]
+fn sums_do_not_depend_on_what_is_stored() {
+    let place = Place::new();
+    let (rows, columns) = (40_u64, 90_000_u64);
+    let write = |name: &str, chunk: [u64; 2], fill: u8| {
+        let mut file = Writer::create(Solo, &place.path(name), b"", &Params::default()).unwrap();
+        let mut dataset = Dataset::new("x", DataType::Raw(3), [rows, columns]);
+        dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
+        dataset.fill_value = vec![fill; 3];
+        // All items but those of a box are zeros, which are stored if they are not the fill value.
+        let (region, count) = (scda::Region::new([7, 50_000], [9, 30_000]), 9 * 30_000 * 3);
+        let box_data: Vec<u8> = (0..count).map(|i: usize| (i % 251).to_le_bytes()[0]).collect();
+        if fill == 0 {
+            file.dataset(&dataset, &[region], &box_data[..]).unwrap();
+        } else {
+            let mut all = vec![0; usize::try_from(rows * columns * 3).unwrap()];
+            for row in 0..9 {
+                let to = ((7 + row) * 90_000 + 50_000) * 3;
+                all[to..to + 90_000].copy_from_slice(&box_data[row * 90_000..][..90_000]);
+            }
+            file.dataset(&dataset, &[scda::Region::all(&[rows, columns])], &all[..]).unwrap();
+        }
+        file.close().unwrap();
+        place.scda(&format!("sum --json {name}")).good().json()["sections"][0]["sha256"].to_string()
+    };
+    let sums: Vec<_> =
+        [[40, 90_000], [3, 700], [1, 64_000], [40, 10]].map(|chunk| write("a.scda", chunk, 0)).to_vec();
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+    // The digest names the fill value, the items are the same.
+    place.scda("copy --codec zstd a.scda b.scda").good();
+    write("c.scda", [3, 700], 9);
+    let diff = place.scda("diff a.scda c.scda").bad(1, "");
+    assert!(diff.text().lines().count() == 1 && diff.text().contains("fill value"), "{diff:?}");
+    assert_eq!(sums[0], write("a.scda", [5, 50], 0));
+}
+
+/// What a few bytes say is a chunk of 2 GiB is refused before there is memory for that.
+#[test]
+fn a_frame_that_lies_needs_no_memory() {
+    let place = Place::new();
+    let write = |codec| {
+        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+        let mut dataset = Dataset::new("d", DataType::Float64, [(1_u64 << 28) - 1]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![(1 << 28) - 1]), text: false };
+        dataset.codec = codec;
+        file.dataset(&dataset, &[], &[]).unwrap();
+        let at = file.position().unwrap();
+        file.close().unwrap();
+        (at, place.read("a.scda"))
+    };
+    for codec in [scda::Codec::Zstd, scda::Codec::Lz4, scda::Codec::Zlib, scda::Codec::Pcodec] {
+        let (end, whole) = write(codec);
+        // The last section has one element, of no bytes: its size, and padding.
+        let size = usize::try_from(end).unwrap() - 64;
+        let bytes = if codec == scda::Codec::Pcodec { 20 } else { 100_usize };
+        let mut file = whole[..size].to_vec();
+        file.extend(CountFormat::new(b'E', UNIX).entry(bytes as u64));
+        // A frame of Blosc of as many bytes, which says that it has those of the chunk, in one block.
+        let mut frame = vec![2, 1, 0x93, 8];
+        for word in [i32::MAX - 7, i32::MAX - 7, i32::try_from(bytes).unwrap()] {
+            frame.extend(word.to_le_bytes());
+        }
+        frame.resize(bytes, 0);
+        file.extend(&frame);
+        let last = frame.last().copied();
+        file.extend(&*data_padding(&mut [0; MAX_DATA_PADDING], bytes as u64, last, UNIX));
+        place.write("bad.scda", file);
+        for command in ["check", "sum", "ls --json --data", "copy --codec zlib --force"] {
+            let out = if command.contains("copy") { "out.scda" } else { "" };
+            let run = quick(&place, 10, &format!("{command} bad.scda {out}"));
+            let all = run.text().to_owned() + &run.err;
+            let words = format!("chunk 0: found {bytes} bytes, which cannot be a chunk of 2147483640");
+            assert!(run.code == 1 && all.contains(&words), "{codec:?} {command}: {run:?}");
+        }
+    }
+}

@@ -213,8 +213,10 @@ impl Dataset {
         Ok((rows, bytes.ok_or_else(|| region::too_many("shape", &self.shape))?))
     }
 
-    /// The fill value as an item in little-endian byte order.
-    pub(crate) fn fill_item(&self) -> Cow<'_, [u8]> {
+    /// The fill value as an item in little-endian byte order: zeros unless there is another one. One of variable length has no bytes but
+    /// its own.
+    #[must_use]
+    pub fn fill_item(&self) -> Cow<'_, [u8]> {
         if self.fill_value.is_empty() && !self.data_type.is_variable() {
             return vec![0; to_usize(self.data_type.item_bytes())].into();
         }

@@ -259,9 +259,10 @@ def n(*numbers): return struct.pack("<%dQ" % len(numbers), *numbers)
 def s(text): return n(len(text)) + text
 def sha(data): print(hashlib.sha256(data).hexdigest())
 sha(b"G" + s(b"/") + s(b'{"title":"test","time":1.50}'))
+def tree(data): return hashlib.sha256(b"\0" + data).digest() # of items of less than 1 MiB
 data = b"".join(struct.pack("<d", i / 4) for i in range(30))
-sha(b"D" + s(b"flow/density") + s(b"float64") + n(2, 6, 5) + s(bytes(8)) + s(b"") + s(b'{"units":"kg m-3"}') + data)
-sha(b"D" + s(b"step") + s(b"int32") + n(0) + s(bytes(4)) + s(b"") + s(b"{}") + struct.pack("<i", -42))
+sha(b"D" + s(b"flow/density") + s(b"float64") + n(2, 6, 5) + s(bytes(8)) + s(b"") + s(b'{"units":"kg m-3"}') + tree(data))
+sha(b"D" + s(b"step") + s(b"int32") + n(0) + s(bytes(4)) + s(b"") + s(b"{}") + tree(struct.pack("<i", -42)))
 "#;
     place.write("sum.py", program);
     let theirs = place.shell("python3 sum.py").good();

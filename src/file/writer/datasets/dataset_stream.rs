@@ -16,7 +16,8 @@ use crate::format::dataset::bools::{Bools, find_other};
 use crate::format::dataset::{DataType, Dataset, Layout, Region, metadata};
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::product;
-use crate::memory::resize;
+use crate::memory::{renew, resize};
+use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::borrow::Cow;
 use std::io;
@@ -179,16 +180,18 @@ impl DatasetWriter<'_> {
             if has_boxes && step > 1 && !Plan::is_sampled(chunks.start, step, grid.chunks()) {
                 continue;
             }
-            let items = region.items()?;
-            resize(&mut all, product(items, dataset.data_type.item_bytes()).ok_or_else(too_large)?)?;
+            let bytes = product(region.items()?, dataset.data_type.item_bytes()).ok_or_else(too_large)?;
             let is_fill = data.boxes().map_or(Ok(false), |boxes| boxes.is_fill(&region)).map_err(reading)?;
-            let regions = if is_fill { &[][..] } else { std::slice::from_ref(&region) };
-            if is_fill {
-                all.clear();
-            } else {
-                read_part(dataset, data, &region, &mut all)?;
+            let (regions, bytes) = match is_fill {
+                true => (&[][..], 0),
+                false => (std::slice::from_ref(&region), to_usize(bytes)),
+            };
+            // A chunk of fill values needs no memory, and one that is damaged only up to the damage.
+            renew(&mut all, bytes)?;
+            if !is_fill {
+                read_part(dataset, data, &region, &mut all[..bytes])?;
             }
-            let ready = Ready::Packed(Cow::Borrowed(&all));
+            let ready = Ready::Packed(Cow::Borrowed(&all[..bytes]));
             let passed = Passed::new(dataset, regions, &ready)?;
             let array = PassedArray::new(dataset, dataset.grid()?, passed);
             let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE)?.sampling(step);
