@@ -3,6 +3,7 @@
 use super::decoding::undecodable;
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
 use super::later::{Later, Looked};
+use super::names::Names;
 use crate::datasets::{Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
@@ -33,7 +34,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
         Part::Sections(number, range) => Some((*number, range.clone())),
         Part::Leading(..) => None,
     };
-    let mut later = Later::default();
+    let (mut later, mut names) = (Later::default(), Names::default());
     // Rows that were added to a dataset count, and were read as its own, if a seal ends what is read.
     let counts = reader.is_sealed();
     let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
@@ -59,6 +60,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
                 last_parts.insert(name, part.streams.clone());
             }
             let is_of_unknown = walk.is_of_unknown(&item);
+            names.see(&item, is_of_unknown);
             match later.look(&item, is_of_unknown, || walk.dataset_reader())? {
                 // Damage may have hidden the dataset.
                 Looked::Wrong(words) if before == 0 => {
@@ -94,6 +96,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
         scan.findings.sort_by_key(|finding| finding.number);
     }
     if scan.findings.is_empty() {
+        scan.findings.extend(names.shared(input, rigour)?);
         note_other_sections(scan, &mut reader, &chunks)?;
     }
     Ok(())

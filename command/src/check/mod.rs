@@ -5,6 +5,7 @@ mod decoding;
 mod finding;
 mod later;
 mod meshes;
+mod names;
 mod report;
 mod sealed;
 mod sums;

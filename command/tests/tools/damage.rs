@@ -556,3 +556,35 @@ fn check_says_what_it_cannot_know() {
     place.write("short.scda", &place.read("a.scda")[..end - 32]);
     assert_eq!(place.scda("check --json short.scda").json()["complete"], false);
 }
+
+/// Who asks for a record of the dataset gets that section, and an error.
+#[test]
+fn a_section_of_the_name_of_a_dataset_is_told() {
+    let place = Place::new();
+    let dataset = r#"{"type": "D", "user": "d", "data_type": "uint8", "shape": [2], "values": [1, 2]}"#;
+    for (kind, other) in [("array", r#""type": "A", "N": 1, "E": 1"#), ("block", r#""type": "B""#)] {
+        let other = format!(r#"{{{other}, "user": "d", "data_text": "a"}}"#);
+        for (sections, number) in
+            [(format!("{other}, {dataset}"), 1), (format!("{dataset}, {other}, {dataset}"), 3)]
+        {
+            for options in ["--seal", "--no-seal"] {
+                let text = format!(r#"{{"sections": [{sections}]}}"#);
+                place.with_input(&format!("make {options} - a.scda --force"), text.as_bytes()).good();
+                for strict in ["", "--strict"] {
+                    let words = format!(
+                        "a.scda: INVALID: section {number} ({kind} \"d\"{}): found no metadata before it, but the name of the dataset \"d\"",
+                        if kind == "array" { ", N 1" } else { "" }
+                    );
+                    let run = place.scda(&format!("check {strict} a.scda"));
+                    assert!(run.code == 1 && run.text().contains(&words), "{words} {run:?}");
+                }
+            }
+        }
+    }
+    // Others of one name, and records of a dataset, are right.
+    let text = format!(
+        r#"{{"sections": [{dataset}, {dataset}, {{"type": "B", "user": "e", "data_text": "a"}}, {{"type": "B", "user": "e", "data_text": "b"}}]}}"#
+    );
+    place.with_input("make - b.scda", text.as_bytes()).good();
+    place.scda("check b.scda").good();
+}

@@ -1,0 +1,71 @@
+//! Names of datasets that other sections have, too: whoever asks for a record of the dataset gets one of them, and an error.
+
+use super::finding::{Fault, Finding, Rigour};
+use crate::datasets::{Item, Pair, Walk};
+use crate::fail::Result;
+use crate::files::Input;
+use crate::output::quote;
+use scda::UserString;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+/// The names in a file. There may be very many, so only their hashes are kept.
+#[derive(Default)]
+pub struct Names {
+    hasher: RandomState,
+    datasets: HashSet<u64>,
+    others: HashSet<u64>,
+}
+
+/// The name of an item, and whether a dataset has it. `None` for the attributes of groups, whose blocks are named otherwise, and for
+/// streams, which have a note of their own.
+fn name(item: &Item, is_of_unknown: bool) -> Option<(&UserString, bool)> {
+    match &item.pair {
+        Some(Pair::Group(_)) => None,
+        Some(Pair::Dataset(_)) => Some((item.user(), true)),
+        None if item.streams.is_some() => None,
+        None => Some((item.user(), is_of_unknown)),
+    }
+}
+
+impl Names {
+    /// Takes the name of the next item. `is_of_unknown` says that it has the data of a dataset of a type that this library does not have.
+    pub fn see(&mut self, item: &Item, is_of_unknown: bool) {
+        if let Some((name, is_dataset)) = name(item, is_of_unknown) {
+            let names = if is_dataset { &mut self.datasets } else { &mut self.others };
+            names.insert(self.hasher.hash_one(&**name));
+        }
+    }
+
+    /// The sections of a file, all of which were seen, that have the name of a dataset but are none.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn shared(&self, input: &Input, rigour: Rigour) -> Result<Vec<Finding>> {
+        let shared: HashSet<u64> = self.datasets.intersection(&self.others).copied().collect();
+        let mut findings = Vec::new();
+        if shared.is_empty() {
+            return Ok(findings);
+        }
+        let (mut datasets, mut others) = (BTreeSet::new(), Vec::new());
+        let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::strict(input, rigour.is_strict()));
+        while let Some(item) = walk.next(&mut reader)? {
+            let is_of_unknown = walk.is_of_unknown(&item);
+            match name(&item, is_of_unknown) {
+                Some((name, _)) if !shared.contains(&self.hasher.hash_one(&**name)) => {}
+                Some((name, true)) => _ = datasets.insert(*name),
+                Some((name, false)) => others.push((*name, item.number, item.section)),
+                None => {}
+            }
+            item.skip(&mut reader)?;
+        }
+        for (name, number, section) in others.into_iter().filter(|(name, ..)| datasets.contains(name)) {
+            let name = quote(&name);
+            let words = format!(
+                "found no metadata before it, but the name of the dataset {name}, whose record it would be"
+            );
+            findings.push(Finding::of_dataset(number, &section, Fault::Words(words)));
+        }
+        Ok(findings)
+    }
+}
