@@ -2,6 +2,7 @@
  * accesses to the file, is the same error on all ranks and leaves the file that was there; what a file claims is compared before it is
  * used. */
 #include "common.h"
+#include "inject.h"
 
 #include <scda_particles.h>
 #include <scda_patches.h>
@@ -110,7 +111,6 @@ static void read_state (const char *path, int *err) {
 static void faults (const char *path, const char *folder) {
   static const int every[] = { 1, 2, 3, 5, 8, 13 };
   int who, k, reading, failed = 0, err;
-  char value[32];
   state_t s;
   make (&s);
   write_state (path, &s, &err);
@@ -120,14 +120,13 @@ static void faults (const char *path, const char *folder) {
       const int files = entries (folder);
       reading = k % 2;
       MPI_Barrier (comm);
-      snprintf (value, sizeof value, "%d,%d", every[k / 2], k);
-      if (rank == who) { setenv ("SCDA_FAULTS", value, 1); }
+      if (rank == who) { inject_random ((uint64_t) every[k / 2], (uint64_t) k); }
       make (&s);
       s.position[0] = 1; /* another file than that which is there */
       err = 0;
       if (reading) { read_state (path, &err); }
       else { write_state (path, &s, &err); }
-      unsetenv ("SCDA_FAULTS");
+      inject_disarm ();
       failed += expect_error (NULL, err, err == 0 ? 0 : -1, "", reading ? "faults while reading" : "faults while writing") != 0;
       CHECK (entries (folder) == files);
       read_state (path, &err);

@@ -39,8 +39,36 @@ int inject_disarm (void) {
   return hits;
 }
 
+static uint64_t random_every, random_state;
+/* This thread is in a call of MPI for a file, which fails as a whole. */
+static __thread int in_mpi;
+
+void inject_random (uint64_t every, uint64_t seed) {
+  random_every = every;
+  random_state = seed;
+  inject_arm ("", inject_at_random, 0);
+}
+
+/* Whether this call, if it is an access to a file, is one of those that fail at random (SplitMix64). */
+static int is_drawn (const char *call) {
+  static const char *const accesses[] = { "pwrite", "pread", "ftruncate", "fsync", "close", "MPI_File_write_at", "MPI_File_read_at",
+                                          "MPI_File_set_size", "MPI_File_sync", "MPI_File_close" };
+  for (size_t i = 0; i < sizeof accesses / sizeof *accesses; ++i) {
+    if (in_mpi == 0 && strcmp (accesses[i], call) == 0) {
+      uint64_t z = random_state += 0x9E3779B97F4A7C15u;
+      z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+      z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+      const int drawn = (z ^ (z >> 31)) % random_every == 0;
+      hits += drawn;
+      return drawn;
+    }
+  }
+  return 0;
+}
+
 static int is_due (const char *call) {
   if (armed_call == NULL) { return 0; }
+  if (armed_how == inject_at_random) { return is_drawn (call); }
   if (strcmp (armed_call, call) != 0 && (strcmp (armed_call, "*") != 0 || strncmp (call, "MPI_", 4) == 0)) { return 0; }
   if (--countdown > 0) { return 0; }
   if (countdown < 0 && armed_how != inject_always) { return 0; }
@@ -242,6 +270,20 @@ OPENS (open64)
     }                                                                                                  \
     return due ? MPI_ERR_OTHER : result;                                                               \
   }
+/* The same for accesses to a file. What the system is asked for within them does not fail at random. Collective ones do their work
+ * before they do. */
+#define MPI_FILE_CALL(name, is_collective, parameters, arguments, change)                              \
+  int MPI_##name parameters {                                                                          \
+    const int due = is_due ("MPI_" #name);                                                             \
+    int result = MPI_ERR_OTHER;                                                                        \
+    if (!due || armed_how == inject_after || (armed_how == inject_at_random && (is_collective))) {     \
+      ++in_mpi;                                                                                        \
+      result = PMPI_##name arguments;                                                                  \
+      --in_mpi;                                                                                        \
+      if (result == MPI_SUCCESS) { inject_balance += change; }                                         \
+    }                                                                                                  \
+    return due ? MPI_ERR_OTHER : result;                                                               \
+  }
 
 MPI_CALL (Allreduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (s, r, n, t, o, c))
 MPI_CALL (Reduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm c), (s, r, n, t, o, root, c))
@@ -282,11 +324,11 @@ MPI_COUNTED (Info_dup, (MPI_Info i, MPI_Info *j), (i, j), 1)
 MPI_COUNTED (Info_free, (MPI_Info * i), (i), -1)
 MPI_CALL (Info_set, (MPI_Info i, const char *k, const char *v), (i, k, v))
 MPI_COUNTED (File_open, (MPI_Comm c, const char *n, int m, MPI_Info i, MPI_File *f), (c, n, m, i, f), 1)
-MPI_COUNTED (File_close, (MPI_File * f), (f), -1)
-MPI_CALL (File_write_at, (MPI_File f, MPI_Offset o, const void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
-MPI_CALL (File_read_at, (MPI_File f, MPI_Offset o, void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
-MPI_CALL (File_set_size, (MPI_File f, MPI_Offset n), (f, n))
-MPI_CALL (File_sync, (MPI_File f), (f))
+MPI_FILE_CALL (File_close, 1, (MPI_File * f), (f), -1)
+MPI_FILE_CALL (File_write_at, 0, (MPI_File f, MPI_Offset o, const void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s), 0)
+MPI_FILE_CALL (File_read_at, 0, (MPI_File f, MPI_Offset o, void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s), 0)
+MPI_FILE_CALL (File_set_size, 1, (MPI_File f, MPI_Offset n), (f, n), 0)
+MPI_FILE_CALL (File_sync, 1, (MPI_File f), (f), 0)
 MPI_CALL (File_set_errhandler, (MPI_File f, MPI_Errhandler e), (f, e))
 MPI_CALL (Get_count, (const MPI_Status *s, MPI_Datatype t, int *n), (s, t, n))
 #endif

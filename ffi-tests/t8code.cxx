@@ -23,6 +23,7 @@ static int world_rank, world_size;
   } while (0)
 
 #include "changed.h"
+#include "inject.h"
 
 /* ---- Meshes ---- */
 
@@ -384,16 +385,15 @@ static void faults (const char *folder) {
   for (int who = 0; who < size; ++who) {
     for (int k = 0; k < 12; ++k) {
       static const int every[] = { 1, 2, 3, 5, 8, 13 };
-      const std::string value = std::to_string (every[k / 2]) + "," + std::to_string (k);
       int err = 0, least = 0, most = 0;
-      if (world_rank == who) { setenv ("SCDA_FAULTS", value.c_str (), 1); }
+      if (world_rank == who) { inject_random (static_cast<std::uint64_t> (every[k / 2]), static_cast<std::uint64_t> (k)); }
       if (k % 2 == 0) { err = scda_t8code_save (path.c_str (), forest); }
       else {
         t8_forest_t loaded = scda_t8code_load (path.c_str (), cmesh_of ("hybrid3d", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD);
         err = loaded == nullptr;
         if (loaded != nullptr) { t8_forest_unref (&loaded); }
       }
-      unsetenv ("SCDA_FAULTS");
+      inject_disarm ();
       MPI_Allreduce (&err, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
       MPI_Allreduce (&err, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
       REQUIRE (least == most);

@@ -105,7 +105,6 @@
  * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
  * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_get_statistics`.
  * `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
- * `SCDA_FAULTS=n` or `SCDA_FAULTS=n,seed` on all ranks, to test a program: one of n accesses to a file fails, on average.
  *
  * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.

@@ -14,7 +14,7 @@ use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory;
 use crate::parallel::Communicator;
-use crate::storage::faults::{Faults, Faulty};
+use crate::storage::faults::Faulty;
 use crate::storage::file_system::{self, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::queue::LEAST_BYTES;
@@ -46,9 +46,6 @@ pub fn if_valid<T>(
     let mut team = Team::for_file(comm, &path);
     let open = |team: &mut Team| -> Result<_, Failure> {
         let (path, mut params) = (path?, params?);
-        if params.faults.is_none() {
-            params.faults = Faults::of_environment()?;
-        }
         params.validate(function)?;
         team.note_open(function, path, &params.words());
         let _limited = memory::limited(params.max_memory, 0);

@@ -12,25 +12,6 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// The environment variable that has accesses fail in any program: how often, and the seed.
-const VARIABLE: &str = "SCDA_FAULTS";
-
-impl Faults {
-    /// What the environment of this rank asks for.
-    pub(crate) fn of_environment() -> Result<Option<Self>> {
-        let Ok(text) = std::env::var(VARIABLE) else {
-            return Ok(None);
-        };
-        let (every, seed) = text.split_once(',').unwrap_or((&text, "0"));
-        match (every.parse(), seed.parse()) {
-            (Ok(every @ 1..), Ok(seed)) => Ok(Some(Self { every, seed })),
-            _ => Err(Error::argument(format!(
-                "{VARIABLE}: found \"{text}\", expected \"n\" or \"n,seed\", n from 1"
-            ))),
-        }
-    }
-}
-
 /// A file of which some accesses fail.
 pub struct Faulty {
     file: Box<dyn ParallelFile>,
