@@ -1,7 +1,7 @@
 //! Files into streams of tasks, one file a task.
 
 use crate::fail::{Fail, Result};
-use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, status};
+use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, mode_like, status};
 use crate::pieces::as_io_error;
 use scda::Params;
 use scda::internals::to_usize;
@@ -121,11 +121,13 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::file(&folder, "no file of a task is in it"));
     }
     let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
+    let mode = all.iter().map(mode_like).fold(Params::default().mode, |all, mode| all & mode);
     check_replaceable(to, "is one of the files to join", all)?;
     files.iter().try_for_each(|path| check_not_left(to, path, &path.display().to_string()))?;
     let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
     let mut params = Params::default();
     params.seal = !args.no_seal;
+    params.mode = mode;
     let name = args.name.as_bytes();
     let mut out = OutputFile::create(to, args.force, name, params, &[])?;
     let mut open = |task: u64| -> io::Result<Box<dyn Read>> {

@@ -2,7 +2,7 @@
 
 use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left};
+use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left, is_standard, mode_like};
 use crate::make_dataset;
 use scda::internals::json::{MAX_DEPTH, checked};
 use scda::{Encode, Params, Writer};
@@ -232,9 +232,14 @@ pub fn run(args: &Args) -> Result<()> {
     let has_attributes = |value: &Value| value.get("attributes").is_some();
     let raw =
         if sections.iter().any(has_attributes) { make_dataset::raw_sections(&text) } else { Vec::new() };
+    let mut read =
+        vec![if is_standard(&args.from) { PathBuf::from("/dev/stdin") } else { args.from.clone() }];
     for file in sections.iter().filter_map(|value| value.get("data_file")?.as_str()) {
         check_not_left(&args.to, &folder.join(file), file)?;
+        read.push(folder.join(file));
     }
+    let found = read.iter().filter_map(|path| path.metadata().ok());
+    params.mode = found.fold(params.mode, |mode, found| mode & mode_like(&found));
     let level = params.level;
     let mut output = OutputFile::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {

@@ -58,7 +58,7 @@ impl TaskFile {
             std::fs::remove_file(path).map_err(|error| Fail::file(&path.display().to_string(), error))?;
         }
         signals::begin(path);
-        let file = WholeFile::create(path).inspect_err(|_| signals::end())?;
+        let file = WholeFile::create(path, input.mode()).inspect_err(|_| signals::end())?;
         Ok(Self { file: Some(file) })
     }
 

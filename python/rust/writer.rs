@@ -47,6 +47,7 @@ struct WriteSettings {
     background_bytes: u64,
     /// None: the file is created.
     behind: Option<u64>,
+    mode: u32,
 }
 
 impl WriteSettings {
@@ -63,6 +64,7 @@ impl WriteSettings {
             encoder => return Err(invalid(format!("encoder: found {encoder:?}"))),
         };
         (params.level, params.threads, params.keep) = (self.level, self.threads, self.keep);
+        params.mode = self.mode;
         (params.atomic, params.sync, params.seal) = (self.atomic, self.sync, self.seal);
         (params.background_bytes, params.behind) = (self.background_bytes, self.behind.unwrap_or(0));
         params.mark_incomplete = true;

@@ -167,7 +167,11 @@ pub struct Params {
     /// which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a quarter of it at most;
     /// buffers of some MiB count, memory of the program does not. 0: no limit.
     pub max_memory: u64,
-    /// Accesses of the file that fail on purpose. `None`: those of the environment variable `SCDA_FAULTS=n,seed`, if it is set.
+    /// Writing an atomic file with [`Driver::Posix`]: its permissions, less the umask, unless it replaces another file, whose permissions
+    /// it gets then.
+    #[doc(hidden)] // for the command and the Python package; with MPI-IO, MPI decides
+    pub mode: u32,
+    /// Accesses of the file that fail on purpose, to test how a program handles errors.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
     #[cfg(feature = "mpi")]
@@ -192,6 +196,7 @@ impl Default for Params {
             sync: false,
             later: false,
             keep: 0,
+            mode: 0o666,
             behind: 0,
             mark_incomplete: false,
             interrupt: Interrupt::default(),

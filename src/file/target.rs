@@ -33,6 +33,8 @@ pub struct Target {
     is_read: bool,
     /// How many of the files that had the name before are kept.
     keep: u64,
+    /// The permissions of a new file, less the umask.
+    mode: u32,
     /// Rank 0: the file that has the name before.
     old: Option<Status>,
     /// Rank 0: which file is written, to find out if it is removed or replaced.
@@ -52,9 +54,9 @@ impl Target {
         }
         let part = params.atomic.then(|| names::part_path(&path));
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
-        let (keep, is_read) = (params.keep, params.seal);
+        let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
         let (is_named, old, status, has_part) = (false, None, None, false);
-        Self { path, part, sync, is_named, sync_part, keep, is_read, old, status, has_part, locks }
+        Self { path, part, sync, is_named, sync_part, keep, mode, is_read, old, status, has_part, locks }
     }
 
     /// The name under which the file is written.
@@ -199,7 +201,7 @@ impl Target {
 
     /// The mode with which a part file is created: nobody who may not open the old file may ever open this one.
     fn first_mode(&self) -> u32 {
-        self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200)
+        self.old.map_or(self.mode, |old| old.mode & 0o600 | 0o200)
     }
 
     /// Checks that the file may be written, before anything is changed.

@@ -18,13 +18,13 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Creates the part file. It gets the permissions of the file that it will replace.
+    /// Creates the part file. It gets the permissions of the file that it will replace, or else these, less the umask.
     ///
     /// # Errors
     /// Those of the file system, and `BadFile` if there is a folder, pipe or device of this name.
-    pub fn create(path: &Path) -> Result<Self> {
+    pub fn create(path: &Path, mode: u32) -> Result<Self> {
         let mut params = Params::default();
-        (params.atomic, params.sync) = (true, true);
+        (params.atomic, params.sync, params.mode) = (true, true, mode);
         let mut this =
             Self { name: quote_path(path), target: Target::new(path, &params), file: None, bytes: 0 };
         let file = this.target.prepare(Driver::Posix);

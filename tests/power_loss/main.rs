@@ -451,7 +451,7 @@ fn after_a_kill_at_any_call_the_next_job_goes_on() {
 fn a_whole_file_is_the_old_one_or_the_new_one() {
     let new: Vec<u8> = (0..4000_u32).map(|byte| (byte / 7 + 1) as u8 | 1).collect();
     let write = |path: &Path| -> Result<()> {
-        let mut file = WholeFile::create(path)?;
+        let mut file = WholeFile::create(path, 0o666)?;
         new.chunks(1300).try_for_each(|chunk| file.write(chunk))?;
         file.finish()
     };

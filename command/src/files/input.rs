@@ -1,6 +1,6 @@
 //! A file that is read, or standard input.
 
-use super::names::{check_not_left, is_standard};
+use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
@@ -26,7 +26,7 @@ pub struct Input {
     /// Whether was said that it is not.
     told: Cell<bool>,
     /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
-    _spool: Option<File>,
+    spool: Option<File>,
 }
 
 impl Input {
@@ -35,14 +35,14 @@ impl Input {
         resources.set(&mut params);
         let (threads, max_memory) = (params.threads, params.max_memory);
         let name = path.display().to_string();
-        let input = |path, name, _spool| Self {
+        let input = |path, name, spool| Self {
             path,
             name,
             threads,
             max_memory,
             unsealed: false,
             told: Cell::new(false),
-            _spool,
+            spool,
         };
         if !is_standard(path) {
             return Ok(input(path.to_owned(), name, None));
@@ -90,6 +90,13 @@ impl Input {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The permissions of a new file with data of this one.
+    pub fn mode(&self) -> u32 {
+        let own = || self.path.metadata().map_or(NEW_FILE_MODE, |found| mode_like(&found));
+        // The permissions of the copy of a pipe say nothing.
+        if self.spool.is_some() { NEW_FILE_MODE } else { own() }
     }
 
     /// How many threads may work on it.

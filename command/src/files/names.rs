@@ -51,6 +51,15 @@ pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
+/// The permissions of a new file, less the umask, that has data of a file or folder: whoever may not read that one may not read it. A
+/// pipe has none of its own.
+pub fn mode_like(from: &Metadata) -> u32 {
+    if from.is_file() || from.is_dir() { from.mode() & NEW_FILE_MODE | 0o600 } else { NEW_FILE_MODE }
+}
+
+/// The permissions of a new file, less the umask.
+pub const NEW_FILE_MODE: u32 = 0o666;
+
 /// A file that is read and then replaced. Replacing it takes the lock of programs that write it; what they did before is seen
 /// by its state.
 pub struct Held {

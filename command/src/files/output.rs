@@ -25,7 +25,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// `inputs` are all files that are read for it. The path `-` is standard output.
+    /// `inputs` are files that are read for it; those that are read otherwise have limited [`Params::mode`]. The path `-` is standard output.
     pub fn create(
         path: &Path,
         force: bool,
@@ -38,6 +38,7 @@ impl OutputFile {
         }
         check_free(path, force)?;
         inputs.iter().try_for_each(|input| input.check_not_left(path))?;
+        params.mode = inputs.iter().fold(params.mode, |mode, input| mode & input.mode());
         params.atomic = true;
         // Compressed pairs are copied section by section.
         params.raw = true;

@@ -5,7 +5,7 @@ mod sdf;
 mod sion;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, OutputFile, Resources, check_replaceable};
+use crate::files::{Input, OutputFile, Resources, check_replaceable, mode_like};
 use crate::output::complain;
 use crate::python;
 use scda::internals::Foreign;
@@ -125,8 +125,10 @@ impl Import<'_> {
         all: impl IntoIterator<Item = &'a Foreign>,
     ) -> Result<OutputFile> {
         let all = all.into_iter().map(Foreign::status).collect::<Result<Vec<_>, _>>()?;
-        check_replaceable(self.to, "is the file to import itself", all)?;
         let mut params = Params::default();
+        // Those of the first one, which may be a copy of a pipe, the input tells.
+        params.mode = all.iter().skip(1).fold(params.mode, |mode, status| mode & mode_like(status));
+        check_replaceable(self.to, "is the file to import itself", all)?;
         params.seal = self.seal;
         let name = file_name(file);
         let user = name.char_indices().map(|(at, c)| at + c.len_utf8());

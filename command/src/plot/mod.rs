@@ -24,6 +24,8 @@ use colour::{Map, Rgb};
 use coordinates::real;
 use figure::{Figure, placed, units};
 use raster::Camera;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use subject::{Curve, Image, OfMesh, Subject};
@@ -183,7 +185,10 @@ pub fn run(args: &Args) -> Result<()> {
     }?
     .canvas;
     let bytes = if is_svg { canvas.to_svg()?.into_bytes() } else { canvas.to_png()? };
-    std::fs::write(&args.output, bytes).map_err(|error| Fail::file(&args.output.display().to_string(), error))
+    let mut new = std::fs::OpenOptions::new();
+    new.write(true).create(true).truncate(true).mode(input.mode());
+    let written = new.open(&args.output).and_then(|mut file| file.write_all(&bytes));
+    written.map_err(|error| Fail::file(&args.output.display().to_string(), error))
 }
 
 /// The scale of numbers that are shown by colours or as a line.

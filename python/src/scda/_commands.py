@@ -10,6 +10,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Sequence
 
+from ._common import mode_like
 from ._errors import ArgumentError, Error, ExistsError, FormatError, OutOfMemoryError, class_of_errno, of_system
 from ._progress import Progress, bar
 
@@ -237,12 +238,15 @@ def own_errors(path: str) -> Iterator[None]:
 
 @contextmanager
 def new_file(path: str, force: bool, source: str) -> Iterator[str]:
-    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that no other
-    process writes to."""
+    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that nobody else
+    may open. Whoever may not read the source may not read the new file, unless the user has let them read that of its name."""
     check_free(path, force, source)
     with tempfile.TemporaryDirectory(prefix=".scda-", dir=os.path.dirname(path) or ".") as folder:
         part = os.path.join(folder, "part")
         yield part
+        replaces = os.path.isfile(path)
+        mode = os.stat(path).st_mode & 0o777 if replaces else os.stat(part).st_mode & mode_like(source)
+        os.chmod(part, mode)
         os.replace(part, path)
 
 

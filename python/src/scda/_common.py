@@ -6,6 +6,7 @@ import json
 import operator
 import os
 import re
+import stat
 from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Mapping, Optional, Protocol, TypeVar, Union
@@ -324,3 +325,13 @@ def offsets_of(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int
         )
     np.cumsum(sizes // np.uint64(item.itemsize), out=offsets[1:])
     return offsets
+
+
+def mode_like(source: str) -> int:
+    """The permissions of a new file, less the umask, that has data of this file or folder. A pipe has none of its own."""
+    try:
+        found = os.stat(source).st_mode
+    except OSError:
+        return 0o666
+    is_kept = stat.S_ISREG(found) or stat.S_ISDIR(found)
+    return found & 0o666 | 0o600 if is_kept else 0o666

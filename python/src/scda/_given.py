@@ -56,6 +56,8 @@ class WriteSettings(NamedTuple):
     driver: str
     # None: the file is created.
     behind: Optional[int] = None
+    # The permissions of a new file, less the umask.
+    mode: int = 0o666
 
     @property
     def appends(self) -> bool:

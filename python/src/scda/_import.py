@@ -17,7 +17,7 @@ from ._progress import Progress
 from ._selection import pieces
 from ._spool import Spool
 from ._variables import DIMENSIONS, MAX_SHAPE, STATIC, TIME
-from ._writer import create
+from ._writer import create_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def convert(
 
     name = os.path.basename(os.path.normpath(path))
     source = {"format": kind.format, "file": name, "bytes": _bytes(path), "complete": not patterns}
-    with create(out, kind.user(path), seal=seal) as w:
+    with create_from(path, out, kind.user(path), seal) as w:
         work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, external, progress)
         attrs = work.run({"imported": source})
         if work.is_incomplete and not patterns:

@@ -31,6 +31,12 @@ _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
 
 
+def create_from(source: str, path: Path, user: str, seal: bool) -> Writer:
+    """Creates a file with data of another one. Whoever may not read that one may not read this one."""
+    how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode_like(source))
+    return Writer(path, user, how)
+
+
 def create(
     path: Path,
     user: Union[str, bytes] = b"",
