@@ -109,7 +109,20 @@ def test_plotfiles_are_imported(tmp_path: Path, d: int, dtype: str, ghost: int, 
         ("Level_0/Cell_H", "1\n1\n2", "4\n1\n2", "expected version 1, with a header before each FAB"),
         ("Level_0/Cell_H", "Cell_D_00000 0", "Cell_D_00000 999999", "expected at least 512 bytes there"),
         ("Level_1/Cell_H", "(6,2,2)", "(6,1,2)", "found cells"),
-        ("Level_1/Cell_H", "((6,2,2) (6,7,7)", "((6,2,2) (6,7,9999999)", "bytes there"),
+        ("Level_1/Cell_H", "((6,2,2) (6,7,7)", "((6,2,2) (6,7,9999999)", "expected cells of the domain"),
+        ("Level_1/Cell_H", "((6,2,2) (6,7,7)", "((5,2,2) (6,7,7)", "found patches 0 and 1 with cells in common"),
+        ("Level_1/Cell_H", "((6,2,2) (6,7,7)", "((6,2,--2) (6,7,7)", "expected a patch"),
+        ("Level_1/Cell_H", "Cell_D_00000 0", "Cell_D_00000 \u00b2", "expected FabOnDisk: FILE OFFSET"),
+        ("Level_1/Cell_H", "FabOnDisk: Cell_D_00000 0", "FabOnDisk: Cell\0D 0", "expected FabOnDisk: FILE OFFSET"),
+        ("Header", "((0,0,0) (7,3,3)", "((0,0,0) (7,3,-3)", "expected the domain"),
+        ("Header", "((0,0,0) (7,3,3)", "((0,0,0) (7,3,3,)", "expected the domain"),
+        ("Header", "\n2 \n", "\n(2,) \n", "expected 1 ratios of refinement"),
+        ("Header", "\n0 2 0.125\n", "\n0 \u00b2 0.125\n", "expected level 0, the number of its patches"),
+        ("Header", "x_velocity", "density", "expected a name that no other variable has"),
+        ("Level_1/Cell_D_00000", "FAB ((8, (64 11", "FAB ((8, (6411", "expected those of IEEE 754"),
+        ("Level_1/Cell_D_00000", "((2,2,2) (5,3,3)", "((2,2,,) (5,3,3)", "expected the header of a FAB"),
+        ("Level_1/Cell_D_00000", "((2,2,2) (5,3,3)", "((2,2,2) (5,3)", "found cells [2, 2, 2] to [5, 3]"),
+        ("Level_1/Cell_D_00000", "(0,0,0)) 2\n", "(0,0,0)) 1\n", "found 1 variables, expected 2 or more"),
         ("Level_1/Cell_D_00000", "FAB ((8, (64 11", "FAB ((8, (64 15", "expected those of IEEE 754"),
         ("Level_1/Cell_D_00000", "FAB", "BAD", "expected the header of a FAB"),
     ],
@@ -135,3 +148,41 @@ def test_a_plotfile_may_have_one_level(tmp_path: Path) -> None:
         step = scda.Patches(f)[0]
         assert step.mesh.levels == 1
         assert step.level("density", 0)[3, 7] == value(0, 0, (7, 3))
+
+
+def test_a_plotfile_without_variables_has_cells_that_a_mesh_may_have(tmp_path: Path, capsys: Any) -> None:
+    """No file bounds the number of cells then. None of these is written as a file that scda check calls invalid."""
+    folder = write(tmp_path / "plt", 2, finest=0)
+    header, cells = folder / "Header", folder / "Level_0/Cell_H"
+    head = header.read_text().replace("2\ndensity\nx_velocity\n", "0\n").replace("0 2 0.125\n10\n0 1\n0 1\n", "0 1 0.125\n10\n")
+    header.write_text(head.replace("((0,0) (7,3) (0,0))", "((-4,0) (1099511627775,3) (0,0))"))
+    text = cells.read_text().replace("1\n1\n2\n0\n", "1\n1\n0\n0\n").replace("((4,0) (7,3) (0,0))\n", "")
+    text = text.replace("(2 0", "(1 0").replace(")\n2\n", ")\n1\n")
+    out = tmp_path / "plt.scda"
+    for box, words in [("(-9,0) (1099511627000,3)", "expected cells of the domain"), ("(-4,0) (1099511627775,3)", "")]:
+        cells.write_text(text.replace("((0,0) (3,3) (0,0))", f"({box} (0,0))"))
+        code = main(["import", str(folder), str(out)])
+        err = capsys.readouterr().err
+        assert words in err and (code == 1) == bool(words) and out.exists() == (code == 0), err
+    assert scda.check(out)
+
+
+def test_files_from_private_ones_are_private(tmp_path: Path) -> None:
+    folder = write(tmp_path / "plt", 2, finest=0)
+    private = tmp_path / "private.scda"
+    for mode in (0o700, 0o755):
+        folder.chmod(mode)
+        assert main(["import", str(folder), str(private), "--force"]) == 0
+        assert private.stat().st_mode & 0o777 == mode & 0o644
+        private.unlink()
+    with scda.create(private) as w:
+        w.dataset("v", np.arange(10.0), chunks=(5,))
+    private.chmod(0o600)
+    for arguments in (["export", str(private)], ["refs", str(private), "-o"]):
+        out = tmp_path / "out.h5"
+        assert main([*arguments, str(out)]) == 0
+        assert out.stat().st_mode & 0o777 == 0o600
+        out.chmod(0o640)  # who has let others read it decides
+        assert main([*arguments, str(out), "--force"]) == 0
+        assert out.stat().st_mode & 0o777 == 0o640
+        out.unlink()

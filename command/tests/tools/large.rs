@@ -309,16 +309,13 @@ fn a_chunk_that_no_file_has_needs_no_memory() {
             "copy --codec lz4 NAME out.scda --force",
             "diff NAME NAME",
             "salvage NAME out.scda --force",
-            "cat NAME x --range :3",
-            "cat NAME x --range -3:",
             "plot NAME x -o out.svg --force",
         ] {
-            if command.contains("plot") && name == "b.scda" || command.contains("a.scda") && name == "b.scda"
-            {
+            // The items of b.scda are no numbers.
+            if name == "b.scda" && ["plot", "a.scda"].iter().any(|word| command.contains(word)) {
                 continue;
             }
-            let run = quick(&place, 20, &command.replace("NAME", name));
-            assert!(run.code == 0 || command.contains("pcodec"), "{command}: {run:?}");
+            quick(&place, 20, &command.replace("NAME", name)).good();
         }
     }
 }
@@ -331,12 +328,11 @@ fn a_terabyte_that_no_file_has_is_summed_up_at_once() {
     of_fill(&place, "a.scda", &[all], &[1 << 30], &[], DataType::Uint8);
     of_fill(&place, "b.scda", &[all], &[1 << 26], &[], DataType::Uint8);
     of_fill(&place, "c.scda", &[all], &[1 << 26], &[1], DataType::Uint8);
-    // Chunks that no part of bounded size ends with, and items of variable length.
+    // Chunks that no part of bounded size ends with.
     of_fill(&place, "d.scda", &[1 << 20, 1 << 20], &[1 << 14, 1 << 16], &[], DataType::Uint8);
-    of_fill(&place, "e.scda", &[1 << 34], &[1 << 24], b"text", DataType::String);
     let sum = |name: &str| quick(&place, 10, &format!("sum {name}")).good().text()[..64].to_owned();
     let (a, b, c) = (sum("a.scda"), sum("b.scda"), sum("c.scda"));
-    assert!(a == b && b != c && sum("d.scda") != a && sum("e.scda").len() == 64);
+    assert!(a == b && b != c && sum("d.scda") != a);
     for name in ["a.scda", "d.scda"] {
         quick(&place, 10, &format!("plot {name} x -o out.svg --force")).good();
     }
@@ -408,7 +404,7 @@ fn a_frame_that_lies_needs_no_memory() {
         frame.resize(bytes, 0);
         file.extend(&frame);
         let last = frame.last().copied();
-        file.extend(&*data_padding(&mut [0; MAX_DATA_PADDING], bytes as u64, last, UNIX));
+        file.extend(data_padding(&mut [0; MAX_DATA_PADDING], bytes as u64, last, UNIX));
         place.write("bad.scda", file);
         for command in ["check", "sum", "ls --json --data", "copy --codec zlib --force"] {
             let out = if command.contains("copy") { "out.scda" } else { "" };

@@ -467,3 +467,80 @@ fn auto_compresses_what_gets_smaller_and_growing_is_said() {
     assert!(place.read("again.scda") == place.read("one.scda"));
     place.scda("copy --encode 1 -s 4 a.scda small.scda").good();
 }
+
+/// Whoever may not read a file may not read what is made from it.
+#[test]
+fn files_made_from_private_ones_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let text = br#"{"sections": [{"type": "D", "user": "d", "data_type": "uint8", "shape": [4], "chunk": [2], "generate": "counter"}]}"#;
+    place.write("a.json", text);
+    place.write("data", b"x");
+    place.scda("make a.json a.scda").good();
+    place.scda("make a.json b.scda").good();
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let mode = |name: &str| place.path(name).metadata().unwrap().permissions().mode() & 0o777;
+    for own in [0o600, 0o640, 0o644] {
+        ["a.scda", "a.json", "data"].iter().for_each(|name| set(name, own));
+        for command in [
+            "copy a.scda out.scda",
+            "copy --codec lz4 - out.scda <a.scda",
+            "salvage a.scda out.scda",
+            "join b.scda a.scda -o out.scda",
+            "make a.json out.scda",
+            "make - out.scda <a.json",
+            "join-streams data -o out.scda --name s",
+            "plot a.scda d -o out.svg",
+        ] {
+            let out = if command.contains("svg") { "out.svg" } else { "out.scda" };
+            let _ = std::fs::remove_file(place.path(out));
+            place.shell(&format!("umask 022; scda {command}")).good();
+            assert_eq!(mode(out), own, "{command}");
+            std::fs::remove_file(place.path(out)).unwrap();
+            place.shell(&format!("umask 077; scda {command}")).good();
+            assert_eq!(mode(out), 0o600, "{command}");
+        }
+    }
+    // A pipe tells nothing.
+    place.shell("rm out.scda; umask 022; scda copy b.scda - | scda copy - out.scda").good();
+    assert_eq!(mode("out.scda"), 0o644);
+}
+
+/// A terminal obeys some characters, also those of C1 and those that turn text around.
+#[test]
+fn json_shows_nothing_that_a_terminal_would_obey() {
+    let place = Place::new();
+    let name = "a\u{9b}31m\u{202e}b\u{7f}";
+    let text = serde_json::json!({"sections": [
+        {"type": "D", "user": "d", "data_type": "uint8", "shape": [1], "values": [1], "dimension_names": [name],
+         "attributes": {name: [name, 1.50]}},
+        {"type": "B", "user": name, "data_text": name},
+    ]});
+    place.with_input("make - a.scda", text.to_string().as_bytes()).good();
+    place.with_input("make - b.scda", br#"{"sections": []}"#).good();
+    for command in [
+        "ls --json --data a.scda",
+        "ls --json b.scda a.scda",
+        "sum --json a.scda",
+        "diff --json a.scda b.scda",
+        "check --json a.scda",
+        "attr --json a.scda d",
+    ] {
+        let run = place.scda(command);
+        let shown = run.text().to_owned() + &run.err;
+        assert!(shown.chars().all(|c| c == '\n' || !scda::internals::is_unseen(c)), "{command}: {shown:?}");
+    }
+    let json = place.scda("ls --json --data a.scda").good();
+    assert!(json.text().contains("a\\u009b31m\\u202eb\\u007f"), "{json:?}");
+    assert_eq!(json.json()["sections"][1]["user"], name);
+    // What was described is made again. Attributes are texts, in which an escape stands for the same character.
+    place.with_input("make - c.scda", json.text().as_bytes()).good();
+    let again = place.scda("ls --json --data c.scda").good().json();
+    for member in ["attributes", "dimension_names", "user", "data_base64", "data_text"] {
+        for section in 0..2 {
+            assert_eq!(again["sections"][section][member], json.json()["sections"][section][member]);
+        }
+    }
+}

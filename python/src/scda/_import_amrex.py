@@ -205,7 +205,7 @@ class Amrex(Importer):
         line = lines.next(expected)
         words = _RATIO.findall(line)
         ratio = np.ones((levels, d), np.int32)
-        if len(words) != levels - 1:
+        if len(words) != levels - 1 or line.replace(" ", "") != "".join(words).replace(" ", ""):
             raise lines.wrong(line, expected)
         for level, word in enumerate(words):
             each = [int(n) for n in word.strip("()").split(",")]
@@ -261,7 +261,7 @@ class Amrex(Importer):
             first, last = boxes[len(files) - 1]
             least, size = 4 * components * _cells(first, last), os.path.getsize(files[-1])
             if offsets[-1] + least > size:
-                raise lines.wrong(" ".join(words), f"{least} bytes there or more, but the file has {size}")
+                raise lines.wrong(" ".join(words), f"at least {least} bytes there, but the file has {size}")
         return _Level(boxes, files, offsets)
 
     def _field(self, name: str, component: int, levels: list[_Level], offsets: Any, checksum: str) -> None:

@@ -12,7 +12,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, prepare, reason, record_number
+from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, mode_like, prepare
+from ._common import reason, record_number
 from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, ragged, user_string
