@@ -872,3 +872,19 @@ fn a_long_label_whose_names_are_taken_takes_no_time() {
     // Only to make a name of it: attributes cannot have a label of this length.
     place.shell("timeout 60 scda import a.sdf a.scda").bad(2, "attributes");
 }
+
+#[test]
+fn pipes_and_devices_are_not_waited_for() {
+    let place = Place::new();
+    let words = "a folder, pipe or device, not a file";
+    place.shell("mkfifo pipe pipe.h5").good();
+    for name in ["pipe", "pipe.h5", "/dev/zero"] {
+        place.shell(&format!("timeout 60 scda import {name} a.scda")).bad(2, &format!("{name}: {words}"));
+    }
+    // A later part of a file of several.
+    std::fs::copy(file("sion_b4_2files.sion"), place.path("a.sion")).unwrap();
+    place.shell("mkfifo a.sion.000001").good();
+    let run = |options: &str| place.shell(&format!("timeout 60 scda import {options} a.sion a.scda"));
+    run("").bad(2, &format!("a.sion.000001: {words}"));
+    run("--salvage").bad(0, &format!("a.sion.000001: {words}"));
+}
