@@ -303,6 +303,9 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     let [driver, check, writers, stripe, background, coherent, threads] = words;
     params.most_threads = MostThreads(FINE - threads);
     (params.check, params.writers_per_node, params.stripe_bytes) = (check == 1, writers, stripe);
+    if params.check {
+        team.tell_waits(|words| eprintln!("{words}"));
+    }
     if driver == 0 || driver == 2 && coherent == 2 {
         params.background_bytes = background;
         return Ok(Driver::Posix);

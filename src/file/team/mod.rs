@@ -13,6 +13,7 @@ mod agreed;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod watch;
 
 pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
 pub use topics::{Function, Topic};
@@ -24,6 +25,7 @@ use crate::parallel::partition::{is_known, known_hash};
 use crate::parallel::{Communicator, FEW, KnownPartition, Partition, Solo};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use watch::{PATIENCE, Watch};
 
 /// Why an operation failed: before or after the ranks agreed on it.
 pub enum Failure {
@@ -70,6 +72,10 @@ pub struct Team {
     is_lost: bool,
     /// How long this rank has taken part in agreements.
     agreeing: Duration,
+    /// The function that was called last.
+    called: Option<Function>,
+    /// What tells that this rank waits for the others.
+    watch: Option<Watch>,
 }
 
 /// What this rank has completed since the ranks last agreed: how much of it all ranks have in common is found
@@ -95,6 +101,15 @@ impl Team {
             journal: Journal::default(),
             is_lost: false,
             agreeing: Duration::ZERO,
+            called: None,
+            watch: None,
+        }
+    }
+
+    /// From now on, `tell` is told when this rank waits long for the others.
+    pub fn tell_waits(&mut self, tell: fn(&str)) {
+        if !self.is_alone() {
+            self.watch = Watch::start(tell);
         }
     }
 
@@ -152,6 +167,7 @@ impl Team {
     pub fn note_call(&mut self, function: Function) {
         self.note(Topic::Function, function as u64);
         self.calls += 1;
+        self.called = Some(function);
     }
 
     /// Notes a value that must be the same on all ranks.
@@ -308,9 +324,11 @@ impl Team {
             pair.copy_from_slice(&[value, !value]);
         }
         more[..least.len()].copy_from_slice(least);
+        let waiting = self.watch.as_ref().map(|watch| watch.begin(self.words_of_wait()));
         let began = Instant::now();
         let reduced = self.comm.allreduce_min(&mut words);
         self.agreeing += began.elapsed();
+        drop(waiting);
         if let Err(error) = reduced {
             if words[0] == 0 {
                 // Without a result there is nothing to go by, and nobody to tell.
@@ -347,6 +365,19 @@ impl Team {
                 Err(Failure::Agreed(self.share_error(0, &error.in_file(&self.file_name))))
             }
         }
+    }
+
+    /// What is said when this rank waits long for the others.
+    fn words_of_wait(&self) -> String {
+        let call = self.called.map_or("Open".into(), |function| format!("{function:?}"));
+        format!(
+            "libscda: {}: rank {} of {} has waited {} s for the others in the call {call}: have all called it, and used their files in the \
+             same order?",
+            self.file_name,
+            self.rank,
+            self.size,
+            PATIENCE.as_secs()
+        )
     }
 
     /// The error of one rank, with its words and offset, on all ranks.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::parallel::run_on_threads;
+use crate::parallel::{ThreadComm, run_on_threads};
+use std::sync::Mutex;
 
 fn team(comm: impl Communicator + 'static) -> Team {
     Team::new(Box::new(comm), "f.scda")
@@ -38,6 +39,36 @@ fn a_disagreement_is_named() {
         error(team.agree(Ok(()))).to_string()
     });
     assert!(texts.iter().all(|t| t == "f.scda: the ranks disagree on the user string"), "{texts:?}");
+}
+
+#[test]
+fn ranks_that_wait_in_different_files_say_so() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let is_told = |rank: usize, file: &str| {
+        let words =
+            format!("libscda: {file}: rank {rank} of 2 has waited 0 s for the others in the call Close: ");
+        TOLD.lock().unwrap().iter().any(|told| told.starts_with(&words))
+    };
+    let [first, second] = [(); 2].map(|()| ThreadComm::new(2));
+    std::thread::scope(|scope| {
+        for (a, b) in first.into_iter().zip(second) {
+            scope.spawn(move || {
+                let mut teams = [("a", a), ("b", b)].map(|(name, comm)| {
+                    let mut team = Team::new(Box::new(comm), name);
+                    team.tell_waits(|words| TOLD.lock().unwrap().push(words.to_owned()));
+                    team.note_call(Function::Close);
+                    team
+                });
+                // Rank 1 comes to the second file when rank 0 has said that it waits there.
+                assert!(teams[0].agree(Ok(())).is_ok());
+                while teams[0].rank() == 1 && !is_told(0, "b") {
+                    std::thread::yield_now();
+                }
+                assert!(teams[1].agree(Ok(())).is_ok());
+            });
+        }
+    });
+    assert!(!is_told(1, "b"));
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! With `SCDA_CHECK=1`, says on standard error that this rank waits for the others: ranks that use two files in different orders, or
+//! call something else, would wait for ever without a word.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A wait that is longer is told.
+pub const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
+
+/// A thread that tells of long waits.
+pub struct Watch {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    wait: Mutex<Wait>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Wait {
+    /// Since when this rank waits, and what is to be said of it, until it is.
+    begun: Option<(Instant, String)>,
+    is_over: bool,
+}
+
+/// As long as it lives, this rank waits.
+pub struct Waiting<'a>(&'a Shared);
+
+impl Watch {
+    /// `None` if there is no thread for it.
+    pub fn start(tell: fn(&str)) -> Option<Self> {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("scda-check".into()).spawn(move || theirs.work(tell));
+        Some(Self { shared, thread: Some(thread.ok()?) })
+    }
+
+    /// This rank begins to wait.
+    pub fn begin(&self, words: String) -> Waiting<'_> {
+        self.shared.lock().begun = Some((Instant::now(), words));
+        self.shared.changed.notify_one();
+        Waiting(&self.shared)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().begun = None;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Wait> {
+        self.wait.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, tell: fn(&str)) {
+        let mut wait = self.lock();
+        while !wait.is_over {
+            let Some((began, words)) = wait.begun.take() else {
+                wait = self.changed.wait(wait).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                tell(&words);
+                continue;
+            }
+            wait.begun = Some((began, words));
+            wait = self.changed.wait_timeout(wait, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
