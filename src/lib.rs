@@ -22,6 +22,7 @@ pub mod ffi;
 mod file;
 mod floats;
 mod foreign;
+mod fork;
 mod format;
 mod items;
 mod memory;

@@ -4,6 +4,7 @@ use super::given::LastGiven;
 use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
+use crate::fork::Global;
 use crate::parallel::KnownPartition;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -56,7 +57,7 @@ struct Free {
     next: usize,
 }
 
-static FREE: Mutex<Free> = Mutex::new(Free { numbers: Vec::new(), next: 0 });
+static FREE: Global<Free> = Global::new(Free { numbers: Vec::new(), next: 0 });
 
 /// The block of a slot by its number, and its index there.
 fn location(number: usize) -> (usize, usize) {
@@ -72,18 +73,17 @@ fn slot(handle: usize) -> Option<&'static Mutex<Slot>> {
 
 /// Gives a file a handle, which is never given again.
 pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    let number = free.numbers.pop().unwrap_or_else(|| {
-        free.next += 1;
-        free.next - 1
-    });
-    drop(free);
-    let (block, index) = location(number);
-    let blocks = SLOTS.get(block).filter(|_| number < 1 << SLOT_BITS);
-    let Some(blocks) = blocks else {
-        return Err(Error::memory(number));
-    };
-    let slots = blocks.get_or_init(|| (0..FIRST_BLOCK << block).map(|_| Mutex::default()).collect());
+    let (number, slots, index) = FREE.with(|free| {
+        let number = free.numbers.pop().unwrap_or_else(|| {
+            free.next += 1;
+            free.next - 1
+        });
+        let (block, index) = location(number);
+        let blocks = SLOTS.get(block).filter(|_| number < 1 << SLOT_BITS);
+        let blocks = blocks.ok_or_else(|| Error::memory(number))?;
+        let slots = blocks.get_or_init(|| (0..FIRST_BLOCK << block).map(|_| Mutex::default()).collect());
+        Ok::<_, Error>((number, slots, index))
+    })?;
     let mut slot = slots[index].lock().unwrap_or_else(PoisonError::into_inner);
     let uses = (slot.handle >> SLOT_BITS) + 1;
     slot.handle = uses << SLOT_BITS | number;
@@ -128,7 +128,7 @@ impl Lease {
         self.slot.context = None;
         self.slot.notes.clear();
         let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
+        FREE.with(|free| free.numbers.push(number));
     }
 }
 

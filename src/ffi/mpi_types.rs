@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::file::Params;
 use crate::parallel::Communicator;
 #[cfg(feature = "mpi")]
-use crate::parallel::mpi::sys;
+use crate::parallel::mpi::{of_fortran, sys};
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
@@ -63,10 +63,8 @@ impl Comm<'_> {
 pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
     let comm = match comm {
         SELF => sys::comm_self(),
-        // SAFETY: MPI is running, and the caller has a valid communicator of Fortran.
-        comm if crate::parallel::mpi::is_running() => unsafe { sys::comm_of_fortran(comm) },
-        // Open MPI ends a program that asks before MPI is initialised. `duplicate` makes that an error.
-        _ => sys::comm_null(),
+        // SAFETY: MPI is running, and the caller has a valid communicator of Fortran. `duplicate` makes an error of none.
+        comm => of_fortran(|| unsafe { sys::comm_of_fortran(comm) }).unwrap_or(sys::comm_null()),
     };
     Comm(comm, PhantomData)
 }
@@ -86,9 +84,8 @@ pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
 /// `info` is `MPI_INFO_NULL` or valid hints of MPI in Fortran, until the file is open.
 #[cfg(feature = "mpi")]
 pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
-    if crate::parallel::mpi::is_running() {
-        // SAFETY: MPI is running, and the caller has valid hints of Fortran.
-        let info = unsafe { sys::info_of_fortran(info) };
+    // SAFETY: MPI is running, and the caller has valid hints of Fortran.
+    if let Some(info) = of_fortran(|| unsafe { sys::info_of_fortran(info) }) {
         // SAFETY: the hints stay valid until the file is open, as the caller guarantees.
         params.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(info) };
     }

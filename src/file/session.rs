@@ -3,6 +3,7 @@
 use super::source::Sizes;
 use super::team::{Failure, Function, Team};
 use crate::error::{Error, Result};
+use crate::fork::Process;
 use crate::memory::Limited;
 use crate::parallel::KnownPartition;
 
@@ -14,6 +15,8 @@ use crate::parallel::KnownPartition;
 pub trait SessionState {
     /// The ranks of the file.
     fn team(&mut self) -> &mut Team;
+    /// Whether a process that is forked off may use a copy of it.
+    fn works_after_fork(&mut self) -> bool;
     /// Whether the ranks agree in every call.
     fn checks_every_call(&self) -> bool;
     /// An operation begins: what another one has begun is completed. Collective.
@@ -41,19 +44,38 @@ pub struct Session<S: SessionState> {
     state: Option<S>,
     /// The error that has closed the file.
     closed_by: Option<Error>,
+    /// The process that opened it.
+    process: Process,
 }
 
 impl<S: SessionState> Drop for Session<S> {
     fn drop(&mut self) {
-        if let Some(state) = self.state.take() {
-            state.drop_alone();
+        if let Some(mut state) = self.state.take() {
+            if self.process.is_this() || state.works_after_fork() {
+                state.drop_alone();
+            } else {
+                // What the parent has, such as its locks and threads, is not for this process to give back.
+                std::mem::forget(state);
+            }
         }
     }
 }
 
 impl<S: SessionState> Session<S> {
     pub fn new(state: S) -> Self {
-        Self { state: Some(state), closed_by: None }
+        Self { state: Some(state), closed_by: None, process: Process::this() }
+    }
+
+    /// The state, if the file is open and not one of the process that this one was forked off from.
+    #[inline(always)]
+    fn usable(&mut self) -> Result<&mut S> {
+        let state = self.state.as_mut().ok_or_else(closed)?;
+        if let Err(error) = self.process.check()
+            && !state.works_after_fork()
+        {
+            return Err(error.in_file(state.team().file_name()));
+        }
+        Ok(state)
     }
 
     /// The state, if the file is open.
@@ -73,7 +95,7 @@ impl<S: SessionState> Session<S> {
 
     /// Runs an operation of this rank alone. If it fails, the file stays open.
     pub fn locally<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
-        let state = self.state.as_mut().ok_or_else(closed)?;
+        let state = self.usable()?;
         let _limited = state.limit_memory();
         let result = operation(state);
         result.map_err(|error| error.in_file(state.team().file_name()))
@@ -89,9 +111,7 @@ impl<S: SessionState> Session<S> {
 
     /// As [`Self::operate`], of an operation that need not know where the file ends, or catches up itself.
     pub fn operate_ahead<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
-        let Some(state) = &mut self.state else {
-            return Err(closed());
-        };
+        let state = self.usable()?;
         // A rank that is alone has nobody to wait for with an error of its own, be it from before.
         let is_alone = state.team().is_alone();
         if is_alone && state.team().has_deferred() {
@@ -131,7 +151,10 @@ impl<S: SessionState> Session<S> {
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub fn fail(&mut self, error: Error) -> Error {
-        if self.state.is_some() { self.abandon(Failure::Mine(error)) } else { closed() }
+        match self.usable() {
+            Ok(_) => self.abandon(Failure::Mine(error)),
+            Err(unusable) => unusable,
+        }
     }
 
     /// Notes an error of this rank: all ranks fail with it when they next agree. A rank that is alone fails in
@@ -144,6 +167,7 @@ impl<S: SessionState> Session<S> {
 
     /// Takes the state out, to close the file.
     pub fn take(&mut self) -> Result<S> {
+        self.usable()?;
         self.state.take().ok_or_else(closed)
     }
 

@@ -3,6 +3,7 @@
 use super::params::Params;
 use super::target::Target;
 use crate::error::{Error, Result, quote_path};
+use crate::fork::Process;
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use std::path::Path;
@@ -15,6 +16,8 @@ pub struct WholeFile {
     /// Until it is closed.
     file: Option<PosixFile>,
     bytes: u64,
+    /// The process whose file it is.
+    process: Process,
 }
 
 impl WholeFile {
@@ -25,8 +28,13 @@ impl WholeFile {
     pub fn create(path: &Path, mode: u32) -> Result<Self> {
         let mut params = Params::default();
         (params.atomic, params.sync, params.mode) = (true, true, mode);
-        let mut this =
-            Self { name: quote_path(path), target: Target::new(path, &params), file: None, bytes: 0 };
+        let mut this = Self {
+            name: quote_path(path),
+            target: Target::new(path, &params),
+            file: None,
+            bytes: 0,
+            process: Process::this(),
+        };
         let file = this.target.prepare(Driver::Posix);
         this.file = this.named(file)?;
         Ok(this)
@@ -37,6 +45,7 @@ impl WholeFile {
     /// # Errors
     /// Those of the file system.
     pub fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.named(self.process.check())?;
         let bytes = self.bytes;
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_at(bytes, &[data]));
         self.bytes += data.len() as u64;
@@ -48,6 +57,7 @@ impl WholeFile {
     /// # Errors
     /// Those of the file system. No file has changed then.
     pub fn finish(mut self) -> Result<()> {
+        self.named(self.process.check())?;
         let closed = self.file.take().map_or(Ok(()), |mut file| {
             file.sync()?;
             Box::new(file).close()
@@ -64,6 +74,8 @@ impl WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        self.target.discard();
+        if self.process.is_this() {
+            self.target.discard();
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod finalizing;
 pub(crate) mod numbers;
 pub(crate) mod process;
+mod session;
 mod sharing;
 pub(crate) mod sys;
 
@@ -13,6 +14,7 @@ pub use sys::Handle as MpiHandle;
 use super::shared::SharedMemory;
 use super::{Communicator, Nodes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::Process;
 use crate::memory::resize;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -27,6 +29,11 @@ pub struct Mpi {
     size: usize,
     /// Whether it is freed when it is dropped.
     is_own: bool,
+    /// Nothing of MPI is called in a process that was forked off from this one.
+    process: Process,
+    /// What keeps MPI running, if it is one of a session. Ended after it is freed.
+    #[allow(dead_code)] // it is dropped
+    session: Option<session::Session>,
 }
 
 // SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
@@ -76,14 +83,57 @@ pub(crate) fn from_mpi(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
-/// Whether MPI is initialised and not finalised: nothing else may be called otherwise.
+/// Whether MPI runs: nothing else may be called otherwise.
 pub(crate) fn is_running() -> bool {
+    session::is_open() || state() == State::Initialized
+}
+
+/// Calls what needs an MPI that runs, to make a handle of Fortran's number for it; `None` if it does not run.
+pub(crate) fn of_fortran<T>(make: impl FnOnce() -> T) -> Option<T> {
+    // Numbers that are handles need no MPI. Open MPI ends a program that asks it without one that runs.
+    let session =
+        if is_running() || sys::handles_are_ints() { None } else { Some(session::Session::open()?) };
+    let made = make();
+    drop(session);
+    Some(made)
+}
+
+/// What the program has done with MPI.
+#[derive(PartialEq)]
+enum State {
+    /// Nothing, or it has sessions.
+    Untouched,
+    Initialized,
+    Finalized,
+}
+
+fn state() -> State {
     let (mut initialized, mut finalized) = (0, 0);
     // SAFETY: both functions may be called at any time, and write one int.
     let status = unsafe { sys::MPI_Initialized(&raw mut initialized) };
     // SAFETY: this one, too.
     let status = status | unsafe { sys::MPI_Finalized(&raw mut finalized) };
-    succeeded(status) && initialized != 0 && finalized == 0
+    match (initialized, finalized) {
+        _ if !succeeded(status) => State::Finalized,
+        (0, 0) => State::Untouched,
+        (_, 0) => State::Initialized,
+        _ => State::Finalized,
+    }
+}
+
+/// As long as it is kept, MPI runs, whose communicator this is: one of a session if the program has not initialised MPI.
+///
+/// # Errors
+/// `Usage` if MPI does not run.
+fn keep_running(comm: sys::Handle) -> Result<Option<session::Session>> {
+    let is_of_world = [sys::comm_world(), sys::comm_self(), sys::comm_null()].contains(&comm);
+    let session = match state() {
+        State::Initialized => return Ok(None),
+        State::Untouched if !is_of_world => session::Session::open(),
+        State::Untouched | State::Finalized => None,
+    };
+    let missing = || Error::usage("communicator: MPI is not initialised, or finalised already");
+    session.map(Some).ok_or_else(missing)
 }
 
 /// An error if MPI is finalised: it ends the program that calls it then.
@@ -116,10 +166,8 @@ impl Mpi {
     /// `comm` is a valid handle of the MPI library that the program runs with.
     pub unsafe fn duplicate(comm: impl Into<MpiHandle>) -> Result<Self> {
         sys::check()?;
-        if !is_running() {
-            return Err(Error::usage("communicator: MPI is not initialised, or finalised already"));
-        }
         let comm = comm.into();
+        let session = keep_running(comm)?;
         if comm == sys::comm_null() {
             return Err(Error::argument("the communicator is MPI_COMM_NULL"));
         }
@@ -137,7 +185,7 @@ impl Mpi {
         }
         // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
         // must not keep it away.
-        let this = Self { comm: copy, rank: 0, size: 1, is_own: true };
+        let this = Self { comm: copy, rank: 0, size: 1, is_own: true, process: Process::this(), session };
         // SAFETY: MPI has just made this duplicate, and the caller of this function promised that `comm` is valid.
         unsafe { this.known(comm) }
     }
@@ -153,10 +201,10 @@ impl Mpi {
     /// used.
     pub unsafe fn of_fortran(number: c_int) -> Result<Self> {
         sys::check()?;
-        check_running()?;
         // SAFETY: MPI runs; and the caller's promise.
-        let comm = unsafe { sys::comm_of_fortran(number) };
-        let this = Self { comm, rank: 0, size: 1, is_own: false };
+        let comm = of_fortran(|| unsafe { sys::comm_of_fortran(number) }).unwrap_or(sys::comm_null());
+        let session = keep_running(comm)?;
+        let this = Self { comm, rank: 0, size: 1, is_own: false, process: Process::this(), session };
         // SAFETY: the caller promised that both, which are one, are valid.
         unsafe { this.known(comm) }
     }
@@ -304,7 +352,7 @@ pub fn finalize() {
 impl Drop for Mpi {
     fn drop(&mut self) {
         // Freeing takes all ranks, which one that panics cannot promise.
-        if self.is_own && is_running() && !std::thread::panicking() {
+        if self.is_own && self.process.is_this() && is_running() && !std::thread::panicking() {
             // SAFETY: the library had MPI make this communicator, and nothing uses it after this.
             let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
         }

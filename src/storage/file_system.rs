@@ -1,6 +1,7 @@
 //! What the file system says of a file, and what it is asked to do with its name.
 
 use super::calls::{retry, system};
+use super::descriptors;
 use super::names::{folder, lock_test};
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use rustix::fd::OwnedFd;
@@ -135,9 +136,9 @@ impl FileSystem {
 /// # Errors
 /// Those of the file system.
 pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = retry(|| rustix::fs::open(path, flags, Mode::empty()))
-        .and_then(|file| retry(|| rustix::fs::fstat(&file)));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let opened =
+        descriptors::open(path, flags, Mode::empty()).and_then(|file| retry(|| rustix::fs::fstat(&file)));
     // A file may be written by those who may not read it.
     opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
 }
@@ -162,8 +163,9 @@ pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
 /// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
 /// every file system lets them be set.
 pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = system("opening to set its permissions", || rustix::fs::open(path, flags, Mode::empty()))?;
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = descriptors::open(path, flags, Mode::empty());
+    let file = opened.map_err(|error| Error::io("opening to set its permissions", error))?;
     let status = || system("fstat", || rustix::fs::fstat(&file)).map(|stat| Status::new(&stat));
     let found = status()?;
     if found.identity != identity {
@@ -255,9 +257,8 @@ pub(super) struct Folder(OwnedFd);
 
 impl Folder {
     pub fn open(path: &Path) -> Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        system("opening the folder to sync it", || rustix::fs::open(folder(path), flags, Mode::empty()))
-            .map(Self)
+        let opened = descriptors::open(folder(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+        opened.map(Self).map_err(|error| Error::io("opening the folder to sync it", error))
     }
 
     pub fn sync(&self) -> Result<()> {

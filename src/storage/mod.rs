@@ -2,6 +2,7 @@
 
 mod calls;
 pub mod copy;
+pub mod descriptors;
 #[cfg(test)]
 pub mod double;
 pub mod elsewhere;

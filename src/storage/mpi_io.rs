@@ -6,6 +6,7 @@
 //! `stat` says.
 
 use super::calls::{read_all, write_all};
+use super::descriptors::Occupied;
 use super::{ParallelFile, file_system, names};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, numbers, succeeded, sys};
@@ -221,6 +222,7 @@ impl MpiFile {
             }
         };
         let mut file = sys::file_null();
+        let _occupied = Occupied::new();
         // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
         // writes one handle.
         let status =

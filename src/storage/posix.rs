@@ -2,6 +2,7 @@
 
 use super::ParallelFile;
 use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
+use super::descriptors;
 use super::file_system::Status;
 use crate::error::{Error, ErrorKind, Result};
 use rustix::fd::{IntoRawFd, OwnedFd};
@@ -42,7 +43,7 @@ impl PosixFile {
 
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
         let mode = Mode::from_raw_mode(mode);
-        let file = system("open", || rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?;
+        let file = descriptors::open(path, flags, mode).map_err(|error| Error::io("open", error))?;
         Ok(Self { file, is_locked: false })
     }
 

@@ -1,8 +1,8 @@
 //! What this interface must know of the files that are open, beside what the context has.
 
 use crate::ffi::context::scda_fcontext_t;
+use crate::fork::Global;
 use std::ptr::without_provenance_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An open file.
 #[derive(Clone, Copy)]
@@ -16,11 +16,7 @@ pub struct OpenFile {
 }
 
 /// In the order in which they were opened.
-static OPEN_FILES: Mutex<Vec<OpenFile>> = Mutex::new(Vec::new());
-
-fn open_files() -> MutexGuard<'static, Vec<OpenFile>> {
-    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static OPEN_FILES: Global<Vec<OpenFile>> = Global::new(Vec::new());
 
 impl OpenFile {
     pub fn handle(&self) -> *mut scda_fcontext_t {
@@ -35,17 +31,18 @@ impl OpenFile {
 
 /// Notes a file that was opened.
 pub fn opened(fc: *mut scda_fcontext_t, size: u64, rank: usize, is_logged: bool) {
-    open_files().push(OpenFile { handle: fc.addr(), size, rank, is_logged });
+    OPEN_FILES.with(|files| files.push(OpenFile { handle: fc.addr(), size, rank, is_logged }));
 }
 
 /// Forgets a file that is closed, and says what was known of it.
 pub fn closed(fc: *mut scda_fcontext_t) -> Option<OpenFile> {
-    let mut files = open_files();
-    let index = files.iter().position(|file| file.handle == fc.addr())?;
-    Some(files.remove(index))
+    OPEN_FILES.with(|files| {
+        let index = files.iter().position(|file| file.handle == fc.addr())?;
+        Some(files.remove(index))
+    })
 }
 
 /// The last file opened, of those whose number of ranks fits.
 pub fn last_open(fits: impl Fn(u64) -> bool) -> Option<OpenFile> {
-    open_files().iter().rev().find(|file| fits(file.size)).copied()
+    OPEN_FILES.with(|files| files.iter().rev().find(|file| fits(file.size)).copied())
 }

@@ -384,6 +384,10 @@ impl SessionState for ReaderState {
         self.sections.team()
     }
 
+    fn works_after_fork(&mut self) -> bool {
+        self.sections.team().is_alone()
+    }
+
     fn checks_every_call(&self) -> bool {
         self.sections.params().check
     }

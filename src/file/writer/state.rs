@@ -78,6 +78,10 @@ impl SessionState for WriterState {
         &mut self.sections.team
     }
 
+    fn works_after_fork(&mut self) -> bool {
+        false
+    }
+
     fn checks_every_call(&self) -> bool {
         self.sections.params.check
     }

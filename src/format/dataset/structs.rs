@@ -2,10 +2,10 @@
 
 use super::DataType;
 use crate::error::{Error, Result};
+use crate::fork::Global;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
 
 /// The most bytes of the descriptions of all structs of a process, which keeps each.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -202,25 +202,26 @@ impl Description {
     /// The one description that is like this.
     fn kept(self) -> Result<Struct> {
         // By their hashes in a tree, whose memory valgrind finds; a hash table's it reports as lost.
-        static KEPT: Mutex<(BTreeMap<u64, Vec<&'static Description>>, usize)> =
-            Mutex::new((BTreeMap::new(), 0));
+        static KEPT: Global<(BTreeMap<u64, Vec<&'static Description>>, usize)> =
+            Global::new((BTreeMap::new(), 0));
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, bytes) = &mut *kept;
-        let alike = all.entry(hasher.finish()).or_default();
-        if let Some(known) = alike.iter().find(|known| ***known == self) {
-            return Ok(Struct(known));
-        }
-        let own = self.members.iter().map(|member| size_of::<Member>() + member.name.len()).sum::<usize>();
-        let own = own + size_of::<Self>();
-        if own > MAX_KEPT_BYTES - *bytes {
-            return Err(Error::memory(own));
-        }
-        *bytes += own;
-        let new: &'static Self = Box::leak(Box::new(self));
-        alike.push(new);
-        Ok(Struct(new))
+        KEPT.with(|(all, bytes)| {
+            let alike = all.entry(hasher.finish()).or_default();
+            if let Some(known) = alike.iter().find(|known| ***known == self) {
+                return Ok(Struct(known));
+            }
+            let own =
+                self.members.iter().map(|member| size_of::<Member>() + member.name.len()).sum::<usize>();
+            let own = own + size_of::<Self>();
+            if own > MAX_KEPT_BYTES - *bytes {
+                return Err(Error::memory(own));
+            }
+            *bytes += own;
+            let new: &'static Self = Box::leak(Box::new(self));
+            alike.push(new);
+            Ok(Struct(new))
+        })
     }
 }
 

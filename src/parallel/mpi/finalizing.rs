@@ -9,8 +9,12 @@ use std::sync::OnceLock;
 
 static WORK: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done in `MPI_Finalize`. The first call counts. MPI must be running. Without an attribute, nothing is done then.
+/// Has this done in `MPI_Finalize`. The first call counts. Without an attribute, or with sessions in place of `MPI_Init`, nothing is
+/// done then.
 pub fn at_finalize(work: fn()) {
+    if super::state() != super::State::Initialized {
+        return;
+    }
     WORK.get_or_init(|| {
         let mut key: c_int = 0;
         // SAFETY: both functions have the types that MPI calls, and the key may be written.

@@ -181,7 +181,10 @@ impl Mpi {
         let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
         let (rank, size) = (from_mpi(rank), from_mpi(size));
-        Derived::Made { comm: Self { comm: new, rank, size, is_own: true }, is_sound }
+        Derived::Made {
+            comm: Self { comm: new, rank, size, is_own: true, process: self.process, session: None },
+            is_sound,
+        }
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.

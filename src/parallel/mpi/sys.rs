@@ -7,6 +7,7 @@
 
 use super::process::{NO_MPI, Process, SUCCESS, version};
 use crate::error::{Error, Result};
+use crate::fork;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut, without_provenance_mut};
 use std::sync::OnceLock;
@@ -275,6 +276,35 @@ functions! {
 /// Makes a handle of Fortran's number for it.
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
+/// `MPI_Session_init`.
+type SessionInit = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
+/// `MPI_Session_finalize`.
+type SessionFinalize = unsafe extern "C" fn(*mut Handle) -> c_int;
+
+/// Begins a session.
+///
+/// # Safety
+/// As in MPI.
+pub unsafe fn session_init(new: *mut Handle) -> c_int {
+    match mpi().and_then(|mpi| mpi.sessions) {
+        // SAFETY: the caller's promise.
+        Some((init, _)) => unsafe { init(info_null().passed(), errors_return().passed(), new) },
+        None => NO_MPI,
+    }
+}
+
+/// Ends a session.
+///
+/// # Safety
+/// As in MPI.
+pub unsafe fn session_finalize(session: *mut Handle) -> c_int {
+    match mpi().and_then(|mpi| mpi.sessions) {
+        // SAFETY: the caller's promise.
+        Some((_, finalize)) => unsafe { finalize(session) },
+        None => NO_MPI,
+    }
+}
+
 /// The MPI that the program runs with.
 struct RunningMpi {
     family: Family,
@@ -284,6 +314,8 @@ struct RunningMpi {
     file_null: File,
     /// What makes a communicator and an info object of Fortran's numbers; if none, the numbers are the handles.
     from_fortran: Option<[FromFortran; 2]>,
+    /// What begins and ends a session, since MPI 4.
+    sessions: Option<(SessionInit, SessionFinalize)>,
 }
 
 // SAFETY: it has addresses of functions and constants only.
@@ -320,24 +352,29 @@ pub unsafe fn info_of_fortran(number: c_int) -> Handle {
     }
 }
 
+static FOUND: OnceLock<RunningMpi> = OnceLock::new();
+
 /// The MPI of the program, as soon as there is one: it may be loaded later.
+///
+/// A process that was forked off does not look for it here, but where it passes a communicator ([`check`]): another thread may have
+/// had the lock of the dynamic linker.
 fn mpi() -> Option<&'static RunningMpi> {
-    static FOUND: OnceLock<RunningMpi> = OnceLock::new();
-    if let Some(mpi) = FOUND.get() {
-        return Some(mpi);
+    if FOUND.get().is_none() && fork::is_in_first_process() {
+        let _ = check();
     }
-    let found = find(&Process::of(c"MPI_Initialized")?).ok()?;
-    Some(FOUND.get_or_init(|| found))
+    FOUND.get()
 }
 
 /// An error that says why, if the program has no MPI that is known.
 pub fn check() -> Result<()> {
-    if mpi().is_some() {
+    if FOUND.get().is_some() {
         return Ok(());
     }
     let process = Process::of(c"MPI_Initialized")
         .ok_or_else(|| Error::usage("communicator: the program has no MPI: link it with one, or load one"))?;
-    find(&process).map(drop)
+    let found = find(&process)?;
+    FOUND.get_or_init(|| found);
+    Ok(())
 }
 
 fn find(process: &Process) -> Result<RunningMpi> {
@@ -378,8 +415,16 @@ fn find(process: &Process) -> Result<RunningMpi> {
         }
         Some(_) => return Err(missing()),
     };
+    let sessions =
+        symbol(c"MPI_Session_init").zip(symbol(c"MPI_Session_finalize")).map(|(init, finalize)| {
+            // SAFETY: MPI has a function of this name and type, with handles of the family.
+            let init = unsafe { std::mem::transmute::<NonNull<c_void>, SessionInit>(init) };
+            // SAFETY: and one of this name.
+            (init, unsafe { std::mem::transmute::<NonNull<c_void>, SessionFinalize>(finalize) })
+        });
     Ok(RunningMpi {
         family,
+        sessions,
         handles: Handles::find(family, &symbol).ok_or_else(missing)?,
         functions: Functions::find(&symbol).ok_or_else(missing)?,
         file_null,

@@ -3,6 +3,7 @@
 use super::{Times, Write};
 use crate::error::{Error, Result};
 use crate::floats::in_default;
+use crate::fork::Process;
 use crate::format::dataset::later::{announces, title};
 use crate::memory::reserve;
 use crate::panics::catch;
@@ -30,7 +31,7 @@ pub(super) struct Background<F> {
     shared: Arc<Shared<F>>,
     handle: Option<JoinHandle<()>>,
     /// A process that was forked off has no such thread.
-    process: u32,
+    process: Process,
     /// The most bytes of memory, and those of a piece.
     most: u64,
     piece: usize,
@@ -104,7 +105,7 @@ impl<F: ParallelFile + 'static> Background<F> {
             Ok(handle) => (Some(handle), None),
             Err(error) => (None, Some(Error::io("starting the thread that writes", error))),
         };
-        Self { shared, handle, process: std::process::id(), most, piece, failed, labels: Vec::new() }
+        Self { shared, handle, process: Process::this(), most, piece, failed, labels: Vec::new() }
     }
 
     /// What the thread took until now; `None` in a process that was forked off.
@@ -136,7 +137,7 @@ impl<F: ParallelFile + 'static> Background<F> {
     /// # Errors
     /// `Usage` in a process that was forked off.
     pub fn wait(&self) -> Result<Option<F>> {
-        self.check_process()?;
+        self.process.check()?;
         let mut state = self.shared.lock();
         self.shared.go_on(&mut state);
         while !state.is_idle() {
@@ -185,21 +186,12 @@ impl<F: ParallelFile + 'static> Background<F> {
     }
 
     fn is_mine(&self) -> bool {
-        self.process == std::process::id()
-    }
-
-    fn check_process(&self) -> Result<()> {
-        match self.is_mine() {
-            true => Ok(()),
-            false => Err(Error::usage(
-                "only the process that opened the file can write it, not one that was forked off",
-            )),
-        }
+        self.process.is_this()
     }
 
     /// The error of the thread, with what was written where it failed.
     pub fn check(&self) -> Result<()> {
-        self.check_process()?;
+        self.process.check()?;
         if let Some(error) = &self.failed {
             return Err(error.again());
         }
@@ -313,7 +305,7 @@ impl<F> Background<F> {
 
 impl<F> Drop for Background<F> {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if !self.process.is_this() {
             // The lock may be that of the thread, which this process does not have.
             std::mem::forget((Arc::clone(&self.shared), self.handle.take()));
             return;
