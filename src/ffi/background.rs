@@ -191,7 +191,7 @@ pub unsafe extern "C" fn scda_wait(
 
 fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outcome)> {
     #[cfg(feature = "mpi")]
-    super::begun::forget(file);
+    super::context::forget_begun(file);
     match number {
         0 => run_close(file),
         number => {
@@ -206,7 +206,7 @@ fn without_request() -> Result<(c_int, Outcome)> {
     let why = || Error::argument("request is NULL");
     #[cfg(feature = "mpi")]
     if let Some(file) = super::begun::only() {
-        super::begun::forget(file);
+        super::context::forget_begun(file);
         run(file, |context| Err::<(), _>(context.fail(why())))?;
     }
     Err(why())

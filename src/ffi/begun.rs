@@ -1,30 +1,20 @@
 //! Commits and closes that were begun and not waited for: `MPI_Finalize` completes them, and complains.
 
 use super::arguments::Arguments;
-use super::context::{Context, look, run, run_close, scda_fcontext_t};
+use super::context::{BEGUN, Context, forget_begun, look, run, run_close, scda_fcontext_t};
 use crate::file::Pending;
-use crate::fork::Global;
 use std::ptr::without_provenance_mut;
-
-/// The handles of the files, in the order in which something was last begun: ranks that have two of them in common have
-/// them in the same order.
-static FILES: Global<Vec<usize>> = Global::new(Vec::new());
 
 /// Something was begun on this file.
 pub fn note(f: *mut scda_fcontext_t) {
-    forget(f);
-    FILES.with(|files| files.push(f.addr()));
+    forget_begun(f);
+    BEGUN.with(|files| files.push(f.addr()));
     crate::parallel::mpi::at_finalize(complete_all);
-}
-
-/// It was waited for, or the file was closed.
-pub fn forget(f: *mut scda_fcontext_t) {
-    FILES.with(|files| files.retain(|&file| file != f.addr()));
 }
 
 /// The file on which something was begun, if there is only one.
 pub fn only() -> Option<*mut scda_fcontext_t> {
-    let all = FILES.with(|files| files.clone());
+    let all = BEGUN.with(|files| files.clone());
     let mut pending =
         all.into_iter().map(without_provenance_mut).filter(|&f| state_of(f).0 != Pending::Nothing);
     let first = pending.next()?;
@@ -45,7 +35,7 @@ fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
 }
 
 fn complete_all() {
-    let all = FILES.with(std::mem::take);
+    let all = BEGUN.with(std::mem::take);
     all.into_iter().for_each(|file| complete(without_provenance_mut(file)));
 }
 

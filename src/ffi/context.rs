@@ -59,6 +59,17 @@ struct Free {
 
 static FREE: Global<Free> = Global::new(Free { numbers: Vec::new(), next: 0 });
 
+/// The handles of the files on which a commit or close was begun, in the order in which that was done last: ranks that have two of
+/// them in common have them in the same order.
+#[cfg(feature = "mpi")]
+pub static BEGUN: Global<Vec<usize>> = Global::new(Vec::new());
+
+/// What was begun on this file was waited for, or the file is closed.
+#[cfg(feature = "mpi")]
+pub fn forget_begun(f: *const scda_fcontext_t) {
+    BEGUN.with(|files| files.retain(|&file| file != f.addr()));
+}
+
 /// The block of a slot by its number, and its index there.
 fn location(number: usize) -> (usize, usize) {
     let block = (number / FIRST_BLOCK + 1).ilog2() as usize;
@@ -124,7 +135,7 @@ impl Lease {
     #[cold]
     fn give_up(&mut self) {
         #[cfg(feature = "mpi")]
-        super::begun::forget(without_provenance_mut(self.slot.handle));
+        forget_begun(without_provenance_mut(self.slot.handle));
         self.slot.context = None;
         self.slot.notes.clear();
         let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
