@@ -12,6 +12,7 @@ mod writer;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
+use scda::internals::in_default;
 
 /// Bytes of Python that are written.
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
@@ -57,14 +58,20 @@ fn is_internal(user: &[u8]) -> bool {
 /// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-    py.detach(|| scda_command::run(arguments))
+    py.detach(|| in_default(|| scda_command::run(arguments)))
+}
+
+/// Calls a function in the default floating-point environment, as the core computes: another library may have set another one.
+#[pyfunction]
+fn in_default_floats<'py>(call: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    in_default(|| call.call0())
 }
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::{
-        codec_names, command, is_internal,
+        codec_names, command, in_default_floats, is_internal,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

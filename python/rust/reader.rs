@@ -8,6 +8,7 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+use scda::internals::catch;
 use scda::{Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -172,7 +173,9 @@ impl Reader {
         operation: impl FnOnce(&mut Option<Open>) -> Option<scda::Result<T>> + Send,
     ) -> PyResult<T> {
         // Waiting for another thread that reads must not keep that from taking the global lock.
-        let result = py.detach(|| operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner)));
+        let locked = || operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        // A panic is an error of the core.
+        let result = py.detach(|| catch(|| Ok(locked())).unwrap_or_else(|error| Some(Err(error))));
         let path = self.path.to_string_lossy();
         match result {
             Some(result) => result.map_err(|error| self.cause.raise(py, &path, &error)),

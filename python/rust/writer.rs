@@ -7,6 +7,7 @@ use crate::ranks::{driver, ranks_of};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use scda::internals::{catch, in_default};
 use scda::{
     Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source, Texts,
 };
@@ -83,8 +84,16 @@ impl Writer {
         py: Python<'_>,
         operation: impl FnOnce(&mut Option<scda::Writer>) -> Option<scda::Result<T>> + Send,
     ) -> PyResult<T> {
-        let result = py.detach(|| self.locked(operation));
+        let result = py.detach(|| self.caught(operation));
         self.result(py, result)
+    }
+
+    /// Without the global lock. A panic is an error of the core.
+    fn caught<T>(
+        &self,
+        operation: impl FnOnce(&mut Option<scda::Writer>) -> Option<scda::Result<T>>,
+    ) -> Option<scda::Result<T>> {
+        catch(|| Ok(self.locked(operation))).unwrap_or_else(|error| Some(Err(error)))
     }
 
     /// Without the global lock: waiting for another thread that writes must not keep that from taking it.
@@ -117,7 +126,7 @@ impl Writer {
     ) -> PyResult<()> {
         match &self.interrupt {
             Some(interrupt) if encode != Encode::None && bytes >= LONG_BYTES => {
-                let work = || self.locked(|open| open.as_mut().map(operation));
+                let work = || self.caught(|open| open.as_mut().map(operation));
                 let result = interruptible(py, interrupt, work)?;
                 self.result(py, result)
             }
@@ -144,7 +153,7 @@ fn interruptible<T: Send>(
             let (busy, ended) = mpsc::channel::<()>();
             let work = move || {
                 let _until_here = busy;
-                work()
+                in_default(work)
             };
             let worker = std::thread::Builder::new().spawn_scoped(scope, work)?;
             let mut handled = Ok(());
@@ -410,17 +419,20 @@ impl Writer {
         let found = self.locked(|open| open.as_ref().and_then(scda::Writer::statistics))?;
         #[allow(clippy::cast_precision_loss)]
         let bytes = |number: u64| number as f64;
-        Some(vec![
-            ("agreeing", found.agreeing.as_secs_f64()),
-            ("copied_bytes", bytes(found.copied_bytes)),
-            ("copying", found.copying.as_secs_f64()),
-            ("waiting", found.waiting.as_secs_f64()),
-            ("encoded_bytes", bytes(found.encoded_bytes)),
-            ("encoding", found.encoding.as_secs_f64()),
-            ("written_bytes", bytes(found.written_bytes)),
-            ("writing", found.writing.as_secs_f64()),
-            ("syncing", found.syncing.as_secs_f64()),
-        ])
+        let all = || {
+            vec![
+                ("agreeing", found.agreeing.as_secs_f64()),
+                ("copied_bytes", bytes(found.copied_bytes)),
+                ("copying", found.copying.as_secs_f64()),
+                ("waiting", found.waiting.as_secs_f64()),
+                ("encoded_bytes", bytes(found.encoded_bytes)),
+                ("encoding", found.encoding.as_secs_f64()),
+                ("written_bytes", bytes(found.written_bytes)),
+                ("writing", found.writing.as_secs_f64()),
+                ("syncing", found.syncing.as_secs_f64()),
+            ]
+        };
+        Some(in_default(all))
     }
 
     /// After it, only `test` and `close` may be called.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
@@ -11,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._common import VARIABLE_TYPES, bytes_of, dtype_of, memory_of, offsets_of, type_name
-from ._description import TYPE_NAMES, Description, are_converted, integers, native, without_name
+from ._description import TYPE_NAMES, Description, are_converted, attributes_of, integers, native, without_name
 from ._h5py import no_attribute, not_assigned
 from ._selection import PIECE_BYTES, Box, Selection, calls, only_piece, select
 
@@ -123,7 +122,7 @@ class Dataset:
     @property
     def attrs(self) -> Attributes:
         """The attributes: a mapping, which cannot be changed."""
-        return Attributes(without_name(json.loads(self._description.attributes), self.name))
+        return Attributes(without_name(attributes_of(self._description.attributes), self.name))
 
     @property
     def section(self) -> Section:

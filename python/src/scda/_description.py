@@ -71,7 +71,7 @@ class Description(NamedTuple):
     def full_name(self) -> str:
         """The name, also if it has too many bytes for a user string."""
         if may_be_long(self.name):
-            found = json.loads(self.attributes).get(FULL_NAME)
+            found = attributes_of(self.attributes).get(FULL_NAME)
             if isinstance(found, str) and _core.stored_name(found) == self.name:
                 return found
         return self.name
@@ -127,7 +127,8 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     """A fill value as an item in little-endian byte order."""
     if value is None:
         return b""
-    return _fill_bytes(value, packed(dtype))
+    found: bytes = _core.in_default_floats(lambda: _fill_bytes(value, packed(dtype)))
+    return found
 
 
 def _fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
@@ -219,7 +220,17 @@ def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
     odd = [key for key in attrs if not isinstance(key, str)]
     if odd:
         raise TypeError(f"attrs: found the key {odd[0]!r}, expected a str")
+    text: str = _core.in_default_floats(lambda: _text_of_attributes(attrs))
+    return text
 
+
+def attributes_of(text: str) -> dict[str, Any]:
+    """The attributes that are JSON in a file."""
+    attrs: dict[str, Any] = _core.in_default_floats(lambda: json.loads(text))
+    return attrs
+
+
+def _text_of_attributes(attrs: Mapping[str, Any]) -> str:
     try:
         return _json_text(dict(attrs))
     except (TypeError, ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 import math
 import os
 import warnings
@@ -14,7 +13,7 @@ import numpy as np
 from . import _core
 from ._common import Handle, Path, Together, bytes_of, local_count, prepare, reason, record_number, text_of
 from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
-from ._description import FULL_NAME, Description, may_be_long, without_name
+from ._description import FULL_NAME, Description, attributes_of, may_be_long, without_name
 from ._errors import (
     Error,
     FileInUseError,
@@ -486,7 +485,7 @@ class File(Handle, Tree):
         self._check_decodes()
         with self._reading() as core:
             text = core.find_group(path)
-        return Attributes({} if text is None else without_name(json.loads(text), path))
+        return Attributes({} if text is None else without_name(attributes_of(text), path))
 
     def _group_path(self, stored: str) -> str:
         """The path of the group with this one in its user string."""
