@@ -2,7 +2,7 @@
 
 use crate::check::Verified;
 use crate::copy::sections;
-use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index, number_of};
+use crate::datasets::{Item, Pair, Walk, attribute_lines, attributes_of, by_index, number_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, OutputFile, Resources};
 use crate::output::{Output, complain};
@@ -10,10 +10,10 @@ use crate::pick::Pick;
 use crate::seal::check_all_sealed;
 use crate::storing::How;
 use crate::transfer::{read_metadata, with_attributes};
-use scda::Section;
 use scda::internals::json::{MAX_DEPTH, checked, compact};
 use scda::internals::later::changed;
 use scda::internals::to_usize;
+use scda::{DataType, Section};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
@@ -61,6 +61,8 @@ struct Owner {
     number: u64,
     block: Section,
     attributes: String,
+    /// Of a dataset.
+    data_type: Option<DataType>,
 }
 
 impl Args {
@@ -70,11 +72,11 @@ impl Args {
 
     /// This item, if it is a dataset or a group.
     fn owner(item: &Item) -> Option<Owner> {
-        let (block, attributes) = match item.pair.as_ref()? {
-            Pair::Dataset(found) => (found.block, &found.dataset.attributes),
-            Pair::Group(found) => (found.block, &found.group.attributes),
+        let (block, attributes, data_type) = match item.pair.as_ref()? {
+            Pair::Dataset(found) => (found.block, &found.dataset.attributes, Some(found.dataset.data_type)),
+            Pair::Group(found) => (found.block, &found.group.attributes, None),
         };
-        Some(Owner { number: item.last(), block, attributes: attributes.clone() })
+        Some(Owner { number: item.last(), block, attributes: attributes.clone(), data_type })
     }
 
     /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
@@ -194,9 +196,10 @@ pub fn run(args: &Args) -> Result<()> {
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
         } else {
-            attributes_of(attributes)
+            let data_type = owner.as_ref().and_then(|owner| owner.data_type);
+            attribute_lines(attributes, data_type)
                 .iter()
-                .try_for_each(|attribute| out.text(format_args!("{}\n", attribute_line(attribute))))?;
+                .try_for_each(|line| out.text(format_args!("{line}\n")))?;
         }
         return out.finish();
     };

@@ -113,6 +113,12 @@ three numbers), or the bytes of a text. Numbers have their lowest byte first, wh
 says; members of structs follow one another without gaps; a reference is its path in UTF-8. A list
 or a text within an item has the number of its items or bytes before it, in 64 bits.
 
+Zarr (needs zarr-python 3): IN is a folder of version 2 or 3. Arrays are datasets, compressed if
+they are so in Zarr: by zlib or LZ4 if that was used, else by zstd. _ARRAY_DIMENSIONS and
+dimension_names become names of dimensions; the fill value of integers of version 2 with
+_ARRAY_DIMENSIONS is _FillValue, too, as xarray takes it. A folder with a symbolic link or a special
+file is an error.
+
 AMReX: IN is the folder of a plotfile with lists of FABs of version 1, the default. Its cells
 become a group patches with one time step; ghost cells, particles and other contents are not
 imported. A symbolic link that leads out of the folder is an error without --external.
@@ -159,12 +165,12 @@ without, are a physical file that is missing or contradicts the others, a wrong 
 block or mapping, chunks that are cut off, and key-value records that do not fit their stream.
 Missing tasks then have empty streams and the rank -1."#;
 
-/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a plotfile of AMReX
+/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a folder of AMReX or Zarr
 ///
 /// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name. The streams of the tasks of a SIONlib file become the
-/// elements of a varray, and what else the file says becomes datasets and attributes. A plotfile of AMReX becomes a mesh of patches. The
-/// beginning of the file tells which of them it is. HDF5, NetCDF, .npz and plotfiles need the Python package scda: python3, or the
-/// interpreter that SCDA_PYTHON names, runs it.
+/// elements of a varray, and what else the file says becomes datasets and attributes. A plotfile of AMReX becomes a mesh of patches, an array
+/// of Zarr a dataset. The beginning of the file tells which of them it is. HDF5, NetCDF, .npz, plotfiles and Zarr need the Python package
+/// scda: python3, or the interpreter that SCDA_PYTHON names, runs it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{DESCRIPTION}\n\n{EXAMPLES}"))]
 pub struct Args {
@@ -230,7 +236,8 @@ fn recognise(source: &ImportSource) -> Result<Option<&'static dyn Format>> {
 fn not_recognised(source: &ImportSource) -> Fail {
     let name = source.name();
     if let ImportSource::Folder(..) = source {
-        return Fail::file(name, "a folder without Header: neither a file nor a plotfile of AMReX");
+        let words = "a folder without Header or zarr.json: neither a plotfile of AMReX nor one of Zarr";
+        return Fail::file(name, words);
     }
     let (mut beginnings, mut names) = (Vec::new(), Vec::new());
     for format in formats() {

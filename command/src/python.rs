@@ -71,6 +71,8 @@ pub struct RefsArgs {
 /// Packed numbers are unpacked: times scale_factor, plus add_offset. _FillValue, missing_value, and a floating-point fill value other than 0
 /// become NaN. Complex numbers become vectors of two components, raw bytes vectors of bytes, slashes in names _.
 ///
+/// Datasets of a grid that OUT has no place for are left out, with a line for each; the exit code is then 3.
+///
 /// Where OUT refers to FILE by its absolute path, write OUT again if FILE is moved or replaced. With --relative, HDF5 looks for FILE from
 /// the folder in which the program was started: start ParaView in the folder of OUT, or set HDF5_EXTFILE_PREFIX='${ORIGIN}' in its
 /// environment. Compressed or big-endian data are copied in any case.

@@ -26,6 +26,9 @@ use values::Series;
 /// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
 /// comes before the damage; --range reads elements behind it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
 ///
+/// Numbers with units such as "hours since 2000-01-01", which the CF conventions have for times, are dates; --numbers shows the numbers.
+/// One that is no date, such as a fill value, or is finer than a microsecond, stays a number.
+///
 /// --as csv (RFC 4180) names columns by the attribute columns, a list of texts, else NAME[0], NAME[1] and so on; several records with the
 /// same columns make one table. Texts are as they are; what is not UTF-8 has escapes.
 ///
@@ -82,6 +85,9 @@ pub struct Args {
     /// and more a row of the last dimension, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     cols: Option<u16>,
+    /// Of times, the numbers that the file has, not the dates that they stand for
+    #[arg(long, conflicts_with = "raw")]
+    numbers: bool,
     /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw; of a dataset,
     /// show the section of its data as it is stored
     #[arg(long, conflicts_with = "region")]

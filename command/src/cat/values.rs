@@ -7,9 +7,12 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::DataFormat;
 use crate::output::{Output, visible};
+use crate::plot::clock::Clock;
+use crate::plot::meaning;
 use crate::ranges::Bounds;
 use scda::internals::to_usize;
 use scda::{Dataset, Kind, Reader, Region, Section};
+use serde_json::Value;
 
 /// Prints items of a dataset.
 struct Values<'a> {
@@ -19,6 +22,8 @@ struct Values<'a> {
     columns: usize,
     /// As a table with commas: what each line begins with.
     table: Option<String>,
+    /// Numbers that are shown as the dates that they stand for.
+    clock: Option<Clock>,
     in_line: usize,
     text: String,
 }
@@ -40,9 +45,11 @@ impl Values<'_> {
                 (Some(_), _) => self.text.push(','),
                 (None, _) => self.text.push(' '),
             }
-            match self.table {
-                Some(_) => self.cell(item),
-                None => values::show(data_type, item, &mut self.text),
+            let date = self.clock.and_then(|clock| clock.exact_moment(values::number(data_type, item)));
+            match (date, &self.table) {
+                (Some(date), _) => self.text.push_str(&date),
+                (None, Some(_)) => self.cell(item),
+                (None, None) => values::show(data_type, item, &mut self.text),
             }
             self.in_line += 1;
             if self.in_line == self.columns {
@@ -169,7 +176,8 @@ impl Series {
         let begin = || if self.are_several { format!("{record},") } else { String::new() };
         let table = is_table.then(begin);
         let (in_line, text) = (0, String::new());
-        let mut values = Values { out, dataset: &dataset, as_bytes, columns, table, in_line, text };
+        let clock = if args.numbers { None } else { clock_of(&dataset) };
+        let mut values = Values { out, dataset: &dataset, as_bytes, columns, table, clock, in_line, text };
         let mut data = Vec::new();
         let mut result = Ok(());
         for slab in Slabs::new(&dataset, region) {
@@ -252,6 +260,15 @@ impl Series {
         self.head = Some(head);
         out.text(format_args!("{line}\n"))
     }
+}
+
+/// How numbers stand for dates, by the attributes units and calendar of the CF conventions; not of packed ones.
+fn clock_of(dataset: &Dataset) -> Option<Clock> {
+    let attributes = meaning::attributes(&dataset.attributes);
+    let text = |name: &str| attributes.get(name).and_then(Value::as_str);
+    let is_number = matches!(dataset.data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float);
+    let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attributes.contains_key(*name));
+    Clock::of_units(text("units")?, text("calendar")).filter(|_| is_number && !is_packed)
 }
 
 /// The names of the columns that the attribute `columns` of a dataset of two dimensions has, if it is a list of as many texts.

@@ -17,9 +17,11 @@ pub use walk::{Item, Walk};
 use crate::fail::is_invalid;
 use crate::files::Input;
 use crate::output::visible;
-use scda::internals::json::{JsonMember, compact, members};
+use scda::internals::json::{JsonMember, compact, members, tokens};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
-use scda::{AddedRows, DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams};
+use scda::{
+    AddedRows, DataType, Dataset, ErrorKind, Group, Kind, Layout, Reader, Section, SectionType, Streams,
+};
 use serde_json::Value;
 
 /// A dataset with its sections.
@@ -283,9 +285,44 @@ pub fn attributes_of(attributes: &str) -> Vec<JsonMember<'_>> {
     members(attributes.as_bytes()).unwrap_or_default()
 }
 
-/// An attribute in a line.
-pub fn attribute_line(attribute: &JsonMember<'_>) -> String {
-    format!("{} = {}", visible(&attribute.key), visible(&compact(attribute.text)))
+/// The attributes, each in a line. A number of a `float32` or `float16` is as short as it is one of these.
+pub fn attribute_lines(attributes: &str, data_type: Option<DataType>) -> Vec<String> {
+    let all = attributes_of(attributes);
+    let types = all.iter().find(|member| member.key == "scda_types");
+    let types: Option<Value> = types.and_then(|member| serde_json::from_str(member.text).ok());
+    let of_data = data_type.filter(|of| of.kind() == Kind::Float && of.number_bytes() < 8);
+    let line = |member: &JsonMember<'_>| {
+        let type_name = types.as_ref().and_then(|types| types.get(&*member.key)).and_then(Value::as_str);
+        let is_short = match type_name {
+            Some(name) => {
+                ["float32", "float16"].iter().any(|short| name.trim_start_matches('>').starts_with(short))
+            }
+            None => of_data.is_some() && OF_DATA.contains(&&*member.key),
+        };
+        let text = compact(member.text);
+        let text = if is_short { as_single(&text) } else { text };
+        format!("{} = {}", visible(&member.key), visible(&text))
+    };
+    all.iter().map(line).collect()
+}
+
+/// The attributes that have the type of the data, as CF says.
+const OF_DATA: [&str; 6] =
+    ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "actual_range"];
+
+/// JSON in which numbers that are the value of a `float32` are as short as this has them.
+fn as_single(text: &str) -> String {
+    let short = |number: &str| {
+        let exact: f64 = number.parse().ok()?;
+        let single: f32 = number.parse().ok()?;
+        (f64::from(single).to_bits() == exact.to_bits() && number.contains(['.', 'e', 'E']))
+            .then(|| format!("{single:?}"))
+    };
+    let mut out = String::with_capacity(text.len());
+    for token in tokens(text) {
+        out.push_str(&short(token).unwrap_or_else(|| token.to_owned()));
+    }
+    out
 }
 
 /// Type, units, and what keeps the data from being read: what a list has behind the name.

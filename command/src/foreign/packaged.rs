@@ -15,8 +15,8 @@ pub struct Packaged {
     magics: &'static [&'static [u8]],
     /// How the names of its files end: HDF5 may begin behind a block of the user's.
     endings: &'static [&'static str],
-    /// If it has folders: a file that each of them has.
-    member: Option<&'static str>,
+    /// If it has folders: each of them has one of these files.
+    members: &'static [&'static str],
     exported_endings: &'static [&'static str],
     /// The options of `scda import`.
     options: &'static [&'static str],
@@ -27,14 +27,14 @@ const OPTIONS: &[&str] = &["--strict", "--without"];
 /// Of one whose files do.
 const OPTIONS_WITH_EXTERNAL: &[&str] = &["--strict", "--without", "--external"];
 
-pub static FORMATS: [Packaged; 4] = [HDF5, NETCDF, NUMPY, AMREX];
+pub static FORMATS: [Packaged; 5] = [HDF5, NETCDF, NUMPY, ZARR, AMREX];
 
 const HDF5: Packaged = Packaged {
     name: "HDF5",
     beginning: Some(r"\x89HDF"),
     magics: &[b"\x89HDF\r\n\x1a\n"],
     endings: &["h5", "hdf5"],
-    member: None,
+    members: &[],
     exported_endings: &["h5", "hdf5", "hdf"],
     options: OPTIONS_WITH_EXTERNAL,
 };
@@ -43,7 +43,7 @@ const NETCDF: Packaged = Packaged {
     beginning: Some("CDF"),
     magics: &[b"CDF\x01", b"CDF\x02", b"CDF\x05"],
     endings: &["nc", "nc4"],
-    member: None,
+    members: &[],
     exported_endings: &["nc", "nc4"],
     options: OPTIONS,
 };
@@ -52,7 +52,16 @@ const NUMPY: Packaged = Packaged {
     beginning: Some("PK"),
     magics: &[b"PK\x03\x04"],
     endings: &["npz"],
-    member: None,
+    members: &[],
+    exported_endings: &[],
+    options: OPTIONS,
+};
+const ZARR: Packaged = Packaged {
+    name: "Zarr",
+    beginning: None,
+    magics: &[],
+    endings: &[],
+    members: &["zarr.json", ".zgroup", ".zarray", ".zmetadata"],
     exported_endings: &[],
     options: OPTIONS,
 };
@@ -61,7 +70,7 @@ const AMREX: Packaged = Packaged {
     beginning: None,
     magics: &[],
     endings: &[],
-    member: Some("Header"),
+    members: &["Header"],
     exported_endings: &[],
     options: OPTIONS_WITH_EXTERNAL,
 };
@@ -81,7 +90,7 @@ impl Format for Packaged {
 
     fn recognise(&self, source: &ImportSource) -> Result<bool> {
         if let ImportSource::Folder(path, _) = source {
-            return Ok(self.member.is_some_and(|member| path.join(member).is_file()));
+            return Ok(self.members.iter().any(|member| path.join(member).is_file()));
         }
         let ending = Path::new(source.name()).extension();
         let has_ending = ending.is_some_and(|ending| self.endings.iter().any(|known| ending == *known));

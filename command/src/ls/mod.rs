@@ -4,7 +4,7 @@ mod index;
 mod tree;
 
 use crate::datasets::{
-    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, shape_word,
+    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_lines, chunk_word, shape_word,
 };
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
@@ -16,7 +16,7 @@ use crate::select::{self, Selection};
 use crate::statistics::Statistics;
 use crate::unfinished::Unfinished;
 use scda::internals::rounding;
-use scda::{Layout, Reader, SectionType};
+use scda::{DataType, Layout, Reader, SectionType};
 use std::path::PathBuf;
 
 /// List the sections and datasets of files
@@ -260,7 +260,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
         out.text(format_args!("  unreadable  {}\n", visible(why)))?;
     }
     numbers.iter().try_for_each(|numbers| out.text(format_args!("  values      {numbers}\n")))?;
-    describe_attributes(out, &dataset.attributes)?;
+    describe_attributes(out, &dataset.attributes, Some(dataset.data_type))?;
     for rows in &found.added {
         let (count, data) = (rows.dataset.shape.first().copied().unwrap_or(0), rows.data);
         out.text(format_args!("  rows added  {count} from row {} on, at byte {data}\n", rows.first))?;
@@ -323,12 +323,12 @@ fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &R
 fn describe_group(out: &mut Output, found: &FoundGroup, row: &Row) -> Result<()> {
     let title = format!("group {}: {}", row.number, quote(&found.block.user));
     out.text(format_args!("{}\n", out.colour(1, &title)))?;
-    describe_attributes(out, &found.group.attributes)?;
+    describe_attributes(out, &found.group.attributes, None)?;
     describe_place(out, found.first.offset, row)
 }
 
-fn describe_attributes(out: &mut Output, attributes: &str) -> Result<()> {
-    attributes_of(attributes)
+fn describe_attributes(out: &mut Output, attributes: &str, data_type: Option<DataType>) -> Result<()> {
+    attribute_lines(attributes, data_type)
         .iter()
-        .try_for_each(|attribute| out.text(format_args!("  attribute   {}\n", attribute_line(attribute))))
+        .try_for_each(|line| out.text(format_args!("  attribute   {line}\n")))
 }

@@ -1,6 +1,6 @@
 //! The datasets of a file in the tree of their groups.
 
-use crate::datasets::{Found, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks, shape_word};
+use crate::datasets::{Found, Pair, Walk, attribute_lines, chunk_word, remarks, shape_word};
 use crate::fail::{Result, and_known};
 use crate::files::Input;
 use crate::output::{Output, visible};
@@ -75,10 +75,6 @@ fn summary(found: &Found, stored: u64) -> String {
     format!("{words}, {}", remarks(dataset))
 }
 
-fn lines(attributes: &str) -> Vec<String> {
-    attributes_of(attributes).iter().map(attribute_line).collect()
-}
-
 /// Shows the tree, and nothing of other sections.
 pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> {
     let (mut root, mut faults) = (Node::default(), Faults::default());
@@ -91,14 +87,14 @@ pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> 
                 let node = root.at(&found.dataset.name);
                 node.summary = Some(summary(found, stored));
                 node.records += 1;
-                node.attributes = lines(&found.dataset.attributes);
+                node.attributes = attribute_lines(&found.dataset.attributes, Some(found.dataset.data_type));
                 continue;
             }
             Some(Pair::Group(found)) if found.group.path == "/" => {
-                root.group_attributes = lines(&found.group.attributes);
+                root.group_attributes = attribute_lines(&found.group.attributes, None);
             }
             Some(Pair::Group(found)) => {
-                root.at(&found.group.path).group_attributes = lines(&found.group.attributes);
+                root.at(&found.group.path).group_attributes = attribute_lines(&found.group.attributes, None);
             }
             None => {}
         }

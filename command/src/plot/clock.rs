@@ -3,6 +3,7 @@
 use super::tick::{Tick, whole};
 use crate::datasets::calendar::{BEFORE_1970, Calendar};
 use crate::datasets::times::seconds_of;
+use crate::datasets::values::Number;
 use scda::DataType;
 use serde_json::{Value, json};
 
@@ -140,6 +141,36 @@ impl Clock {
     pub fn day(&self, from: f64, to: f64) -> Option<String> {
         let [from, to] = self.ends(from, to)?;
         (day_of(from) == day_of(to)).then(|| self.date(day_of(from)))
+    }
+
+    /// A moment, up to its microsecond; `None` for a number that stands for none of these, such as one of nanoseconds.
+    pub fn exact_moment(&self, number: Number) -> Option<String> {
+        const SECOND: i128 = 1_000_000_000;
+        self.ends(number.value(), number.value())?;
+        let Unit::Seconds(unit) = self.unit else { return self.moment(number.value()) };
+        // After the origin, and how far from that a number of floating point may be by its own rounding.
+        let (nanos, margin) = match number {
+            Number::Whole(count) => (count.checked_mul(whole((unit * 1e9).round()).into())?, 0),
+            _ => {
+                let seconds = number.value() * unit;
+                let below = whole(((seconds - seconds.floor()) * 1e9).round());
+                let margin = whole(seconds.abs() * 1e9 * 2.0 * f64::EPSILON);
+                (i128::from(whole(seconds.floor())) * SECOND + i128::from(below), 1 + i128::from(margin))
+            }
+        };
+        let all = i128::from(whole((self.origin * 1e3).round())) * 1_000_000 + nanos;
+        let near = |step: i128| {
+            let rest = (all + step / 2).rem_euclid(step) - step / 2;
+            (rest.abs() <= margin).then_some(all - rest)
+        };
+        if near(1_000_000).is_some() {
+            return self.moment(number.value());
+        }
+        let all = near(1000).filter(|_| margin < 300)?;
+        let (day, rest) = (all.div_euclid(86_400 * SECOND), all.rem_euclid(86_400 * SECOND));
+        let (seconds, micros) = (rest / SECOND, rest % SECOND / 1000);
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        Some(format!("{}T{hours:02}:{minutes:02}:{seconds:02}.{micros:06}", self.date(day)))
     }
 
     /// A moment, up to its millisecond, without zeros that say nothing.
@@ -306,6 +337,27 @@ mod tests {
         for (from, to) in [(0.0, 1e18), (f64::NAN, 1.0), (0.0, 1e-4), (-1e308, 1e308)] {
             assert_eq!(clock.ticks(from, to, 5.0), None, "{from}");
         }
+    }
+
+    #[test]
+    fn what_is_finer_than_a_date_is_none() {
+        let moment = |units: &str, number| Clock::of_units(units, None).unwrap().exact_moment(number);
+        let (double, whole) = (Number::Double, Number::Whole);
+        assert_eq!(moment("hours since 1990-01-01", double(87648.0)).unwrap(), "2000-01-01");
+        assert_eq!(moment("hours since 1990-01-01", double(87648.1)).unwrap(), "2000-01-01T00:06");
+        assert_eq!(moment("days since 0001-01-01", double(730_121.3)).unwrap(), "2000-01-01T07:12");
+        assert_eq!(moment("days since 2000-01-01", double(0.1)).unwrap(), "2000-01-01T02:24");
+        assert_eq!(moment("milliseconds since 2000-01-01", whole(1)).unwrap(), "2000-01-01T00:00:00.001");
+        assert_eq!(moment("microseconds since 1970-01-01", whole(1)).unwrap(), "1970-01-01T00:00:00.000001");
+        assert_eq!(moment("microseconds since 1970-01-01", whole(-1)).unwrap(), "1969-12-31T23:59:59.999999");
+        assert_eq!(
+            moment("nanoseconds since 1970-01-01", whole(10_i128.pow(18))).unwrap(),
+            "2001-09-09T01:46:40"
+        );
+        assert_eq!(moment("nanoseconds since 1970-01-01", whole(10_i128.pow(18) + 1)), None);
+        assert_eq!(moment("nanoseconds since 1970-01-01", whole(1)), None);
+        assert_eq!(moment("days since 2000-01-01", double(f64::NAN)), None);
+        assert_eq!(moment("days since 2000-01-01", double(1e30)), None);
     }
 
     #[test]

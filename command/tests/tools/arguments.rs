@@ -135,7 +135,7 @@ fn wrong_arguments_are_told() {
         ("import missing.sdf b.scda", "scda: missing.sdf: open: No such file"),
         ("import a.scda a.scda", "the file exists"),
         ("import a.scda", "<OUT>"),
-        ("import . b.scda", "a folder without Header: neither a file"),
+        ("import . b.scda", "a folder without Header or zarr.json: neither a plotfile"),
         ("diff a.scda", "<B>"),
         ("sum", "<FILE>"),
         ("split", "<FILE>"),

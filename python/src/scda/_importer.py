@@ -136,7 +136,10 @@ def expect_name(path: str) -> None:
 
 
 def _json_bytes(value: Any) -> int:
-    """The bytes of an attribute in the file, where each item of a list has a line of its own; not fewer than that."""
+    """The bytes of an attribute in the file, where each item of a list has a line of its own, of a long one 64 of them; not fewer than
+    that."""
+    if isinstance(value, list) and len(value) > 64 and not any(isinstance(item, (list, dict)) for item in value):
+        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + len(value) // 2 + 64
     if isinstance(value, (list, dict)):
         text = json.dumps(value, indent=2, ensure_ascii=False)
         return len(text.encode()) + 4 * text.count("\n") + 64

@@ -200,6 +200,17 @@ impl<'de> Visitor<'de> for Checked {
     }
 }
 
+/// In an array of more items than this that has no arrays or objects in it, so many share a line: by themselves, each would take more bytes
+/// for its line than for itself, of the few that metadata may have.
+const MOST_LINES: usize = 64;
+
+/// The tokens before the end of an array that begins before these, if so many that they share lines.
+fn shared_lines<'a, 'b>(tokens: &'b [&'a str]) -> Option<&'b [&'a str]> {
+    let end = tokens.iter().position(|token| matches!(*token, "[" | "]" | "{" | "}"))?;
+    // Between two items is a comma.
+    (tokens[end] == "]" && end.div_ceil(2) > MOST_LINES).then(|| &tokens[..end])
+}
+
 /// Valid JSON in lines, indented by two spaces a level; an empty array or object in one line. Strings and numbers stay as
 /// they are written.
 #[must_use]
@@ -211,7 +222,12 @@ pub fn indented(text: &str) -> String {
         (0..depth).for_each(|_| out.push_str("  "));
     };
     let tokens: Vec<&str> = tokens(text).collect();
+    let mut shared = 0;
     for (index, token) in tokens.iter().enumerate() {
+        if shared > 0 {
+            shared -= 1;
+            continue;
+        }
         let next = tokens.get(index + 1).copied().unwrap_or_default();
         match *token {
             "{" | "[" => {
@@ -219,6 +235,14 @@ pub fn indented(text: &str) -> String {
                 out.push_str(token);
                 if !matches!(next, "}" | "]") {
                     line(&mut out, depth);
+                }
+                if let Some(items) = shared_lines(&tokens[index + 1..]).filter(|_| *token == "[") {
+                    shared = items.len();
+                    for items in items.chunks(2 * MOST_LINES) {
+                        out.extend(items.iter().copied());
+                        // The last one has no comma behind it.
+                        line(&mut out, if items.len() == 2 * MOST_LINES { depth } else { depth - 1 });
+                    }
                 }
                 continue;
             }
@@ -243,7 +267,7 @@ pub fn compact(text: &str) -> String {
 }
 
 /// The tokens of valid JSON.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
+pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
     const WHITE: [char; 4] = [' ', '\t', '\r', '\n'];
     let mut rest = text.trim_start_matches(WHITE);
     std::iter::from_fn(move || {
@@ -338,6 +362,27 @@ mod tests {
         assert_eq!(indented(text), lines);
         assert_eq!(indented(lines), lines);
         assert_eq!(compact(lines), r#"{"a":[1.50,{},[]],"b\"}":"x, {\\","c":{"d":1E5}}"#);
+    }
+
+    #[test]
+    fn many_items_share_lines() {
+        let list = |n: usize| (0..n).map(|k| k.to_string()).collect::<Vec<_>>();
+        for n in [64, 65, 127, 128, 129, 1000] {
+            let text = format!("{{\"a\":[{}],\"b\":[[{}]]}}", list(n).join(","), list(n).join(","));
+            let lines = indented(&text);
+            assert_eq!(compact(&lines), text);
+            assert_eq!(indented(&lines), lines);
+            let of_items = if n <= MOST_LINES { n } else { n.div_ceil(MOST_LINES) };
+            assert_eq!(lines.lines().count(), 8 + 2 * of_items, "{n}");
+        }
+        let start = indented(&format!("{{\"a\":[{}]}}", list(66).join(",")));
+        assert!(
+            start.starts_with("{\n  \"a\": [\n    0,1,2,") && start.ends_with(",63,\n    64,65\n  ]\n}"),
+            "{start}"
+        );
+        // With a list among them, each has its own line.
+        let mixed = format!("[{},[]]", list(100).join(","));
+        assert_eq!(indented(&mixed).lines().count(), 103);
     }
 
     /// Any JSON value.

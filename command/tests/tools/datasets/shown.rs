@@ -334,3 +334,75 @@ fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
     let found = place.shell("scda cat a.scda rho --box 0:20000000 --as bytes | wc -c").good();
     assert_eq!(found.text().trim(), "20000000");
 }
+
+#[test]
+fn times_are_printed_as_dates() {
+    let place = Place::new();
+    let file = r#"{"user": "", "sections": [
+      {"type": "D", "user": "time", "data_type": "float64", "shape": [4], "values": [0, 36.5, 1e30, "NaN"],
+       "attributes": {"units": "hours since 1999-12-31", "calendar": "noleap"}},
+      {"type": "D", "user": "bounds", "data_type": "int64", "shape": [2, 2], "values": [[0, 1000], [1001, -5]],
+       "attributes": {"units": "milliseconds since 2000-01-01 06:00"}},
+      {"type": "D", "user": "fine", "data_type": "int64", "shape": [2], "values": [1000, 1],
+       "attributes": {"units": "nanoseconds since 1970-01-01"}},
+      {"type": "D", "user": "packed", "data_type": "int16", "shape": [1], "values": [3],
+       "attributes": {"units": "days since 2000-01-01", "scale_factor": 0.5}},
+      {"type": "D", "user": "lead", "data_type": "int16", "shape": [1], "values": [3], "attributes": {"units": "days"}}]}"#;
+    place.with_input("make - t.scda", file.as_bytes()).good();
+    for (arguments, text) in [
+        ("time", "1999-12-31\n2000-01-01T12:30\n1e30\nNaN\n"),
+        ("time --numbers", "0.0\n36.5\n1e30\nNaN\n"),
+        ("bounds", "2000-01-01T06:00 2000-01-01T06:00:01\n2000-01-01T06:00:01.001 2000-01-01T05:59:59.995\n"),
+        ("time --as csv --box 0:2", "time\n1999-12-31\n2000-01-01T12:30\n"),
+        ("time --as csv --numbers --box 0:2", "time\n0.0\n36.5\n"),
+        ("fine", "1970-01-01T00:00:00.000001\n1\n"),
+        ("packed", "3\n"),
+        ("lead", "3\n"),
+    ] {
+        assert_eq!(place.scda(&format!("cat t.scda {arguments}")).good().text(), text, "{arguments}");
+    }
+    let bytes = place.shell("scda cat t.scda packed --as bytes | od -An -tx1").good();
+    assert_eq!(bytes.text().trim(), "03 00");
+}
+
+/// They are in JSON as numbers of twice as many bits.
+#[test]
+fn attributes_of_single_precision_are_short() {
+    let place = Place::new();
+    let file = r#"{"user": "", "sections": [
+      {"type": "D", "user": "u", "data_type": "float32", "shape": [1], "values": [1], "attributes": {
+        "_FillValue": 1.0000000200408773e+20, "ours": 1.0000000200408773e+20, "list": [0.10000000149011612, 0.2], "n": 0.1,
+        "missing_value": 0.1, "scda_types": {"ours": "float32", "list": ">float32", "n": "float64"}}},
+      {"type": "D", "user": "w", "data_type": "float64", "shape": [1], "values": [1], "attributes": {"_FillValue": 1.0000000200408773e+20}}]}"#;
+    place.with_input("make - t.scda", file.as_bytes()).good();
+    let tree = place.scda("ls --tree t.scda").good();
+    let attributes = place.scda("attr t.scda u").good();
+    for text in [tree.text(), attributes.text()] {
+        for line in [
+            "_FillValue = 1e20\n",
+            "ours = 1e20\n",
+            "list = [0.1,0.2]\n",
+            "n = 0.1\n",
+            "missing_value = 0.1\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+    assert!(tree.text().contains("_FillValue = 1.0000000200408773e+20\n"), "{}", tree.text());
+    assert!(place.scda("ls -l --select u t.scda").good().text().contains("attribute   ours = 1e20\n"));
+    assert!(place.scda("attr t.scda u --json").good().text().contains("1.0000000200408773e+20"));
+}
+
+/// 64 of them share a line, so that the metadata have room for them.
+#[test]
+fn attributes_have_many_numbers() {
+    let place = Place::new();
+    let numbers: Vec<_> = (0..400_000).map(|n| format!("{}.5", 1000 + n % 9000)).collect();
+    let list = numbers.join(",");
+    let file = format!(
+        r#"{{"sections": [{{"type": "D", "user": "u", "data_type": "int8", "shape": [1], "values": [1], "attributes": {{"a": [{list}]}}}}]}}"#
+    );
+    place.with_input("make - t.scda", file.as_bytes()).good();
+    place.scda("check --strict t.scda").good();
+    assert_eq!(place.scda("attr t.scda u").good().text(), format!("a = [{list}]\n"));
+}
