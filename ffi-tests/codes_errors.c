@@ -316,8 +316,8 @@ static void make_coarse (state_t *s) {
   s->mesh.n = 1, s->mesh.level = coarse_level, s->mesh.boxes = coarse_box, s->mesh.number = NULL;
 }
 
-/* After this job a file has an inline section, the one mesh and the other one, and a seal behind each. */
-static void write_meshes (const char *path, state_t *first, state_t *second, int *err) {
+/* After this job a file has an inline section, the one mesh and the other one, and a seal behind each. Tells how many sections are before each seal. */
+static void write_meshes (const char *path, state_t *first, state_t *second, uint64_t sections[3], int *err) {
   static const char section[] = "an inline section has 32 bytes..";
   scda_fcontext_t *f = scda_fopen_write (comm, path, "continued", NULL, NULL, err);
   f = scda_fwrite_inline (f, section, "first", NULL, 0, err);
@@ -326,17 +326,21 @@ static void write_meshes (const char *path, state_t *first, state_t *second, int
   f = scda_fcommit (f, err);
   f = scda_patches_write_mesh (f, NULL, comm, &second->mesh, err);
   REQUIRE (scda_fclose (f, err) == 0);
+  f = scda_fopen_read (comm, path, NULL, NULL, NULL, err);
+  f = scda_fsections (f, &sections[2], err);
+  REQUIRE (scda_fclose (f, err) == 0);
+  sections[0] = 1, sections[1] = (sections[2] + 3) / 2; /* the first mesh has two more: the attributes of the group */
 }
 
 /* The mesh that counts is the last one of what is appended to: behind the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
  * second. */
 static void continued (const char *path) {
-  int how, behind, wants, err, found;
+  int how, behind, wants, err;
   for (how = 0; how < hows; ++how) {
     for (behind = 0; behind < 3; ++behind) {
       for (wants = 0; wants < 3; ++wants) { /* fields of these meshes; 0: the first one is written anew */
         char name[1300], what[80];
-        uint64_t section = 0;
+        uint64_t sections[3];
         state_t one, other;
         scda_params_t params;
         scda_patch_field_t rho;
@@ -344,12 +348,9 @@ static void continued (const char *path) {
         scda_fcontext_t *f;
         make (&one);
         make_coarse (&other);
-        write_meshes (path, &one, &other, &err);
-        f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
-        if (behind > 0) { f = scda_ffind (f, "patches/geometry", NULL, behind - 1, &found, &section, &err); }
-        REQUIRE (scda_fclose (f, &err) == 0);
+        write_meshes (path, &one, &other, sections, &err);
         scda_params_init (&params);
-        params.atomic = how == 1, params.behind = section + 1;
+        params.atomic = how == 1, params.behind = sections[behind];
         if (how == 2) { params.driver = SCDA_DRIVER_MPIIO; }
         scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
         rho.data = one.data;

@@ -372,6 +372,15 @@ static void sealed () {
   w.close ();
   CHECK (scda::reader (g.comm, name).sections () == 2);
   CHECK (scda::reader (g.comm, folder + "/hpp-sealed.1.scda").sections () == 3);
+
+  // Not to where no commit ends.
+  w = scda::writer (g.comm, name, std::string ("one commit"), seal);
+  w.write_block ("a", 7);
+  w.write_block ("b", 7);
+  w.close ();
+  auto back = [&] { scda::writer::append (g.comm, name, scda::params ().behind (1)); };
+  CHECK (thrown (back, "no seal ends after this number of sections; the first one covers 2") == SCDA_ERR_ARG);
+  CHECK (scda::reader (g.comm, name).sections () == 2);
 }
 
 // Elements of a known value: three numbers each, or as many as the number of the element says.

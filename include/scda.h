@@ -627,10 +627,11 @@ struct scda_params {
    */
   uint64_t keep;
   /**
-   * Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
-   * covers this number of sections; what was committed later is cut off, at once unless `atomic` is 1. To
-   * go on behind a record, pass the number of its section (`scda_ffind`) plus 1. `SCDA_ERR_ARG` if no seal
-   * covers that number.
+   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
+   * what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+   * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
+   * exactly so many sections, because steps are more frequent than commits or other sections of the step
+   * follow: the message has the numbers of the seals next to it, and the file is as it was.
    */
   uint64_t behind;
   /**
@@ -1313,7 +1314,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
  * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
- * `params.behind` can choose a seal before it.
+ * `params.behind` can go back to a seal before it.
  *
  * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
  * returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command

@@ -391,6 +391,10 @@ def test_sections_are_appended_behind_an_earlier_record(series: Path, atomic: bo
     for wrong in (-1, 1 << 63, 40):
         with pytest.raises(scda.ArgumentError, match="behind: "):
             scda.append(series, behind=wrong)
+    # In the middle of a step, between two commits.
+    with pytest.raises(scda.ArgumentError, match="behind: 2: no seal ends .* cover 1 and 3: pass one of these"):
+        scda.append(series, behind=2, atomic=atomic)
+    assert len(independent_check(series)) == 1 + 2 * 19
     with pytest.raises(TypeError, match="behind"):
         scda.append(series, behind="last")  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ use std::ptr::null_mut;
 /// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
 ///
 /// The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
-/// `params.behind` can choose a seal before it.
+/// `params.behind` can go back to a seal before it.
 ///
 /// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
 /// returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command

@@ -112,10 +112,11 @@ pub struct scda_params {
     /// whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
     /// (default): none; then a file needs no seal. Not with `to_seal` 0.
     pub keep: u64,
-    /// Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
-    /// covers this number of sections; what was committed later is cut off, at once unless `atomic` is 1. To
-    /// go on behind a record, pass the number of its section (`scda_ffind`) plus 1. `SCDA_ERR_ARG` if no seal
-    /// covers that number.
+    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
+    /// what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+    /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
+    /// exactly so many sections, because steps are more frequent than commits or other sections of the step
+    /// follow: the message has the numbers of the seals next to it, and the file is as it was.
     pub behind: u64,
     /// Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
     /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument

@@ -119,9 +119,10 @@ pub struct Params {
     ///
     /// [`Reader::age`]: crate::Reader::age
     pub keep: u64,
-    /// Appending to a sealed file: 0: behind its last seal. Otherwise behind the first seal that covers this number of sections: what was
-    /// committed later is cut off when the file is opened, of an atomic file when it is complete. To go on behind a
-    /// record, pass the number of its section plus 1 ([`Reader::find`]). `Argument` if no seal covers that number.
+    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is cut off when
+    /// the file is opened, of an atomic file when it is complete. A commit must end there: to go on after a step, pass the number
+    /// of the last section of it plus 1 ([`Reader::find`], which tells the second section of a dataset). `Argument` if no seal ends after
+    /// exactly so many sections, with a message that has the numbers of the seals next to it; the file is as it was.
     ///
     /// [`Reader::find`]: crate::Reader::find
     pub behind: u64,

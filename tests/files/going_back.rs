@@ -81,20 +81,51 @@ fn sections_go_behind_the_seal_that_is_asked_for() {
         [(1, 1, false), (3, 2, false), (15, 3, false), (16, 1, true), (19, 2, true), (20, 1, false)]
     {
         let expected = create(&path, &[&all[..kept], b"xyz"].concat());
-        // The number of the last section of a step, or that of its first.
-        for behind in [2 * kept as u64 - 1, 2 * kept as u64] {
-            create(&path, &all);
+        create(&path, &all);
+        let mut params = params();
+        (params.behind, params.atomic) = (2 * kept as u64, atomic);
+        run_on_threads(ranks, |comm: ThreadComm| {
+            let rank = scda::Communicator::rank(&comm);
+            let mut file = Writer::append(comm, &path, &params).unwrap();
+            assert_eq!(file.bytes_cut_off() > 0, kept < all.len());
+            write_steps(&mut file, rank, b"xyz").unwrap();
+            file.close().unwrap();
+        });
+        // As if the later steps had never been written.
+        assert!(std::fs::read(&path).unwrap() == expected, "{kept}");
+    }
+}
+
+/// Where commits are rarer than steps, the next seal would keep steps that the run then writes again.
+#[test]
+fn a_number_of_sections_after_which_there_is_no_seal_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    let mut file = Writer::create(Solo, &path, b"series", &params()).unwrap();
+    for step in 0..50 {
+        file.inline(b"step", 0, Some(&[step; 32])).unwrap();
+        if step % 10 == 9 {
+            file.commit().unwrap();
+        }
+    }
+    file.close().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for (behind, words) in [
+        (1, "behind: 1: no seal ends after this number of sections; the first one covers 10: pass 10"),
+        (15, "those next to it cover 10 and 20: pass one of these numbers"),
+        (19, "those next to it cover 10 and 20"),
+        (21, "those next to it cover 20 and 30"),
+        (49, "those next to it cover 40 and 50"),
+    ] {
+        for (ranks, atomic) in [(1, false), (1, true), (3, false)] {
             let mut params = params();
             (params.behind, params.atomic) = (behind, atomic);
             run_on_threads(ranks, |comm: ThreadComm| {
-                let rank = scda::Communicator::rank(&comm);
-                let mut file = Writer::append(comm, &path, &params).unwrap();
-                assert_eq!(file.bytes_cut_off() > 0, kept < all.len());
-                write_steps(&mut file, rank, b"xyz").unwrap();
-                file.close().unwrap();
+                let error = Writer::append(comm, &path, &params).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+                assert!(error.to_string().contains(words), "{behind}: {error}");
             });
-            // As if the later steps had never been written.
-            assert!(std::fs::read(&path).unwrap() == expected, "{kept} {behind}");
+            assert!(std::fs::read(&path).unwrap() == before, "{behind}");
         }
     }
 }

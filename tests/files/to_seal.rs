@@ -252,7 +252,7 @@ fn a_reader_does_not_follow_a_series_that_has_gone_back() {
         let kinds = run_on_threads(ranks, |comm| {
             let (rank, others) = (comm.rank(), comm.clone());
             let (mut reading, mut going_back) = (Params::default(), Params::default());
-            (reading.to_seal, going_back.behind) = (to_seal, 1);
+            (reading.to_seal, going_back.behind) = (to_seal, 3);
             let mut reader = Reader::open(comm, &path, &reading).unwrap();
             assert!(!reader.refresh().unwrap());
             if rank == 0 {

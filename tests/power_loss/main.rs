@@ -195,7 +195,7 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         params.keep = self.keep;
-        params.behind = u64::from(self.goes_back);
+        params.behind = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;
         let mut file = match self.appends {

@@ -57,6 +57,17 @@ impl Steps {
         if self.content == Content::Streams { file.end_streams() } else { Ok(()) }
     }
 
+    /// The sections of a file of one step.
+    pub fn sections_of_first(self) -> u64 {
+        match self.content {
+            Content::Sections => 2,
+            Content::Streams => 3,
+            Content::Datasets => 4,
+            Content::Rows => 4,
+            Content::Codecs => 6,
+        }
+    }
+
     /// The bytes of all elements.
     fn bytes(self, step: u8) -> Vec<u8> {
         let mut rng = Rng(1);

@@ -125,9 +125,9 @@ def append(
         atomic: the sections are written to a copy of the file, which gets its name at close.
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
-        behind: go back in a sealed file: append behind the first seal that covers this number of sections. What was committed
-            later is cut off; with atomic, when the file is closed. ``f.sections.find(name, record).index + 1`` goes on behind a record.
-            0: behind the last seal.
+        behind: go back in a sealed file: the number of sections that stay. What follows is cut off; with atomic, when the file
+            is closed. A commit must end there, or it is an ArgumentError that names the seals before and after: to go on after a
+            step, pass ``f.sections.find(name, record).index + 1`` of its last section. 0: after the last seal.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
     Raises:

@@ -221,7 +221,8 @@ impl Surveyor {
         }
     }
 
-    /// Goes back to the first seal that covers as many sections as the parameters say. Collective.
+    /// Goes back to the seal that ends after as many sections as the parameters say. A seal further on would keep sections that the
+    /// program wants to replace, one before it would drop sections that it wants to keep: both without a word. Collective.
     fn go_back(&mut self, survey: &mut Survey) -> Result<(), Failure> {
         let wanted = self.sections.params().behind;
         if wanted == 0 {
@@ -237,10 +238,13 @@ impl Surveyor {
         let seal = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
             Some(last) => Chain::new(last.length)
                 .seal_where(self.sections.file(), |span| span.first < wanted)
-                .map(|(_, Sealed { seal, .. })| [seal.length, seal.sections]),
-            None => Ok([0; 2]),
+                .map(|(_, Sealed { seal, first, .. })| [seal.length, seal.sections, first]),
+            None => Ok([0; 3]),
         };
-        let [length, sections] = self.sections.team().share(0, seal)?;
+        let [length, sections, before] = self.sections.team().share(0, seal)?;
+        if sections != wanted {
+            return Err(no_seal_after(wanted, before, sections).into());
+        }
         (survey.seal, survey.end) = (Some(LastSeal { length, sections }), length);
         Ok(())
     }
@@ -436,4 +440,14 @@ impl Surveyor {
         self.sections.team().agree(mine)?;
         Ok(sums)
     }
+}
+
+/// The error for a number of sections after which the file was not committed. The seals next to it cover these numbers of sections.
+#[cold]
+fn no_seal_after(wanted: u64, before: u64, after: u64) -> Error {
+    let seals = match before {
+        0 => format!("the first one covers {after}: pass {after}"),
+        _ => format!("those next to it cover {before} and {after}: pass one of these numbers"),
+    };
+    Error::argument(format!("behind: {wanted}: no seal ends after this number of sections; {seals}"))
 }
