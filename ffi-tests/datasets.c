@@ -517,6 +517,8 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
     size_t boxes[most_wanted], all = 0;
     for (int k = 0; k < n; ++k) {
       which[k] = round == 0 ? k * 5 % num_datasets : (int) below (&rng, (uint64_t) (with_records ? num_datasets : first + 1));
+      /* Without records, the last one of its name. */
+      if (!with_records && which[k] == first) { which[k] = num_datasets - 1; }
       const array_t *a = &arrays[which[k]];
       record[k] = which[k] < first ? (int64_t) below (&rng, 2) - 1 : below (&rng, 2) ? which[k] - first : which[k] - num_datasets;
       /* The name, the type and the shape, or all that the struct can say. */

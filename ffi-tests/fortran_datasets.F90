@@ -41,6 +41,7 @@ program test_fortran_datasets
   call types(trim(folder) // "/fortran-datasets-types.scda")
   call texts(trim(folder) // "/fortran-datasets-texts.scda")
   call structs(trim(folder) // "/fortran-datasets-structs.scda")
+  call last_records(trim(folder) // "/fortran-datasets-records.scda")
   call several(trim(folder) // "/fortran-datasets-each.scda", .false.)
   call several(trim(folder) // "/fortran-datasets-several.scda", .true.)
   if (rank == 0) then
@@ -385,7 +386,7 @@ contains
 
     ! Boxes.
     do i = 1, 4
-      if (i == 1) call scda_read(f, "flow/rho", whole)
+      if (i == 1) call scda_read(f, "flow/rho", whole, 0)
       if (i == 2) call scda_read(f, "flow/rho", whole, 1)
       if (i == 3) call scda_read(f, "auto", whole)
       if (i == 4) call scda_read(f, "plain", whole)
@@ -405,7 +406,7 @@ contains
         call require(all(abs(flat(:9) - [part([1, 1, 1], [2, 1, 3]), part([5, 6, 13], [7, 6, 13])]) <= 0), "two boxes")
       end if
     end do
-    call scda_ffind_dataset(f, "flow/rho", found, d)
+    call scda_ffind_dataset(f, "flow/rho", found, d, 0)
     call require(found .and. d%encode == SCDA_ENCODE_ALWAYS .and. all(d%chunk == [4, 4, 4]) .and. d%shuffle, "chunks")
     call require(d%attributes == "{""units"":""kg m-3"",""long_name"":""density""}", "attributes " // d%attributes)
     call require(all(d%dimension_names == ["x", " ", "z"]), "names of dimensions")
@@ -707,7 +708,7 @@ contains
     call expect(f, ierr, SCDA_ERR_ARG, "type: found one that items of type float32 cannot be taken for")
   end subroutine types
 
-  ! Structs: rank r writes 2 + r particles, all ranks read all, and some of their components in other types.
+  ! Structs: rank r writes 2 + r particles, the first of several none; all ranks read all, and some of their components in other types.
   subroutine structs(filename)
     character(*), intent(in) :: filename
     type, bind(C) :: particle
@@ -720,30 +721,30 @@ contains
       real(c_float) :: x(3) = 0
     end type point
     type(scda_fcontext_t) :: f
-    type(particle), target :: mine(2 + rank)
+    type(particle), target :: mine(particles_of(rank)), any
     type(particle), allocatable, target :: all_of_them(:)
     type(point), target :: points(2)
     type(scda_member_t) :: members(3), some(2)
     integer :: i, first, total, ierr
     logical :: found
-    first = sum([(2 + i, i = 0, rank - 1)])
-    total = sum([(2 + i, i = 0, ranks - 1)])
+    first = sum([(particles_of(i), i = 0, rank - 1)])
+    total = sum([(particles_of(i), i = 0, ranks - 1)])
     do i = 1, size(mine)
       mine(i)%id = first + i
       mine(i)%x = [1, 2, 3] * real(first + i, c_double)
       mine(i)%kind = ["i", "o", "n"]
     end do
-    members(1) = scda_member("x", SCDA_TYPE_FLOAT64, c_loc(mine(1)), c_loc(mine(1)%x), count=3)
-    members(2) = scda_member("kind", SCDA_TYPE_BYTES, c_loc(mine(1)), c_loc(mine(1)%kind), bytes=3_int64)
-    members(3) = scda_member("id", SCDA_TYPE_INT64, c_loc(mine(1)), c_loc(mine(1)%id))
+    members(1) = scda_member("x", SCDA_TYPE_FLOAT64, c_loc(any), c_loc(any%x), count=3)
+    members(2) = scda_member("kind", SCDA_TYPE_BYTES, c_loc(any), c_loc(any%kind), bytes=3_int64)
+    members(3) = scda_member("id", SCDA_TYPE_INT64, c_loc(any), c_loc(any%id))
     call scda_fopen_write(f, comm, filename, "structs")
-    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(mine(1)), size(mine, kind=int64), members, &
+    call scda_write_structs(f, "particles", c_loc(mine), c_sizeof(any), size(mine, kind=int64), members, &
       & attributes=scda_json("what", "ions"))
     call scda_fclose(f)
     allocate(all_of_them(total))
     call scda_fopen_read(f, comm, filename)
     call scda_ffind_dataset(f, "particles", found)
-    call scda_read_structs(f, c_loc(all_of_them), c_sizeof(mine(1)), 1_int64, int(total, int64), members)
+    call scda_read_structs(f, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
     call require(found .and. all(all_of_them%id == [(i, i = 1, total)]), "all structs")
     call require(all(abs(all_of_them(total)%x - [1, 2, 3] * total) < 0.1), "arrays in structs")
     call require(all_of_them(1)%kind(3) == "n", "bytes in structs")
@@ -754,7 +755,50 @@ contains
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
     call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
     call require(ierr == SCDA_ERR_ARG, "structs behind the end")
+  contains
+    pure integer function particles_of(r)
+      integer, intent(in) :: r
+      particles_of = merge(0, 2 + r, r == 0 .and. ranks > 1)
+    end function particles_of
   end subroutine structs
+
+  ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.
+  subroutine last_records(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_request_t) :: requests(2)
+    integer(int64) :: section, first, tasks, bytes
+    integer, target :: u(2), one(2)
+    integer :: step, i
+    logical :: found
+    call scda_fopen_write(f, comm, filename, "records")
+    do step = 0, 2
+      call scda_write(f, "u", [step, step])
+      call scda_fwrite_streams_begin(f, "log")
+      do i = 0, step
+        call scda_stream_write(f, "x")
+      end do
+      call scda_fwrite_streams_end(f)
+    end do
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call scda_read(f, "u", u)
+    call require(all(u == 2), "the last record is read")
+    call scda_ffind_dataset(f, "u", found)
+    call scda_read(f, u)
+    call require(found .and. all(u == 2), "the last record is found")
+    requests(1) = scda_request("u", u)
+    requests(2) = scda_request("u", one, record=0)
+    call scda_fread_datasets(f, requests)
+    call require(all(u == 2) .and. all(one == 0), "the last record in one call")
+    call scda_ffind(f, "u", found, section)
+    call scda_ffind(f, "u", found, first, record=0)
+    call require(found .and. section > first, "the last section")
+    call scda_ffind_streams(f, "log", found, tasks)
+    call scda_stream_size(f, 0_int64, bytes)
+    call require(found .and. bytes == 3, "the last streams")
+    call scda_fclose(f)
+  end subroutine last_records
 
   ! Texts of any length: each rank writes two.
   subroutine texts(filename)

@@ -338,7 +338,8 @@ static void sealed () {
   std::vector<int> found (2);
   std::uint64_t number = 99;
   CHECK (r.sections () == 3 && r.user () == "sealed");
-  CHECK (r.find (number, "state") && number == 0);
+  CHECK (r.find (number, "state", 0) && number == 0);
+  CHECK (r.find (number, "state") && number == 2);
   CHECK (r.find (number, std::string ("state"), -1) && number == 2);
   CHECK (!r.find (number, "state", 2) && !r.find (number, "stat") && number == 2);
 #if __cplusplus >= 201703L

@@ -334,7 +334,7 @@ static void reading (const std::string &name) {
       CHECK (found == values_of (all));
     }
   }
-  CHECK (r.find_dataset (d, "flow/rho") && d.encode () == SCDA_ENCODE_ALWAYS && d.chunk () == list ({ 4, 4, 4 }) && d.shuffle ());
+  CHECK (r.find_dataset (d, "flow/rho", 0) && d.encode () == SCDA_ENCODE_ALWAYS && d.chunk () == list ({ 4, 4, 4 }) && d.shuffle ());
   CHECK (d.attributes () == "{\"units\":\"kg m-3\"}");
   CHECK (d.dimension_names () == std::vector<std::string> ({ "z", "", "x" }));
   CHECK (r.find_dataset (d, "flow/rho", 1) && d.encode () == SCDA_ENCODE_TEXT);
@@ -737,9 +737,9 @@ static void refused (const std::string &name) {
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
     { "shape is missing",
       [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
-    { "dataset \"none\": there is no record 0 of it",
+    { "dataset \"none\": there is none of this name",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers }, { scda::dataset ("none"), numbers } }); } },
-    { "dataset \"d\": there is no record 1 of it",
+    { "dataset \"d\": there is none of this name and record 1",
       [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers, 1 } }); } },
   };
   for (const request &one : requests) {
@@ -949,6 +949,37 @@ static void later (const std::string &name) {
   r.close ();
 }
 
+// Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.
+static void last_records (const std::string &name) {
+  scda::writer w (g.comm, name, "records");
+  for (int step = 0; step < 3; ++step) {
+    w.write ("u", std::vector<double> (2, step), { 2 });
+    w.begin_streams ("log");
+    for (int i = 0; i <= step; ++i) { w.write_stream (std::string (1, 'x')); }
+    w.end_streams ();
+  }
+  w.close ();
+  scda::reader r (g.comm, name);
+  scda::section s;
+  scda::dataset d;
+  std::vector<double> u;
+  CHECK (r.next (s) && r.read_dataset_header (d) && d.name () == "u");
+  r.read (u);
+  CHECK (u == std::vector<double> (2, 0));
+  CHECK (r.find_dataset (d, "u"));
+  r.read (u);
+  CHECK (u == std::vector<double> (2, 2) && r.read<double> ("u") == u && r.read<double> ("u", 1) == std::vector<double> (2, 1));
+  u.assign (2, 7);
+  r.read_datasets ({ { scda::dataset ("u", { 2 }), u } });
+  CHECK (u == std::vector<double> (2, 2));
+  r.read_datasets ({ { scda::dataset ("u", { 2 }), u, 0 } });
+  CHECK (u == std::vector<double> (2, 0));
+  std::uint64_t section = 0, first = 0, tasks = 0;
+  CHECK (r.find (section, "u") && r.find (first, "u", 0) && section > first && !r.find (section, "u", 3));
+  CHECK (r.find_streams (tasks, "log") && r.stream_size (0) == 3);
+  CHECK (r.find_streams (tasks, "log", 0) && r.stream_size (0) == 1);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -973,5 +1004,6 @@ int main (int argc, char **argv) {
   texts (folder + "/hpp-datasets-texts.scda");
   times (folder + "/hpp-datasets-times.scda");
   later (folder + "/hpp-datasets-later.scda");
+  last_records (folder + "/hpp-datasets-records.scda");
   return finish ();
 }

@@ -3,6 +3,9 @@ set(examples "${CMAKE_CURRENT_SOURCE_DIR}/..")
 set(languages "${out}/languages")
 file(MAKE_DIRECTORY "${languages}")
 
+# gfortran checks all while the programs run; copies of arrays that are not contiguous are no error.
+set(checks $<$<Fortran_COMPILER_ID:GNU>:-fcheck=all,no-array-temps>)
+
 # ---- Programs ----------------------------------------------------------------------------------------------------------
 
 add_executable(hello_c "${examples}/c-examples/hello.c")
@@ -44,7 +47,7 @@ if(scda_WITH_MPI)
   add_executable(fortran_meshes fortran_meshes.f90)
   foreach(program meshes_fortran fortran_meshes)
     target_link_libraries(${program} PRIVATE scda::scda_fortran)
-    target_compile_options(${program} PRIVATE $<$<Fortran_COMPILER_ID:GNU>:-std=f2018 -Wall -Wextra -g>)
+    target_compile_options(${program} PRIVATE $<$<Fortran_COMPILER_ID:GNU>:-std=f2018 -Wall -Wextra -g> ${checks})
   endforeach()
 endif()
 foreach(program hello_c hello_cxx ${hpp})
@@ -71,7 +74,7 @@ foreach(source fortran fortran_datasets)
     list(APPEND programs ${source}_lto)
   endif()
   foreach(program IN LISTS programs)
-    target_compile_options(${program} PRIVATE $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-std=f2018> -Wall -Wextra -g)
+    target_compile_options(${program} PRIVATE $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-std=f2018> ${checks} -Wall -Wextra -g)
     if(NOT scda_WITH_MPI)
       target_compile_definitions(${program} PRIVATE SCDA_TEST_SERIAL)
     endif()

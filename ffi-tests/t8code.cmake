@@ -1,4 +1,4 @@
-# The forests of scda_t8code.hxx, with a t8code that was built with this MPI. scripts/t8code.sh builds one.
+# The forests of scda_t8code.hxx, with an installed t8code that was built with Open MPI, and has what docs/t8code.md asks for.
 set(reason "")
 if(NOT scda_WITH_MPI)
   set(reason "libscda has no MPI")
@@ -6,7 +6,7 @@ else()
   find_package(T8CODE CONFIG QUIET)
   if(NOT T8CODE_FOUND)
     set(reason "CMake finds no T8CODE")
-  elseif(NOT scda_MPI_FAMILY STREQUAL "Open MPI") # with which scripts/t8code.sh builds it
+  elseif(NOT scda_MPI_FAMILY STREQUAL "Open MPI")
     set(reason "no t8code built with ${scda_MPI_FAMILY}")
   endif()
 endif()

@@ -28,7 +28,7 @@
 ! - found, decode and indirect are logical. With indirect, data is an array of type(c_ptr), one for each element of this rank, as for
 !   data of other types than those above; pass E as well when writing.
 ! - section is the number of a section; -1 if none is found.
-! - By default root and record are 0, encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither counts nor sizes
+! - By default root is 0, record is -1 (the last one), encode is SCDA_ENCODE_NONE, and decode is true. Integers that are neither counts nor sizes
 !   (root, record, len, constants) are of the default kind; what streams, structs and texts take is integer(int64).
 ! - params%lend is only for contiguous variables with the attribute target.
 !
@@ -115,7 +115,7 @@ module scda_implementation
     private
     character(:), allocatable :: name
     character(:), allocatable :: why ! it cannot be read
-    integer :: record = 0
+    integer :: record = -1
     integer :: code = 0
     type(c_ptr) :: items = c_null_ptr
     integer(int64), allocatable :: extents(:), start(:), count(:)
@@ -232,7 +232,7 @@ module scda_implementation
   end interface scda_write
 
   !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
-  !> scda_read(f, data [, start, count, ierr, type]). type: what the numbers in memory stand for, if Fortran has no such type. Without it,
+  !> scda_read(f, data [, start, count, ierr, type]). record: 0 is the first dataset of the name, -1 (absent) the last. type: what the numbers in memory stand for, if Fortran has no such type. Without it,
   !> unsigned integers are read as signed ones of the same size: too large ones become negative. Without start, data has the shape of the
   !> dataset (or another rank, and as many items). Data of another shape, types that cannot be converted, and a missing name are
   !> SCDA_ERR_ARG on all processes.
@@ -611,7 +611,7 @@ contains
   end subroutine scda_fwrite_streams_end
 
   !> Finds a set of streams: call scda_ffind_streams(f, userstr, found, tasks [, record, ierr, len]). tasks is how many streams it has; 0
-  !> if there is none.
+  !> if there is none. record: 0 is the first set of this name, -1 (absent) the last.
   subroutine scda_ffind_streams(f, userstr, found, tasks, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -626,7 +626,7 @@ contains
     c_found = 0
     tasks = 0
     chunk_bytes = 0
-    f%handle = c_ffind_streams(f%handle, text%address, text%bytes, int(chosen(record, 0), c_int64_t), c_found, tasks, &
+    f%handle = c_ffind_streams(f%handle, text%address, text%bytes, int(chosen(record, -1), c_int64_t), c_found, tasks, &
         chunk_bytes, f%err)
     found = c_found /= 0
     call finish(f, ierr)
@@ -848,8 +848,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_fseek
 
-  !> Finds a section by its user string: call scda_ffind(f, userstr, found, section [, record, ierr, len]). record: 0 (absent) is the
-  !> first with this user string, -1 the last. section is the number for scda_fseek; -1 if there is none.
+  !> Finds a section by its user string: call scda_ffind(f, userstr, found, section [, record, ierr, len]). record: 0 is the first
+  !> with this user string, -1 (absent) the last. section is the number for scda_fseek; -1 if there is none.
   subroutine scda_ffind(f, userstr, found, section, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
@@ -862,7 +862,7 @@ contains
     text = text_of(f, string_at(userstr), len)
     c_found = 0
     section = -1
-    f%handle = c_ffind(f%handle, text%address, text%bytes, int(chosen(record, 0), c_int64_t), c_found, section, f%err)
+    f%handle = c_ffind(f%handle, text%address, text%bytes, int(chosen(record, -1), c_int64_t), c_found, section, f%err)
     found = c_found /= 0
     call finish(f, ierr)
   end subroutine scda_ffind
@@ -1723,8 +1723,8 @@ contains
     if (.not. are_integers .and. .not. allocated(request%why)) request%why = "count" // not_integers
   end function request_of
 
-  !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found [, d, record, ierr]). record: 0 (absent) is the first of this
-  !> name, -1 the last. scda_read then reads it.
+  !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found [, d, record, ierr]). record: 0 is the first of this
+  !> name, -1 (absent) the last. scda_read then reads it.
   subroutine scda_ffind_dataset(f, name, found, d, record, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -2124,7 +2124,7 @@ contains
     call begin_dataset(c)
     c_found = 0
     if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
-    f%handle = c_ffind_dataset(f%handle, trim(name) // c_null_char, int(chosen(record, 0), c_int64_t), c_found, c, f%err)
+    f%handle = c_ffind_dataset(f%handle, trim(name) // c_null_char, int(chosen(record, -1), c_int64_t), c_found, c, f%err)
     found = c_found /= 0
   end subroutine find_dataset
 

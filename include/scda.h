@@ -2201,7 +2201,7 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
  *                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
  *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
  *                     dataset, as for `scda_fread_dataset`; `n` is 1.
- * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each. Ignored
+ * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each. Ignored
  *                     without `d`.
  * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
  * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where

@@ -813,14 +813,14 @@ struct dataset_boxes {
 };
 
 /** A dataset, and what this rank reads of it: see `reader::read_datasets`. `data` has exactly the items of the boxes. `record`: 0 is the
- * first dataset of this name, -1 the last. */
+ * first dataset of this name, -1, the default, the last. */
 struct dataset_request {
-  dataset_request (const dataset &what, const items &room, const std::vector<box> &own, std::int64_t which = 0)
+  dataset_request (const dataset &what, const items &room, const std::vector<box> &own, std::int64_t which = -1)
     : d (what), data (room), boxes (own), record (which) {}
-  dataset_request (const dataset &what, const items &room, const box &one, std::int64_t which = 0)
+  dataset_request (const dataset &what, const items &room, const box &one, std::int64_t which = -1)
     : d (what), data (room), boxes (1, one), record (which) {}
   /** All of it on this rank; with `scda::skip` nothing. A dataset without a shape has that of the data. */
-  dataset_request (const dataset &what, const items &room, std::int64_t which = 0) : d (what), data (room), record (which) {
+  dataset_request (const dataset &what, const items &room, std::int64_t which = -1) : d (what), data (room), record (which) {
     if (room.empty ()) { return; }
     if (!d.has_shape_) { d.shape (room.shape ()); }
     boxes.emplace_back (std::vector<std::uint64_t> (d.shape_.size ()), d.shape_);
@@ -1527,8 +1527,8 @@ public:
     call ([&] (int *err) { return scda_fseek (f_, section, err); });
   }
   /** Finds a section by its user string: whether there is one, and its number for `seek`. `record`: 0 is the first,
-   * 1 the next, -1 the last. */
-  bool find (std::uint64_t &section, text user, std::int64_t record = 0) {
+   * 1 the next, -1, the default, the last. */
+  bool find (std::uint64_t &section, text user, std::int64_t record = -1) {
     int found = 0;
     call ([&] (int *err) {
       return scda_ffind (f_, user.data (), user.size (), record, &found, &section, err);
@@ -1537,16 +1537,16 @@ public:
   }
 #if __cplusplus >= 201703L
   /** The number of a section with this user string. From C++17 on. */
-  std::optional<std::uint64_t> find (text user, std::int64_t record = 0) {
+  std::optional<std::uint64_t> find (text user, std::int64_t record = -1) {
     std::uint64_t section = 0;
     if (find (section, user, record)) { return section; }
     return std::nullopt;
   }
 #endif
 
-  /** Finds a set of streams: whether there is one, and how many streams it has. `record`: 0 is the first of this name, -1 the
-   * last. */
-  bool find_streams (std::uint64_t &tasks, text user, std::int64_t record = 0) {
+  /** Finds a set of streams: whether there is one, and how many streams it has. `record`: 0 is the first of this name, -1, the
+   * default, the last. */
+  bool find_streams (std::uint64_t &tasks, text user, std::int64_t record = -1) {
     int found = 0;
     call ([&] (int *err) {
       return scda_ffind_streams (f_, user.data (), user.size (), record, &found, &tasks, nullptr, err);
@@ -1591,8 +1591,8 @@ public:
   }
 
   /** Finds a dataset by its name: whether there is one, which `read` then reads. `record`: 0 is the first of this name, 1 the next,
-   * -1 the last. */
-  bool find_dataset (dataset &d, text name, std::int64_t record = 0) {
+   * -1, the default, the last. */
+  bool find_dataset (dataset &d, text name, std::int64_t record = -1) {
     int found = 0;
     bool fits = true;
     scda_dataset_t c;
@@ -1637,7 +1637,7 @@ public:
   }
 #if __cplusplus >= 201703L
   /** The dataset of a name. From C++17 on. */
-  std::optional<dataset> find_dataset (text name, std::int64_t record = 0) {
+  std::optional<dataset> find_dataset (text name, std::int64_t record = -1) {
     dataset d;
     if (find_dataset (d, name, record)) { return d; }
     return std::nullopt;
@@ -1713,8 +1713,8 @@ public:
   template <typename C> void read_texts (std::vector<C> &texts, const box &one) { read_texts (texts, std::vector<box> (1, one)); }
   /** Reads all of the dataset on this rank. */
   template <typename C> void read_texts (std::vector<C> &texts) { read_texts (texts, whole ()); }
-  /** The dataset of a name, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
-  template <typename T> std::vector<T> read (text name, std::int64_t record = 0) {
+  /** The dataset of a name, by default the last one, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
+  template <typename T> std::vector<T> read (text name, std::int64_t record = -1) {
     std::vector<T> data;
     dataset d;
     if (!find_dataset (d, name, record)) {

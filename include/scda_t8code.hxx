@@ -14,7 +14,8 @@
  * program builds, as it did when it started; scda_t8code_read_field, scda_t8code_read_counts and scda_t8code_read_ragged read the values of
  * the local elements. docs/t8code.md says what the file holds; it does not depend on the number of ranks.
  *
- * The functions are inline and call the public functions of t8code (4.0, which wants C++20) and libscda: link both, with the same MPI.
+ * The functions are inline and call the public functions of t8code and libscda: link both, with the same MPI. They need C++20 and a t8code
+ * that is newer than release 4.0.0: it must have t8_forest_set_partition_offset.
  *
  * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
  * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they

@@ -2,7 +2,7 @@
 
 use crate::check::Verified;
 use crate::copy::sections;
-use crate::datasets::{Item, Pair, Walk, attribute_lines, attributes_of, by_index, number_of};
+use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index, number_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, OutputFile, Resources};
 use crate::output::{Output, complain};
@@ -45,7 +45,7 @@ pub struct Args {
     /// Attributes to remove
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
-    /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back
+    /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back [default: -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
     /// Show them as a JSON object
@@ -85,9 +85,9 @@ impl Args {
         let mut reader = input.open_damaged(false)?;
         let start = reader.position().unwrap_or(0);
         let mut walk = Walk::new(input, false);
-        let record = if self.is_group() { Some(-1) } else { self.record };
+        let record = self.record.unwrap_or(LAST_RECORD);
         let indexed = by_index(&mut reader, |reader| {
-            let number = number_of(reader, self.name.as_bytes(), record)?.and_then(|n| n.checked_sub(1));
+            let number = reader.find(self.name.as_bytes(), record)?.and_then(|n| n.checked_sub(1));
             let item = number.map(|number| walk.at(reader, number)).transpose()?.flatten();
             Ok(item.as_ref().and_then(Self::owner))
         });
@@ -122,20 +122,14 @@ impl Args {
             };
         }
         let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
-        let chosen = match self.record {
-            _ if owners == 0 => return trouble(format!("there is no dataset named {}", self.name)),
-            None if owners == 1 => found.into_iter().flatten().last(),
-            None => return trouble(format!("found {owners} datasets of that name; --record says which")),
-            // As for the library, sections of that name that are no datasets count, too.
-            Some(record) => {
-                let back = count.checked_sub(record.unsigned_abs());
-                match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
-                    Some(place) => found.swap_remove(to_usize(place)),
-                    None => {
-                        return trouble(format!("--record {record}: found {count} datasets of that name"));
-                    }
-                }
-            }
+        if owners == 0 {
+            return trouble(format!("there is no dataset named {}", self.name));
+        }
+        // As for the library, sections of that name that are no datasets count, too.
+        let back = count.checked_sub(record.unsigned_abs());
+        let chosen = match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
+            Some(place) => found.swap_remove(to_usize(place)),
+            None => return trouble(format!("--record {record}: found {count} datasets of that name")),
         };
         match chosen {
             Some(owner) => Ok(Some(owner)),
@@ -213,7 +207,7 @@ pub fn run(args: &Args) -> Result<()> {
         let mut output = OutputFile::append(&args.file, params, &[])?;
         // From now on, nobody else writes the file.
         held.check()?;
-        output.writer()?.set_attributes(&args.name, args.record.unwrap_or(-1), &changes)?;
+        output.writer()?.set_attributes(&args.name, args.record.unwrap_or(LAST_RECORD), &changes)?;
         return output.finish();
     }
     let attributes = changed(attributes, &changes)?;

@@ -32,7 +32,7 @@ pub struct Args {
     /// The folder that gets the files
     #[arg(value_name = "DIR")]
     to: PathBuf,
-    /// Of several of this name: the one with this number, from 0 on, or from -1, the last one, back
+    /// Of several of this name: the one with this number, from 0 on, or from -1, the last one, back [default: -1]
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     record: Option<i64>,
     /// Replace files that exist

@@ -1,6 +1,6 @@
 //! Sets of streams of tasks as a whole (docs/streams.md): found, printed and packed.
 
-use crate::datasets::{FoundStreams, Item, Pair, Walk, begins_streams};
+use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, Show};
@@ -160,18 +160,16 @@ pub fn find(
         all.into_iter().filter(|one| if has_exact { one.how.is_exact } else { one.how.is_meant }).collect();
     let count = meant.len();
     let trouble = |words: String| Err(Fail::file(input.name(), words));
-    let place = match (record, count) {
-        (_, 0) => {
-            let none = || format!("{selection}: no such section among its {} sections", walk.number);
-            return trouble(other.unwrap_or_else(none));
-        }
-        (None, 1) => Some(0),
-        (None, _) => return trouble(format!("found {count} of that name; --record says which")),
-        (Some(record), _) => match u64::try_from(record) {
-            Ok(place) => Some(place),
-            Err(_) => (count as u64).checked_sub(record.unsigned_abs()),
-        },
-    };
+    if count == 0 {
+        let none = || format!("{selection}: no such section among its {} sections", walk.number);
+        return trouble(other.unwrap_or_else(none));
+    }
+    if record.is_none() && count > 1 && !has_exact {
+        return trouble(format!("found {count} of that name; --record says which"));
+    }
+    let record = record.unwrap_or(LAST_RECORD);
+    let back = (count as u64).checked_sub(record.unsigned_abs());
+    let place = u64::try_from(record).ok().or(back);
     match place.filter(|&place| place < count as u64) {
         Some(place) => Ok(match meant.swap_remove(to_usize(place)).what {
             MeantStreams::Streams(mut found) => {
@@ -181,7 +179,7 @@ pub fn find(
             }
             section => section,
         }),
-        None => trouble(format!("--record {}: found {count} of that name", record.unwrap_or(0))),
+        None => trouble(format!("--record {record}: found {count} of that name")),
     }
 }
 

@@ -502,9 +502,8 @@ def test_several_datasets_are_read_as_one_after_the_other(
             parts = {key: random_key(generator, f[key].shape) for key in keys}
             for key, items in f.read_datasets(parts).items():
                 same(items, f[key][parts[key]])
-        once = [name for name in names(f) if len(f.records(name)) == 1]
-        for name, items in f.read_datasets(once).items():
-            same(items, f[name][...])
+        for name, items in f.read_datasets(names(f)).items():
+            same(items, f[name, -1][...])
         assert f.read_datasets([]) == f.read_datasets({}) == {}
 
 
@@ -516,20 +515,19 @@ def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
         for step in range(3):
             w.dataset("b", [step, step])
     cases: list[tuple[Any, str, Any, Any]] = [
-        (TypeError, "names: found 'a', expected a list of names, or a dict", "a", None),
-        (TypeError, "names: found b'a'", [b"a"], None),
-        (TypeError, r"names: found \('a', 0, 0\)", [("a", 0, 0)], None),
+        (TypeError, "names: found 'a', expected a list of names, or a dict", "a", -1),
+        (TypeError, "names: found b'a'", [b"a"], -1),
+        (TypeError, r"names: found \('a', 0, 0\)", [("a", 0, 0)], -1),
         (TypeError, "cannot be interpreted as an integer", ["a"], "last"),
-        (KeyError, "'none': no dataset, group or section has this name; there are", ["a", "none"], None),
+        (KeyError, "'none': no dataset, group or section has this name; there are", ["a", "none"], -1),
         (KeyError, "'none': no dataset, group or section has this name", ["a", "none"], -1),
-        (KeyError, r"'b': 3 sections have this user string.*f\['b', -1\] is the last", ["a", "b"], None),
-        (KeyError, r"'a\?': no dataset, group or section has", ["a?"], None),
-        (KeyError, r"'\[a\]': no dataset has exactly this name", ["[a]"], None),
-        (IndexError, "there is no record 3 of 'b'; there are 3", [("b", 3)], None),
+        (KeyError, r"'a\?': no dataset, group or section has", ["a?"], -1),
+        (KeyError, r"'\[a\]': no dataset has exactly this name", ["[a]"], -1),
+        (IndexError, "there is no record 3 of 'b'; there are 3", [("b", 3)], -1),
         (IndexError, "there is no record -4 of 'b'; there are 3", ["b"], -4),
-        (scda.FormatError, "section", ["section"], None),
-        (IndexError, "index 9", {"a": np.s_[0, 9], "b*": ()}, None),
-        (IndexError, "several", {"a": (..., ...)}, None),
+        (scda.FormatError, "section", ["section"], -1),
+        (IndexError, "index 9", {"a": np.s_[0, 9], "b*": ()}, -1),
+        (IndexError, "several", {"a": (..., ...)}, -1),
     ]
     with scda.open(tmp_path / "f") as f:
         for error, message, names, record in cases:
@@ -538,6 +536,8 @@ def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
         # It is still open.
         found = f.read_datasets({"b*": (), ("b", 1): 0, ("b", -1): ..., "a": np.s_[::-1, ::2]})
         assert found["b*"] == 1 and found["b", 1] == 1 and found["b", -1].tolist() == [2, 2]
+        # Without a number, the last one of its name.
+        assert f.read_datasets(["b"])["b"].tolist() == [2, 2] and f.read_datasets(["b"], 0)["b"].tolist() == [0, 0]
         assert found["a"].tolist() == [[3, 5], [0, 2]]
         assert f["a"][1, 1] == 4 and f.read_datasets(["a"])["a"][1, 2] == 5
     with pytest.raises(scda.UsageError, match="closed"):

@@ -169,6 +169,9 @@ pub unsafe extern "C" fn scda_fread_dataset(
     on_reader(f, err, body)
 }
 
+/// The record that a name means if no number says otherwise: a program that restarts wants the last one.
+const LAST_RECORD: i64 = -1;
+
 /// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
 /// layers, one of several interleaved variables, a member of a struct. It does the same as `scda_ffind_dataset` and
 /// `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
@@ -184,7 +187,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
 ///                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
 ///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
 ///                     dataset, as for `scda_fread_dataset`; `n` is 1.
-/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each. Ignored
+/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each. Ignored
 ///                     without `d`.
 /// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
 /// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
@@ -222,7 +225,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
         reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for (index, one) in structs.iter().enumerate() {
             let in_memory = reader.require(array(one))?;
-            datasets.push((in_memory, record.map_or(0, |record| record[index])));
+            datasets.push((in_memory, record.map_or(LAST_RECORD, |record| record[index])));
         }
         for (index, (InMemory { dataset, data_type }, _)) in datasets.iter().enumerate() {
             let boxes = lists.next(index).and_then(|boxes| CBoxes::new(dataset, *data_type, boxes));

@@ -562,10 +562,10 @@ fn what_is_asked_for_must_be_there() {
         ("path of a group", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
         ("no metadata precede it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
         ("is not a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
-        ("dataset \"b\": there is no record 0 of it", ErrorKind::Argument, |file, _| {
+        ("dataset \"b\": there is none of this name and record 0", ErrorKind::Argument, |file, _| {
             request(file, &Dataset::new("b", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
         }),
-        ("dataset \"a\": there is no record -2 of it", ErrorKind::Argument, |file, _| {
+        ("dataset \"a\": there is none of this name and record -2", ErrorKind::Argument, |file, _| {
             request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), -2, [10, 6], 240)
         }),
         ("found uint32 of the shape [10, 6], expected float32 of", ErrorKind::Argument, |file, rank| {

@@ -1,7 +1,7 @@
 //! Finds the sections to print.
 
 use super::Args;
-use crate::datasets::{Pairs, by_index, is_first, number_of};
+use crate::datasets::{LAST_RECORD, Pairs, by_index, is_first};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::complain;
@@ -30,8 +30,8 @@ fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Ch
             chosen.map(|chosen| chosen.map(|record| (record, all[to_usize(record)])).collect())
         }
         (None, Some(user), record) => {
-            let record = record.and_then(Records::only);
-            number_of(reader, user.as_bytes(), record)?.map(|index| vec![(0, index)])
+            let record = record.and_then(Records::only).unwrap_or(LAST_RECORD);
+            reader.find(user.as_bytes(), record)?.map(|index| vec![(0, index)])
         }
         _ => None,
     };
@@ -115,10 +115,12 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
             Ok(chosen.map(|record| all[to_usize(record)]).collect())
         }
         (&[one], None) => Ok(vec![one]),
+        // Records of one name: the last one.
+        (&[.., last], None) if is_exact => Ok(vec![last]),
         (_, None) => {
             let (name, count, last) = (input.name(), found.len(), found.len() - 1);
             let words = "choose one by its number in this list, or by --record";
-            complain(&format!("{name}: found {count} sections of that name: {words} 0 to {last}:"));
+            complain(&format!("{name}: found {count} such sections: {words} 0 to {last}:"));
             list(reader, input, args, &found)?;
             Err(Fail::Said(crate::fail::TROUBLE))
         }

@@ -2,7 +2,7 @@
 
 use super::{Args, one_record};
 use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{Pair, Walk};
+use crate::datasets::{LAST_RECORD, Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, Show};
@@ -43,13 +43,10 @@ fn find(input: &Input, args: &Args) -> Result<KeyedStreams> {
         item.skip(&mut reader)?;
     }
     let trouble = |words: String| Fail::file(input.name(), words);
-    let place = match (one_record(args, "--key and --keys")?, all.len()) {
-        (_, 0) => return Err(trouble(format!("there are no streams \"{}\"", escape(STREAMS)))),
-        (None, 1) => 0,
-        (None, count) => {
-            return Err(trouble(format!("found {count} of that name; --record says which")));
-        }
-        (Some(record), count) => {
+    let record = one_record(args, "--key and --keys")?.unwrap_or(LAST_RECORD);
+    let place = match all.len() {
+        0 => return Err(trouble(format!("there are no streams \"{}\"", escape(STREAMS)))),
+        count => {
             let end = record.checked_add(1).filter(|&end| end != 0);
             let range = within((Some(record), end), count as u64);
             let range =

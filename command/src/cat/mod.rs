@@ -56,7 +56,7 @@ pub struct Args {
     /// The number of the section, or its user string, in which * and ? stand for any text and any character
     section: Selection,
     /// Of several sections or datasets of this name: the one with this number, from 0 on, or from -1, the last one, back; or
-    /// with a range, as in --range, one after the other; with STEP, every STEP-th of them
+    /// with a range, as in --range, one after the other; with STEP, every STEP-th of them [default: -1]
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
     /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1; dimensions behind those

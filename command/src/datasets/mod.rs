@@ -111,13 +111,8 @@ pub fn by_index<T>(
     }
 }
 
-/// The number, from 0 on, of the section of this user string: of the only one, or of several that with the number `record`.
-/// `None` if there is no such section.
-pub fn number_of(reader: &mut Reader, user: &[u8], record: Option<i64>) -> scda::Result<Option<u64>> {
-    let found = reader.find(user, record.unwrap_or(0))?;
-    let is_only = record.is_some() || reader.find(user, 1)?.is_none();
-    Ok(found.filter(|_| is_only))
-}
+/// Of several sections or datasets of a name, the one that is meant if nothing else is said: the last one.
+pub const LAST_RECORD: i64 = -1;
 
 /// Finds out about pairs of sections, beside the reader that goes through the file.
 pub struct Pairs<'a> {

@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Of several datasets of this name, or time steps of a mesh: the one with this number, from 0 on, or from -1, the last one,
-    /// back; of numbers, a range of them as a line
+    /// back; of numbers, a range of them as a line [default: -1, of single numbers all]
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
     /// In each dimension the indices from A up to, but without, B; A is A:A+1; as in scda cat

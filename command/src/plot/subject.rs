@@ -92,13 +92,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Subject> 
         None if count == 1 => vec![0],
         None => match readable(reader, name, 0)?.shape.is_empty() {
             true => (0..count).collect(),
-            false => {
-                let last = count - 1;
-                return trouble(
-                    name,
-                    format_args!("found {count} of this name; --record, 0 to {last}, says which"),
-                );
-            }
+            false => vec![count - 1],
         },
     };
     let (&[record], None | Some(Records::One(_))) = (&records[..], args.record) else {

@@ -153,7 +153,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     with_sections(&place, "a.scda");
     let run = place
         .scda("cat a.scda varray*")
-        .bad(2, "scda: a.scda: found 2 sections of that name: choose one by its number in this list, or by --record 0 to 1:\n");
+        .bad(2, "scda: a.scda: found 2 such sections: choose one by its number in this list, or by --record 0 to 1:\n");
     assert!(
         run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
         "{}",
@@ -162,14 +162,14 @@ fn an_ambiguous_section_lists_the_candidates() {
     assert_eq!(run.text(), "");
     place.scda("cat a.scda array").good();
     place.scda("cat a.scda ?lock").good();
-    place.scda("cat a.scda 4,5").bad(2, "2 sections");
+    place.scda("cat a.scda 4,5").bad(2, "2 such sections");
     // A user string that is just what was asked for is meant, whatever it is as a pattern.
     let text = r#"{"sections": [{"type": "B", "user": "a", "data_text": "1"}, {"type": "B", "user": "*", "data_text": "2"},
       {"type": "B", "user": "?x", "data_text": "3"}, {"type": "B", "user": "bx", "data_text": "4"}]}"#;
     place.with_input("make - b.scda", text.as_bytes()).good();
     assert_eq!(place.scda("cat b.scda *").good().text(), "2");
     assert_eq!(place.scda("cat b.scda ?x").good().text(), "3");
-    place.scda("cat b.scda ?*").bad(2, "found 4 sections of that name");
+    place.scda("cat b.scda ?*").bad(2, "found 4 such sections");
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn what_is_before_damage_is_there() {
     place.write("cut.scda", &bytes[..bytes.len() - 40]);
     let run = place.scda("cat cut.scda array").bad(0, "scda: cut.scda: byte ");
     assert!(run.out == data && run.err.lines().count() == 1, "{}", run.err);
-    place.scda("cat cut.scda varray*").bad(2, "found 2 sections of that name");
+    place.scda("cat cut.scda varray*").bad(2, "found 2 such sections");
     place.scda("cat cut.scda nothing").bad(1, "scda: cut.scda: byte ");
     for json in ["", "--json"] {
         place.scda(&format!("ls {json} -s 1-4 cut.scda")).good();

@@ -38,6 +38,7 @@ fn records_are_printed_one_after_the_other() {
         assert_eq!(cat("time --record 1:3:5"), "1.5\n");
         assert_eq!(cat("time --record 1:1"), "");
         assert_eq!(cat("time --record 1"), "1.5\n");
+        assert_eq!((cat("time"), cat("log")), ("2.5\n".to_owned(), "line 2\n".to_owned()));
         // An empty line between records.
         let both = "1.0 2.0 3.0\n4.0 5.0 6.0\n\n1.5 2.0 3.0\n4.0 5.0 NaN\n";
         assert_eq!(cat("u --record :2"), both);

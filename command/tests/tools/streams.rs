@@ -119,7 +119,8 @@ fn the_stream_of_a_task_is_printed() {
         let part = cat(&["log", "--record", "0", "--stream", "2", "--range", "3598:-1"]).good();
         assert_eq!(part.text(), "t task 2");
         assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
-        cat(&["log", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
+        assert_eq!(cat(&["log", "--stream", "0"]).good().out, b"second");
+        cat(&["lo*", "--stream", "0"]).bad(2, "found 2 of that name; --record says which");
         cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
         cat(&["log", "--stream", "3", "--record", "0"])
             .bad(2, "--stream 3: there are 3 streams, from 0 to 2");

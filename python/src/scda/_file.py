@@ -381,14 +381,14 @@ class File(Handle, Tree):
             raise TypeError(f"name: found {type(name).__name__}, expected a str")
         return Records(self, name, self._finder.find(name.encode()))
 
-    def read_datasets(self, names: _Names, record: Optional[int] = None) -> dict[Any, Any]:
+    def read_datasets(self, names: _Names, record: int = -1) -> dict[Any, Any]:
         """Several datasets in one call: the same arrays as ``f[name][...]`` of each, with fewer messages between the
         ranks. Collective: the same names in the same order on all ranks; each rank selects its own items.
 
         Args:
             names: the names, or a dict with what is read of each, as in ``f[name][index]``: ``np.s_[3:5, ::2]``, or
                 ``...`` for everything. A name may be a tuple of it and the number of the record, as in ``f[name, k]``.
-            record: that of the names without one: 0 is the first dataset of a name, -1 the last. None: the only one.
+            record: that of the names without one: 0 is the first dataset of a name, -1 the last.
 
         Returns:
             A dict of what was read, in the order of ``names``, with the same keys.
@@ -404,7 +404,7 @@ class File(Handle, Tree):
         self._check_decodes()
         with self._reading():
             keys = self._checked_names(names, record)
-        found = [(self._described(name, number), number or 0) for name, number in keys.values()]
+        found = [(self._described(name, number), number) for name, number in keys.values()]
         with self._reading() as core:
             indices = names.values() if isinstance(names, Mapping) else [...] * len(found)
             wanted = [(what, select(index, what.shape)) for (what, _), index in zip(found, indices)]
@@ -420,38 +420,37 @@ class File(Handle, Tree):
 
             return dict(zip(keys, read_selections(self, core, wanted, read)))
 
-    def _checked_names(self, names: _Names, record: Optional[int]) -> dict[Any, tuple[str, Optional[int]]]:
+    def _checked_names(self, names: _Names, record: int) -> dict[Any, tuple[str, int]]:
         """For each key its name, and the number of the record."""
         if isinstance(names, (str, bytes)):
             raise TypeError(f"names: found {names!r}, expected a list of names, or a dict")
-        checked: dict[Any, tuple[str, Optional[int]]] = {}
+        checked: dict[Any, tuple[str, int]] = {}
         for key in names:
             name, number = key if isinstance(key, tuple) and len(key) == 2 else (key, record)
             if not isinstance(name, str):
                 raise TypeError(f"names: found {key!r}, expected a str, or a tuple of it and the number of a record")
-            checked[key] = name, None if number is None else record_number(number)
+            checked[key] = name, record_number(number)
         return checked
 
-    def _described(self, name: str, number: Optional[int]) -> Description:
-        """What is known of the dataset that has this place among those of its name. None: of the only one."""
+    def _described(self, name: str, number: int) -> Description:
+        """What is known of the dataset that has this place among those of its name."""
         with self._reading() as core:
-            found = core.find_dataset(name, number or 0)
-            is_only = number is not None or core.find(_core.stored_name(name).encode(), 1) is None
-        if found is not None and is_only:
+            found = core.find_dataset(name, number)
+        if found is not None:
             return Description(**found)
         records = self._finder.find(name.encode())
-        if number is not None and records:
+        if records:
             raise IndexError(f"there is no record {number} of {name!r}; there are {len(records)}")
         self._finder.only(name)  # which says what there is
         raise KeyError(f"{name!r}: no dataset has exactly this name")
 
-    def streams(self, name: Union[str, bytes], record: Optional[int] = None) -> Streams:
+    def streams(self, name: Union[str, bytes], record: int = -1) -> Streams:
         """The streams that the ranks of a job have written under this name: a sequence of file objects, one of each
         task. Collective; reading them is not.
 
         Args:
             name: the name of the set.
-            record: which set of several of this name: 0 is the first, -1 the last. None: the only one.
+            record: which set of several of this name: 0 is the first, -1 the last.
 
         >>> with scda.create("log.scda") as w:
         ...     with w.streams("log") as log:
@@ -464,16 +463,12 @@ class File(Handle, Tree):
         user = name.encode() if isinstance(name, str) else name
         if not isinstance(user, bytes):
             raise TypeError(f"name: found {type(name).__name__}, expected str or bytes")
-        number = 0 if record is None else record_number(record)
         with self._reading() as core:
-            found = core.streams(user, number)
-            is_only = record is not None or core.streams(user, 1) is None
+            found = core.streams(user, record_number(record))
         if found is None:
-            if record is not None and self._finder.find(user):
+            if self._finder.find(user):
                 raise IndexError(f"record {record} of the streams {name!r}: there is no such record")
             raise KeyError(f"{name!r}: no streams have this name")
-        if not is_only:
-            raise KeyError(f"{name!r}: several sets of streams have this name; streams({name!r}, -1) is the last")
         return Streams(self, user, found)
 
     @property

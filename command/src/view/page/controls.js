@@ -47,7 +47,7 @@ export function colourChoice() {
 export function recordSlider(again) {
   const { records } = entry();
   if (records < 2) return null;
-  return slider("record", records - 1, now.state.r, String, (r) => { now.state.r = r; now.state.lastRecord = r; again(); });
+  return slider("record", records - 1, now.state.r, String, (r) => { now.state.r = r; again(); });
 }
 
 // Sliders of the dimensions that are not shown.

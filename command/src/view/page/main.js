@@ -11,9 +11,11 @@ import { Tree } from "./tree.js";
 // ---- choosing
 async function choose(f, i, given = {}) {
   const before = now.item && now.state.f !== undefined ? entry() : null;
-  now.state = { f, i, r: 0, map: now.state.map ?? "viridis", ...given };
+  const shown = now.state.r;
+  now.state = { f, i, map: now.state.map ?? "viridis", ...given };
   const chosen = entry();
-  if (!given.r && before && before.records === chosen.records && now.state.lastRecord) now.state.r = Math.min(now.state.lastRecord, chosen.records - 1);
+  // The last record, or of as many that which was shown.
+  now.state.r ??= before?.records === chosen.records ? shown : Math.max(0, chosen.records - 1);
   now.tree.mark({ f, i });
   now.shown = null;
   watch();

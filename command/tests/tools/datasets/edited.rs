@@ -93,7 +93,7 @@ fn patterns_are_for_names_that_users_gave() {
         assert_eq!(place.scda("cat a.scda s*").good().text(), "-42\n");
         // A section for each group and dataset, and before the attributes if these were appended.
         assert_eq!(lines("ls --raw --select scda* a.scda"), 2 + 11 + usize::from(seal));
-        place.scda("cat --raw a.scda scda*").bad(2, "sections of that name");
+        place.scda("cat --raw a.scda scda*").bad(2, "such sections");
         place.shell("scda copy -f --delete 'scda group 00' a.scda b.scda").good();
         assert_eq!(names("b.scda").len(), others.len() + 1 - 2);
     }
@@ -165,7 +165,6 @@ fn attributes_are_shown_and_set() {
         assert_eq!(differences, 8);
         let before = place.read("b.scda");
         for (arguments, words) in [
-            ("rho", "found 2 datasets of that name; --record says which"),
             ("rho --record 2 a=1", "--record 2: found 2 datasets"),
             ("nothing a=1", "there is no dataset named nothing"),
             ("note a=1", "there is no dataset named note"),

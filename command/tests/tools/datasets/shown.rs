@@ -96,6 +96,7 @@ fn values_are_printed_by_their_type() {
         assert_eq!(cat("mask"), "true\nfalse\nfalse\ntrue\n");
         assert_eq!(cat("rho --record 0"), "0\n-1\n300\n");
         assert_eq!(cat("rho --record -1 --box :1"), "1\n");
+        assert_eq!(cat("rho"), cat("rho --record -1"));
         assert_eq!(cat("17 --box 0"), "1\n");
         assert_eq!(cat("wave"), "(1.0,-2.0)\n(0.25,3.0)\n");
         assert_eq!(cat("raw"), "000102 fdfeff\n");
@@ -112,11 +113,8 @@ fn values_are_printed_by_their_type() {
         assert_eq!(cat("flow/velocity --raw --as 3f32le --range 0:1"), "0.0 0.5 -1.5\n");
     }
     for (arguments, words) in [
-        (
-            "rho",
-            "found 2 sections of that name: choose one by its number in this list, or by --record 0 to 1:",
-        ),
-        ("rho", "\n   15 D               3                  -              6 "),
+        ("rh*", "found 2 such sections: choose one by its number in this list, or by --record 0 to 1:"),
+        ("rh*", "\n   15 D               3                  -              6 "),
         ("rho --record 2", "--record 2: found 2 sections"),
         (
             "flow/density --box 0:7,0",

@@ -301,7 +301,11 @@ impl DatasetReader<'_> {
         for wanted in all {
             let (name, record) = (&wanted.dataset.name, wanted.record);
             if !self.find_dataset(name, record, AllRows::Read)? {
-                let what = format!("dataset \"{name}\": there is no record {record} of it");
+                let none = match record {
+                    -1 => "of this name".to_owned(),
+                    _ => format!("of this name and record {record}"),
+                };
+                let what = format!("dataset \"{name}\": there is none {none}");
                 return Err(Error::argument(what).into());
             }
             let one = self.take_found()?;
