@@ -343,7 +343,7 @@ contains
     flags = .true.
     call scda_read(f, "logical", flags(1:2), start=[2], count=[2])
     call require(all(flags .eqv. [.false., .true., .true.]), "two logicals")
-    call scda_read(f, "shaped", shaped)
+    call scda_read(f, "shaped", shaped, record=0)
     call require(all(abs(shaped - reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])) <= 0), "shaped")
     call find(f, "shaped", SCDA_TYPE_FLOAT32, [1, 1], record=1)
     call scda_read(f, "shaped", one, record=-1)
@@ -479,7 +479,7 @@ contains
     requests(11) = scda_request("bool", bool)
     requests(12) = scda_request("logical", some(1:2), start=[2], count=[2])
     requests(13) = scda_request("shaped", last_of, record=-1)
-    requests(14) = scda_request("shaped", first_of)
+    requests(14) = scda_request("shaped", first_of, record=0)
     requests(15) = scda_request("flow/rho", box, start=int(first, int64))
     requests(16) = scda_request("auto", whole)
     if (rank == 0) then ! nothing here, two boxes elsewhere
@@ -562,13 +562,13 @@ contains
     do i = 1, 3
       call scda_fopen_read(f, comm, filename)
       g = f
-      call scda_ffind_dataset(f, "shaped", found)
+      call scda_ffind_dataset(f, "shaped", found, record=0)
       call scda_ffind_dataset(g, "r7", found)
       r7 = 0
       call scda_read(f, r7)
       call require(all(r7 == reshape([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], shape(r7))), "r7 by a copy")
       if (i == 1) then ! of more dimensions, and of another type
-        call scda_ffind_dataset(f, "shaped", found)
+        call scda_ffind_dataset(f, "shaped", found, record=0)
         call scda_read(g, shaped)
         call require(abs(shaped(2, 3) - 6) <= 0, "shaped by a copy")
         call scda_fclose(g)
@@ -721,14 +721,14 @@ contains
       real(c_float) :: x(3) = 0
     end type point
     type(scda_fcontext_t) :: f
-    type(particle), target :: mine(particles_of(rank)), any
+    type(particle), target :: mine(merge(0, 2 + rank, rank == 0 .and. ranks > 1)), any
     type(particle), allocatable, target :: all_of_them(:)
     type(point), target :: points(2)
     type(scda_member_t) :: members(3), some(2)
     integer :: i, first, total, ierr
     logical :: found
-    first = sum([(particles_of(i), i = 0, rank - 1)])
-    total = sum([(particles_of(i), i = 0, ranks - 1)])
+    first = sum([(merge(0, 2 + i, i == 0 .and. ranks > 1), i = 0, rank - 1)])
+    total = sum([(merge(0, 2 + i, i == 0 .and. ranks > 1), i = 0, ranks - 1)])
     do i = 1, size(mine)
       mine(i)%id = first + i
       mine(i)%x = [1, 2, 3] * real(first + i, c_double)
@@ -755,11 +755,6 @@ contains
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
     call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
     call require(ierr == SCDA_ERR_ARG, "structs behind the end")
-  contains
-    pure integer function particles_of(r)
-      integer, intent(in) :: r
-      particles_of = merge(0, 2 + r, r == 0 .and. ranks > 1)
-    end function particles_of
   end subroutine structs
 
   ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.
