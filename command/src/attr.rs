@@ -2,7 +2,7 @@
 
 use crate::check::Verified;
 use crate::copy::sections;
-use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index, number_of};
+use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index};
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, OutputFile, Resources};
 use crate::output::{Output, complain};

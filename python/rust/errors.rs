@@ -46,3 +46,11 @@ pub fn invalid(message: String) -> PyErr {
 pub fn closed(py: Python<'_>, path: &str) -> PyErr {
     exception(py, path, scda::ErrorKind::Usage.code(), None, &format!("{path}: the file is closed"))
 }
+
+/// A call for a file that another thread of the parent process was using when this process was forked off.
+pub fn left_locked(py: Python<'_>, path: &str) -> PyErr {
+    let words = format!(
+        "{path}: another thread was reading the file when this process was forked off; open it again in this process"
+    );
+    exception(py, path, scda::ErrorKind::Usage.code(), None, &words)
+}

@@ -2,7 +2,7 @@
 
 use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
-use crate::errors::{Cause, closed};
+use crate::errors::{Cause, closed, left_locked};
 use crate::ranks::{driver, ranks_of};
 use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use scda::internals::catch;
 use scda::{Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Letter, user string, N, E, compressed, offset, offset of the data.
 type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
@@ -57,6 +57,8 @@ pub struct Reader {
     /// Whether a process reads alone, which goes on after an error.
     is_alone: bool,
     open: Mutex<Option<Open>>,
+    /// The process that opened it.
+    process: u32,
     cause: Cause,
 }
 
@@ -173,13 +175,27 @@ impl Reader {
         operation: impl FnOnce(&mut Option<Open>) -> Option<scda::Result<T>> + Send,
     ) -> PyResult<T> {
         // Waiting for another thread that reads must not keep that from taking the global lock.
-        let locked = || operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner));
-        // A panic is an error of the core.
-        let result = py.detach(|| catch(|| Ok(locked())).unwrap_or_else(|error| Some(Err(error))));
+        let result = py.detach(|| {
+            let mut open = self.locked()?;
+            // A panic is an error of the core.
+            Some(catch(|| Ok(operation(&mut open))).unwrap_or_else(|error| Some(Err(error))))
+        });
         let path = self.path.to_string_lossy();
+        let result = result.ok_or_else(|| left_locked(py, &path))?;
         match result {
             Some(result) => result.map_err(|error| self.cause.raise(py, &path, &error)),
             None => Err(closed(py, &path)),
+        }
+    }
+
+    /// The file, when no other thread uses it. `None` in a process that was forked off while one did, which this process does not
+    /// have.
+    fn locked(&self) -> Option<MutexGuard<'_, Option<Open>>> {
+        match self.open.try_lock() {
+            Err(TryLockError::WouldBlock) if std::process::id() != self.process => None,
+            Err(TryLockError::WouldBlock) => Some(self.open.lock().unwrap_or_else(PoisonError::into_inner)),
+            Err(TryLockError::Poisoned(open)) => Some(open.into_inner()),
+            Ok(open) => Some(open),
         }
     }
 
@@ -271,7 +287,7 @@ impl Reader {
         let (path, user) = (reader.path().to_owned(), reader.user().to_vec());
         let extent = Mutex::new(Extent::of(&reader));
         let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None, dataset: None }));
-        Ok(Self { path, user, extent, is_alone, open, cause })
+        Ok(Self { path, user, extent, is_alone, open, process: std::process::id(), cause })
     }
 
     /// The path of the file: with `keep` that of an older one, perhaps.

@@ -98,6 +98,10 @@ impl Writer {
 
     /// Without the global lock: waiting for another thread that writes must not keep that from taking it.
     fn locked<T>(&self, operation: impl FnOnce(&mut Option<scda::Writer>) -> T) -> T {
+        // In a process that was forked off, a thread that it does not have may have the lock for ever.
+        if std::process::id() != self.process {
+            return operation(&mut None);
+        }
         operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

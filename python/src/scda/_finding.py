@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import threading
 from typing import TYPE_CHECKING, Iterable, Optional, Union
 
@@ -167,7 +168,7 @@ class Stored(Finder):
     def __init__(self, file: File) -> None:
         super().__init__(file)
         self._is_walked = True
-        self._finding = threading.Lock()
+        self._finding, self._process = threading.Lock(), os.getpid()
         self._next: Optional[int] = _FILE_HEADER_BYTES
 
     def count(self) -> int:
@@ -179,7 +180,7 @@ class Stored(Finder):
     def get(self, index: int) -> Optional[Section]:
         while len(self._found) <= index:
             # The core lets other threads run: one of them at a time may look for the next section.
-            with self._finding, self._file._reading() as core:
+            with self._one_at_a_time(), self._file._reading() as core:
                 number = len(self._found)
                 if number > index:
                     break
@@ -192,6 +193,12 @@ class Stored(Finder):
                 self._found[number] = Section._of_header(self._file, number, *header)
                 self._next = None
         return self._found[index]
+
+    def _one_at_a_time(self) -> threading.Lock:
+        """The lock of this process: in one that was forked off, a thread that it does not have may have that of its parent."""
+        if self._process != os.getpid():
+            self._finding, self._process = threading.Lock(), os.getpid()
+        return self._finding
 
     def _numbers(self, name: bytes) -> list[int]:
         self.count()

@@ -32,6 +32,15 @@ _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
 
 
+def _forked() -> None:
+    """In a process that was forked off: a thread that it does not have may have had the lock."""
+    global _changing_writers
+    _changing_writers = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def create_from(source: str, path: Path, user: str, seal: bool) -> Writer:
     """Creates a file with data of another one. Whoever may not read that one may not read this one."""
     how = WriteSettings("unix", "fast", None, None, True, False, seal, 0, 0, None, "auto", mode=mode_like(source))
