@@ -335,6 +335,11 @@ static void write_meshes (const char *path, state_t *first, state_t *second, uin
 /* The mesh that counts is the last one of what is appended to: behind the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
  * second. */
 static void continued (const char *path) {
+#ifdef OPEN_MPI
+  static const char prefix[] = ""; /* its own MPI-IO takes every name literally */
+#else
+  static const char prefix[] = "ufs:";
+#endif
   int how, behind, wants, err;
   for (how = 0; how < hows; ++how) {
     for (behind = 0; behind < 3; ++behind) {
@@ -354,7 +359,7 @@ static void continued (const char *path) {
         if (how == 2) { params.driver = SCDA_DRIVER_MPIIO; }
         scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
         rho.data = one.data;
-        snprintf (name, sizeof name, "%s%s", how == 2 ? "ufs:" : "", path);
+        snprintf (name, sizeof name, "%s%s", how == 2 ? prefix : "", path);
         snprintf (what, sizeof what, "continued: how %d, behind %d, wants %d", how, behind, wants);
         f = scda_fopen_append (comm, name, NULL, NULL, &params, &err);
         if (wants == 0) { f = scda_patches_write_mesh (f, NULL, comm, mesh, &err); }

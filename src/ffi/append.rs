@@ -37,7 +37,8 @@ use std::ptr::null_mut;
 /// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
-/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
 /// @param [out] userstr  The user string of the file, which stays as it is.
 /// @param [out] len      Its length.
 /// @param [in] params    The parameters. NULL: the defaults.

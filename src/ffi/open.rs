@@ -150,7 +150,8 @@ pub unsafe extern "C" fn scda_fopen(
 /// Collective; `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
-/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
 /// @param [in] userstr   The user string of the file.
 /// @param [in] len       Its length, or NULL.
 /// @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
@@ -180,7 +181,8 @@ pub unsafe extern "C" fn scda_fopen_write(
 /// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
-/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
 /// @param [out] userstr  The user string of the file.
 /// @param [out] len      Its length.
 /// @param [in] params    The parameters. NULL: the defaults.

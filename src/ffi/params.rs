@@ -30,7 +30,9 @@ pub const SCDA_ENCODER_ZLIB: c_int = 1;
 pub const SCDA_DRIVER_AUTO: c_int = 0;
 /// MPI-IO. An argument error in a build without MPI.
 pub const SCDA_DRIVER_MPIIO: c_int = 1;
-/// Every rank calls `pwrite` and `pread`.
+/// Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system,
+/// such as NFS, is not known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
+/// say so by the environment variable `SCDA_COHERENT=1` of rank 0.
 pub const SCDA_DRIVER_POSIX: c_int = 2;
 
 /// The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then

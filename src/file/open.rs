@@ -13,15 +13,18 @@ use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory;
-use crate::parallel::Communicator;
+use crate::parallel::hash::mix;
+use crate::parallel::{Communicator, machine};
 use crate::storage::faults::Faulty;
-use crate::storage::file_system::{self, Status};
+use crate::storage::file_system::{self, FileSystem, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::queue::LEAST_BYTES;
 use crate::storage::{Driver, ParallelFile, names};
 use rustix::fs::OFlags;
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 #[cfg(not(feature = "mpi"))]
 use without_mpi as mpi_io;
 
@@ -67,13 +70,9 @@ pub fn create(
     header: &[u8],
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
     // No file is changed before the ranks agree on the arguments.
-    let driver = choose(team, path, params)?;
-    let mut target = Target::new(real_path(team, path, params), params);
-    let created = match driver {
-        Driver::MpiIo => mpi_io::create(team, path, params, &mut target, header),
-        _ => create_posix(team, params, &mut target, header),
-    };
-    match created {
+    let choice = choose(team, path, params, true)?;
+    let mut target = Target::new(choice.real, params, choice.is_coherent);
+    match create_on_all(team, &choice, params, &mut target, header) {
         Ok(file) => Ok((file, target)),
         Err(failure) => {
             target.discard();
@@ -82,29 +81,97 @@ pub fn create(
     }
 }
 
-fn create_posix(
+fn create_on_all(
     team: &mut Team,
+    choice: &Choice<'_>,
     params: &mut Params,
     target: &mut Target,
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
-    let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
-    let (opened, _) = open_posix(team, first, || target.open_again(false))?;
-    let opened = opened.and_then(|file| {
-        let mut file = with_faults(team, params, Box::new(file));
-        if team.rank() == 0 {
-            file.write_at(0, &[header])?;
-            if is_header_synced(params) {
-                file.sync()?;
-            }
+    let driver = choice.driver;
+    let name = choice.name_to_write(params, target);
+    let create = |goal: &Path| {
+        let name = if params.atomic { goal.to_owned() } else { names::target_path(choice.real) };
+        mpi_io::create(&name, choice.prefix, params)
+    };
+    let first = match team.rank() {
+        0 => choice.check_name(team, &name).and_then(|()| target.prepare(driver, create)).map(Some),
+        _ => Ok(None),
+    };
+    let (opened, size) = open_posix(team, choice, first, || target.open_again(driver, false))?;
+    let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
+    let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
+    match emptied.and_then(|()| begin(team, driver, &mut *file, params, target, header)) {
+        Ok(()) => Ok(file),
+        Err(failure) => Err(close(team, driver, file, failure)),
+    }
+}
+
+/// Removes what a file holds, when all ranks have found that file, so that nothing is lost otherwise. Truncating costs, on ext4 a
+/// write-back at close, even where there is nothing to truncate.
+fn empty(team: &mut Team, driver: Driver, file: &mut dyn ParallelFile) -> Result<(), Failure> {
+    team.agree(Ok(()))?;
+    // With MPI-IO all ranks truncate it together.
+    if driver == Driver::MpiIo || team.rank() == 0 {
+        let truncated = file.truncate(0);
+        team.defer(truncated);
+    }
+    Ok(())
+}
+
+/// The file to be written that this rank has open, as the driver has it.
+fn open_by_driver(
+    team: &mut Team,
+    choice: &Choice<'_>,
+    name: &Path,
+    params: &Params,
+    target: &mut Target,
+    opened: Result<PosixFile>,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    let file = match choice.driver {
+        Driver::MpiIo => {
+            let left = opened.and_then(|file| target.leave_to_mpi_io(file));
+            team.agree(left)?;
+            let is_first = team.rank() == 0;
+            let check_name = || if is_first { target.check_name() } else { Ok(()) };
+            mpi_io::open(team, name, choice.prefix, params, mpi_io::Access::ReadWrite, check_name)?
         }
-        Ok(Some(file))
-    });
-    let (file, mine) = split(opened);
-    let mut block = [if team.rank() == 0 { target.block_bytes().min(FINE) } else { FINE }];
+        _ => Box::new(opened?),
+    };
+    Ok(with_faults(team, params, file))
+}
+
+/// Writes the header of a file, and finds its stripes.
+fn begin(
+    team: &mut Team,
+    driver: Driver,
+    file: &mut dyn ParallelFile,
+    params: &mut Params,
+    target: &Target,
+    header: &[u8],
+) -> Result<(), Failure> {
+    let is_first = team.rank() == 0;
+    let mut mine = if is_first { file.write_at(0, &[header]) } else { Ok(()) };
+    let is_synced = is_header_synced(params);
+    if driver != Driver::MpiIo && is_first && is_synced {
+        mine = mine.and_then(|()| file.sync());
+    }
+    let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
     team.agree_with(mine, &mut block)?;
     params.find_stripe(block[0]);
-    file.ok_or_else(lost).map_err(Failure::Mine)
+    if driver == Driver::MpiIo && is_synced {
+        let synced = file.sync();
+        team.agree(synced)?;
+    }
+    Ok(())
+}
+
+/// Closes a file after an error.
+fn close(team: &mut Team, driver: Driver, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
+    // With MPI-IO all ranks close it together.
+    let failure = if driver == Driver::MpiIo { Failure::Agreed(team.settle(failure)) } else { failure };
+    let _ = file.close();
+    failure
 }
 
 /// Whether the header of a new file is brought to stable storage before anything follows it: so a file that is to be sealed has all
@@ -113,19 +180,48 @@ fn is_header_synced(params: &Params) -> bool {
     params.seal && !params.atomic
 }
 
-/// Opens the file for reading. Tells its size, and what `examine` finds on rank 0, which gets the file and its size. Collective.
+/// Opens the file for reading: the one that `which` finds for the name as the file system knows it. Tells its size, and what
+/// `examine` finds on rank 0, which gets the file and its size. Collective.
 pub fn open(
     team: &mut Team,
     path: &Path,
     params: &mut Params,
+    which: impl FnOnce(&mut Team, &Path, &Params) -> Result<PathBuf, Failure>,
     examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
 ) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
-    let driver = choose(team, path, params)?;
-    let real = real_path(team, path, params);
+    let choice = choose(team, path, params, false)?;
+    let real = which(team, choice.real, params)?;
     // NONBLOCK: opening a pipe would wait for a writer.
-    let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
+    let open = || {
+        if !choice.is_coherent {
+            file_system::look_again(&real);
+        }
+        PosixFile::open(&real, OFlags::RDONLY | OFlags::NONBLOCK)
+    };
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
-    open_existing(team, path, params, (driver, mpi_io::Access::Read), (first, open), examine)
+    let (opened, size) = open_posix(team, &choice, first, open)?;
+    let ((seen, words, seal), mine) = split(opened.and_then(|file| {
+        let is_first = team.rank() == 0;
+        let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
+        let mut file = with_faults(team, params, Box::new(file));
+        let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
+        let [bytes, read, sections] = ends.words();
+        let words = [bytes, read, sections, block];
+        match choice.driver {
+            Driver::MpiIo => file.close().map(|()| (None, words, ends.seal)),
+            _ => Ok((Some(file), words, ends.seal)),
+        }
+    }));
+    let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
+    params.find_stripe(block);
+    let file = match choice.driver {
+        Driver::MpiIo => {
+            let file = mpi_io::open(team, &real, choice.prefix, params, mpi_io::Access::Read, || Ok(()))?;
+            with_faults(team, params, file)
+        }
+        _ => seen.ok_or_else(lost)?,
+    };
+    Ok((file, Ends::of([bytes, read, sections], seal)))
 }
 
 /// A file that existed before, open for reading and writing.
@@ -138,27 +234,36 @@ pub(crate) struct ExistingFile {
 /// Opens a file that exists for reading and writing, as it is. With [`Params::atomic`] that is a copy of it, which
 /// [`Target::complete`] gives its name. Collective.
 pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Result<ExistingFile, Failure> {
-    let driver = choose(team, path, params)?;
-    let mut target = Target::new(real_path(team, path, params), params);
-    let first = if team.rank() == 0 { target.prepare_to_append(driver).map(Some) } else { Ok(None) };
-    // MPI-IO knows the prefix of the name; a part has none.
-    let name = if params.atomic { target.goal() } else { path }.to_owned();
-    let open = || target.open_again(true);
-    let opened =
-        open_existing(team, &name, params, (driver, mpi_io::Access::Append), (first, open), |_, size| {
-            Ok(Ends::all(size))
-        });
-    let locked = match opened {
-        Ok((file, _)) if driver == Driver::MpiIo => mpi_io::lock(team, file, &mut target),
-        opened => opened.map(|(file, ends)| (file, ends.file)),
-    };
-    match locked {
+    let choice = choose(team, path, params, true)?;
+    let mut target = Target::new(choice.real, params, choice.is_coherent);
+    match append_on_all(team, &choice, params, &mut target) {
         Ok((file, size)) => Ok(ExistingFile { file, target, size }),
         Err(failure) => {
             target.discard();
             Err(failure)
         }
     }
+}
+
+fn append_on_all(
+    team: &mut Team,
+    choice: &Choice<'_>,
+    params: &mut Params,
+    target: &mut Target,
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
+    let driver = choice.driver;
+    let is_first = team.rank() == 0;
+    let name = choice.name_to_write(params, target);
+    let first = match is_first {
+        true => choice.check_name(team, &name).and_then(|()| target.prepare_to_append(driver)).map(Some),
+        false => Ok(None),
+    };
+    let (opened, size) = open_posix(team, choice, first, || target.open_again(driver, true))?;
+    let file = open_by_driver(team, choice, &name, params, target, opened)?;
+    let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
+    team.agree_with(Ok(()), &mut block)?;
+    params.find_stripe(block[0]);
+    Ok((file, size))
 }
 
 /// Where a file ends, in bytes from its beginning.
@@ -191,44 +296,6 @@ impl Ends {
     }
 }
 
-/// Opens on all ranks the file that rank 0 has opened, and tells what rank 0 finds in it.
-fn open_existing(
-    team: &mut Team,
-    name: &Path,
-    params: &mut Params,
-    (driver, access): (Driver, mpi_io::Access),
-    (first, open): (Result<Option<PosixFile>>, impl FnOnce() -> Result<PosixFile>),
-    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
-) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
-    // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
-    // MPI_File_open.
-    let (opened, size) = open_posix(team, first, open)?;
-    // MPI-IO opens it anew: what was copied is then sent, on network file systems, and the lock is given back, which
-    // MPI-IO's own locks would wait for on NFS.
-    let ((seen, words, seal), mine) = split(opened.and_then(|file| {
-        let is_first = team.rank() == 0;
-        let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
-        let mut file = with_faults(team, params, Box::new(file));
-        let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
-        let [bytes, read, sections] = ends.words();
-        let words = [bytes, read, sections, block];
-        match driver {
-            Driver::MpiIo => file.close().map(|()| (None, words, ends.seal)),
-            _ => Ok((Some(file), words, ends.seal)),
-        }
-    }));
-    let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
-    params.find_stripe(block);
-    let file = match driver {
-        Driver::MpiIo => {
-            let file = mpi_io::open(team, name, params, access, || Ok(()))?;
-            with_faults(team, params, file)
-        }
-        _ => seen.ok_or_else(lost)?,
-    };
-    Ok((file, Ends::of([bytes, read, sections], seal)))
-}
-
 /// Wraps the file if faults are to be injected.
 fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
     match params.faults {
@@ -243,84 +310,122 @@ enum MpiIo {
     /// There is no MPI.
     Absent,
     There,
-    /// Hints, or a name with a prefix, ask for it.
+    /// Hints ask for it.
     AskedFor,
 }
 
 impl MpiIo {
-    fn of(team: &Team, path: &Path, params: &Params) -> Self {
+    fn of(team: &Team, params: &Params) -> Self {
         #[cfg(feature = "mpi")]
         let (has_mpi, has_hints) = (team.as_mpi().is_some(), !params.hints.is_none());
         #[cfg(not(feature = "mpi"))]
-        let (has_mpi, has_hints) = (team.size() == 0, false);
-        let may = params.driver != Driver::Posix;
+        let (has_mpi, has_hints) = (team.size() == 0, params.threads == 0);
         match () {
             () if !has_mpi => Self::Absent,
-            () if may && (has_hints || names::without_romio_prefix(path) != path) => Self::AskedFor,
+            () if has_hints => Self::AskedFor,
             () => Self::There,
         }
     }
 }
 
-/// The name as the file system knows it.
-pub fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
-    match MpiIo::of(team, path, params) {
-        MpiIo::AskedFor => names::without_romio_prefix(path),
-        MpiIo::Absent | MpiIo::There => path,
-    }
+/// How a file is opened.
+struct Choice<'a> {
+    driver: Driver,
+    /// Whether every rank finds its file system coherent between nodes, and the environment does not deny it. Where it only says so,
+    /// locks and names are still those of another one.
+    is_coherent: bool,
+    /// What this rank finds.
+    system: Option<FileSystem>,
+    /// Whether the file is written.
+    writes: bool,
+    /// Its name as the file system knows it.
+    real: &'a Path,
+    /// What the program has put before it for ROMIO.
+    prefix: &'a OsStr,
 }
 
 /// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
 /// find it coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and their writers. With it the
 /// ranks agree for the first time, on what is to be opened, and find the greatest number of their threads.
-fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
-    let mpi_io = MpiIo::of(team, path, params);
+fn choose<'a>(
+    team: &mut Team,
+    path: &'a Path,
+    params: &mut Params,
+    writes: bool,
+) -> Result<Choice<'a>, Failure> {
     let threads = FINE - params.threads as u64;
-    let mut words = [FINE, FINE, FINE, FINE, FINE, 2, threads];
+    let mut words = [FINE; 8];
     let mine = if team.rank() == 0 {
-        wanted(params, mpi_io).map(
-            |DriverChoice { driver, check, writers, stripe_bytes, background_bytes }| {
+        wanted(params, MpiIo::of(team, params)).map(
+            |DriverChoice { driver, is_coherent, check, writers, stripe_bytes, background_bytes }| {
                 let driver = match driver {
                     Driver::Posix => 0,
                     Driver::MpiIo => 1,
                     Driver::Auto => 2,
                 };
-                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2, threads];
+                let said = is_coherent.map_or(2, u64::from);
+                words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2, threads, said];
             },
         )
     } else {
+        words[6] = threads;
         Ok(())
     };
-    if params.driver == Driver::Auto && mpi_io == MpiIo::There && !team.is_alone() {
-        // Where no folder is, no driver opens a file: the error is that of opening it.
-        let is_coherent = match file_system::FileSystem::of(real_path(team, path, params)) {
-            Ok(kind) => kind.is_coherent,
-            Err(error) => error.kind() == ErrorKind::NoSuchFile,
-        };
-        words[5] = 1 + u64::from(is_coherent);
-    }
+    let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
+    // Where no folder is, no driver opens a file: the error is that of opening it.
+    words[5] = match &system {
+        Ok(system) => 1 + u64::from(system.is_coherent),
+        Err(error) => 1 + u64::from(error.kind() == ErrorKind::NoSuchFile),
+    };
     team.agree_with(mine, &mut words)?;
-    let [driver, check, writers, stripe, background, coherent, threads] = words;
+    let [driver, check, writers, stripe, background, coherent, threads, said] = words;
     params.most_threads = MostThreads(FINE - threads);
     (params.check, params.writers_per_node, params.stripe_bytes) = (check == 1, writers, stripe);
     if params.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
-    if driver == 0 || driver == 2 && coherent == 2 {
+    let is_coherent = coherent == 2 && said != 0;
+    let is_trusted = is_coherent || said == 1;
+    let is_posix = driver == 0 || driver == 2 && (is_trusted || team.is_alone());
+    let system = system.ok();
+    if is_posix {
+        if writes && !is_trusted && !team.is_alone() {
+            check_one_node(team, system)?;
+        }
         params.background_bytes = background;
-        return Ok(Driver::Posix);
-    }
-    if params.background_bytes > 0 {
+    } else if params.background_bytes > 0 {
         let words = "background_bytes: only the POSIX driver can write in the background, not MPI-IO";
         return Err(Error::argument(words).into());
     }
-    Ok(Driver::MpiIo)
+    let driver = if is_posix { Driver::Posix } else { Driver::MpiIo };
+    // A program that asks for MPI-IO means by a name what MPI-IO does. No other name has a prefix.
+    let real = if driver == Driver::MpiIo && words[0] == 1 { mpi_io::real_path(path) } else { path };
+    let prefix = names::romio_prefix(path, real);
+    Ok(Choice { driver, is_coherent, system, writes, real, prefix })
+}
+
+/// An error if ranks on several nodes would write by POSIX where each node writes whole pages, with what it knows of them.
+fn check_one_node(team: &mut Team, system: Option<FileSystem>) -> Result<(), Failure> {
+    let node = team.node() & FINE;
+    let mut words = [node, FINE - node];
+    team.agree_with(Ok(()), &mut words)?;
+    if words[0] == FINE - words[1] {
+        return Ok(());
+    }
+    let name = system.and_then(|system| system.name).unwrap_or("a file system of an unknown kind");
+    let error = Error::argument(format!(
+        "driver: found POSIX on {name} with ranks on several nodes: each node writes whole pages, so that neighbours in a page \
+         overwrite each other; use MPI-IO, or say by SCDA_COHERENT=1 that all nodes see at once what any of them writes"
+    ));
+    Err(error.into())
 }
 
 /// The choice of rank 0.
 struct DriverChoice {
     /// `Auto` if the file system decides.
     driver: Driver,
+    /// What is said of the file system.
+    is_coherent: Option<bool>,
     /// Whether the ranks agree in every call.
     check: bool,
     /// The writers of a node.
@@ -376,6 +481,7 @@ fn wanted(params: &Params, mpi_io: MpiIo) -> Result<DriverChoice> {
     };
     Ok(DriverChoice {
         driver,
+        is_coherent: FileSystem::coherent_by_environment()?,
         check,
         writers: number(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,
         stripe_bytes: number(STRIPE_VARIABLE, params.stripe_bytes, 1..=MAX_STRIPE_BYTES)?,
@@ -385,35 +491,106 @@ fn wanted(params: &Params, mpi_io: MpiIo) -> Result<DriverChoice> {
 
 /// The file that rank 0 has opened, and on the other ranks the same one, which they open now: on nodes of
 /// different file systems the same name is not enough. With the size that rank 0 finds. The ranks have yet to
-/// agree that all have it.
+/// agree that all have it. This comes before MPI-IO opens a file, too, which would wait for a rank that does not see it, and writes
+/// to as many files as there are.
 fn open_posix(
     team: &mut Team,
+    choice: &Choice<'_>,
     first: Result<Option<PosixFile>>,
-    open: impl FnOnce() -> Result<PosixFile>,
+    open: impl FnMut() -> Result<PosixFile>,
 ) -> Result<(Result<PosixFile>, u64), Failure> {
-    let identity = |status: Status| if status.is_regular { status.identity.inode } else { 0 };
     let (mut first, mine) = split(first);
     let mine = match &mut first {
         Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock()),
         _ => mine,
     };
-    let status = |file: &PosixFile| file.status().map(|status| [identity(status), status.size]);
-    let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 2]), status));
-    let [inode, size] = team.share(0, known)?;
+    let words = |file: &PosixFile| {
+        let status = file.status()?;
+        Ok([inode(&status), choice.owner(&status), machine(), status.size])
+    };
+    let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 4]), words));
+    let [first_inode, owner, first_machine, size] = team.share(0, known)?;
     let opened = match first {
         Some(file) => Ok(file),
-        None => open().and_then(|file| match identity(file.status()?) {
-            own if own == inode => Ok(file),
-            own => Err(Error::new(
-                ErrorKind::BadFile,
-                format!(
-                    "open: this rank sees another file of this name (inode {own}) than rank 0 (inode {inode})"
-                ),
-            )),
-        }),
+        None => {
+            let patience =
+                if choice.is_coherent || machine() == first_machine { Duration::ZERO } else { NAME_CACHE };
+            open_when_seen(patience, open)
+                .map_err(|error| match error.kind() {
+                    // The job must not take it for missing, and write it anew.
+                    ErrorKind::NoSuchFile => Error::new(
+                        ErrorKind::BadFile,
+                        "open: this rank does not see the file that rank 0 has opened",
+                    ),
+                    _ => error,
+                })
+                .and_then(|file| choice.check_same(&file.status()?, first_inode, owner).map(|()| file))
+        }
     };
     Ok((opened, size))
 }
+
+/// The inode of a file. Devices have none to compare.
+fn inode(status: &Status) -> u64 {
+    if status.is_regular { status.identity.inode } else { 0 }
+}
+
+impl Choice<'_> {
+    /// The name by which the file is written: as the program has it, which may be shorter than the absolute path of a part file.
+    fn name_to_write(&self, params: &Params, target: &Target) -> PathBuf {
+        if params.atomic { target.goal() } else { self.real }.to_owned()
+    }
+
+    /// Checks before anything is changed that MPI-IO, if it is used, can take a name.
+    fn check_name(&self, team: &Team, name: &Path) -> Result<()> {
+        match self.driver {
+            Driver::MpiIo => mpi_io::check_name(name, self.prefix, team.size()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What makes equal inodes of a file system of one node different files: the node, and the device.
+    fn owner(&self, status: &Status) -> u64 {
+        // Nodes with overlays of the same image find the same files in them, unless these are written.
+        let is_own =
+            |system: FileSystem| system.is_of_one_node && (self.writes || system.name != Some("overlay"));
+        match status.is_regular && self.system.is_some_and(is_own) {
+            true => mix(machine(), status.identity.device),
+            false => 0,
+        }
+    }
+
+    /// Checks that this is the file that rank 0 has opened.
+    fn check_same(&self, found: &Status, first_inode: u64, first_owner: u64) -> Result<()> {
+        let own = inode(found);
+        let words = if own != first_inode {
+            format!("(inode {own}) than rank 0 (inode {first_inode})")
+        } else if self.owner(found) != first_owner {
+            let name = self.system.and_then(|system| system.name).unwrap_or("file system");
+            format!("than rank 0: each node has a {name} of its own")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::BadFile, format!("open: this rank sees another file of this name {words}")))
+    }
+}
+
+/// Opens a file that another node has opened or created. Its name may take this long to be seen here.
+fn open_when_seen(patience: Duration, mut open: impl FnMut() -> Result<PosixFile>) -> Result<PosixFile> {
+    let (began, mut pause) = (Instant::now(), Duration::from_millis(10));
+    loop {
+        match open() {
+            Err(error) if error.kind() == ErrorKind::NoSuchFile && began.elapsed() < patience => {
+                std::thread::sleep(pause);
+                pause = (2 * pause).min(Duration::from_secs(1));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// How long NFS may remember that a name was not there: `acdirmax`, by default.
+const NAME_CACHE: Duration = Duration::from_secs(60);
 
 /// The error for an impossible state: no rank had an error, but this one has no file.
 fn lost() -> Error {
@@ -423,6 +600,7 @@ fn lost() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parallel::machine::tests::MACHINE;
     use crate::parallel::{ThreadComm, run_on_threads};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -490,6 +668,64 @@ mod tests {
             assert_eq!(kind(append_alone(Path::new("/dev/null"), &params)), ErrorKind::BadFile);
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
+    }
+
+    /// What two ranks on different machines get, of which the file system is taken for this.
+    fn from_two_machines(open: impl Fn(&mut Team) -> Result<()> + Sync) -> Vec<ErrorKind> {
+        run_on_threads(2, |comm| {
+            MACHINE.set(Some(comm.rank() as u64));
+            let mut team = team(comm, Path::new("f"));
+            open(&mut team).map_or_else(|error| error.kind(), |()| ErrorKind::Internal)
+        })
+    }
+
+    #[test]
+    fn two_machines_have_no_local_file_in_common() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "old").unwrap();
+        let settled = |team: &mut Team, opened: Result<(), Failure>| opened.map_err(|f| team.settle(f));
+        for atomic in [false, true] {
+            let all = from_two_machines(|team| {
+                let created = create(team, &path, &mut params(atomic), b"header").map(drop);
+                settled(team, created)
+            });
+            assert_eq!(all, [ErrorKind::BadFile; 2]);
+            let all = from_two_machines(|team| {
+                let appended = append(team, &path, &mut params(atomic)).map(drop);
+                settled(team, appended)
+            });
+            assert_eq!(all, [ErrorKind::BadFile; 2]);
+        }
+        let all = from_two_machines(|team| {
+            let which = |_: &mut Team, path: &Path, _: &Params| Ok(path.to_owned());
+            let read = open(team, &path, &mut params(false), which, |_, size| Ok(Ends::all(size))).map(drop);
+            settled(team, read)
+        });
+        assert_eq!(all, [ErrorKind::BadFile; 2]);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_that_comes_later_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let open = || PosixFile::open(&path, OFlags::RDONLY);
+        let error = open_when_seen(Duration::ZERO, open).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::NoSuchFile);
+        let (mut tries, patience) = (0, Duration::from_secs(60));
+        let opened = open_when_seen(patience, || {
+            tries += 1;
+            if tries == 3 {
+                std::fs::write(&path, "").unwrap();
+            }
+            open()
+        });
+        assert!(opened.is_ok() && tries == 3);
+        // Any other error is told at once.
+        let folder = open_when_seen(patience, || PosixFile::open(folder.path(), OFlags::RDONLY));
+        assert_eq!(folder.err().unwrap().kind(), ErrorKind::BadFile);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::format::header::begins_as_header;
 use crate::numbers::to_usize;
 use crate::storage::file_system::{self, Identity, Status};
 use crate::storage::kept::{self, Counts, Series};
+use crate::storage::lock_file::LockFile;
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use crate::storage::{copy, names};
@@ -44,10 +45,15 @@ pub struct Target {
     /// Rank 0: the locks of this write that no open file of the ranks has: on the file that the part file is to replace, on the
     /// part file, and on a file that MPI-IO writes.
     locks: Vec<PosixFile>,
+    /// Whether these files are locked; else, on file systems that are not coherent between nodes, a file beside them: see
+    /// [`LockFile`].
+    is_coherent: bool,
+    /// Rank 0: the lock that is held instead of those on the files.
+    lock_file: Option<LockFile>,
 }
 
 impl Target {
-    pub fn new(path: &Path, params: &Params) -> Self {
+    pub fn new(path: &Path, params: &Params, is_coherent: bool) -> Self {
         let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if params.atomic {
             path = names::target_path(&path);
@@ -56,7 +62,23 @@ impl Target {
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
         let (keep, is_read, mode) = (params.keep, params.seal, params.mode);
         let (is_named, old, status, has_part) = (false, None, None, false);
-        Self { path, part, sync, is_named, sync_part, keep, mode, is_read, old, status, has_part, locks }
+        let lock_file = None;
+        Self {
+            path,
+            part,
+            sync,
+            is_named,
+            sync_part,
+            keep,
+            mode,
+            is_read,
+            old,
+            status,
+            has_part,
+            locks,
+            is_coherent,
+            lock_file,
+        }
     }
 
     /// The name under which the file is written.
@@ -64,64 +86,74 @@ impl Target {
         self.part.as_deref().unwrap_or(&self.path)
     }
 
-    /// Rank 0: checks that the file may be written and that nobody else writes it, and with POSIX creates it. MPI-IO creates it
-    /// later.
-    pub fn prepare(&mut self, driver: Driver) -> Result<Option<PosixFile>> {
-        self.check()?;
+    /// Rank 0: checks that the file may be written and that nobody else writes it, and opens it. A new one is created, with MPI-IO
+    /// by `create`. What an old one holds stays until all ranks have found it.
+    pub fn prepare(&mut self, driver: Driver, create: impl FnOnce(&Path) -> Result<()>) -> Result<PosixFile> {
+        self.begin(driver)?;
         if let Some(part) = self.part.clone() {
             if self.old.is_some() {
                 let old = self.lock_old(OFlags::WRONLY)?;
                 self.locks.push(old);
             }
-            clear(&part)?;
-            return match driver {
-                Driver::MpiIo => Ok(None),
-                _ => self.create_part(&part, driver).map(Some),
-            };
+            self.clear(&part)?;
+            return self.create_part(&part, driver, create);
         }
-        if driver == Driver::MpiIo {
-            return Ok(None);
+        if driver == Driver::MpiIo && self.old.is_none() {
+            match create(&names::target_path(&self.path)) {
+                // Somebody else was faster: then the lock decides.
+                Err(error) if error.kind() == ErrorKind::FileExists => {}
+                created => created?,
+            }
         }
+        let flags = if driver == Driver::MpiIo { OFlags::empty() } else { OFlags::CREATE };
         let mut file = match self.is_read {
             // The attributes of what is sealed are read if some are set later.
-            true => PosixFile::open(&self.path, OFlags::RDWR | OFlags::CREATE)?,
-            false => open_to_write(&self.path, OFlags::CREATE)?,
+            true => PosixFile::open(&self.path, OFlags::RDWR | flags)?,
+            false => open_to_write(&self.path, flags)?,
         };
         self.opened(|| file.status().map(Some))?;
         if self.is_regular() {
             self.lock(&mut file)?;
         }
-        // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
-        if self.is_regular() && file.status()?.size > 0 {
-            file.truncate(0)?;
-        }
-        Ok(Some(file))
+        Ok(file)
     }
 
     /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy.
     pub fn prepare_to_append(&mut self, driver: Driver) -> Result<PosixFile> {
-        self.check()?;
+        self.begin(driver)?;
         let mut old = self.lock_old(OFlags::RDWR)?;
         self.check_begun(&mut old)?;
         let Some(part) = self.part.clone() else {
             self.status = self.old;
             return Ok(old);
         };
-        clear(&part)?;
-        let mut copy = self.create_part(&part, driver)?;
+        self.clear(&part)?;
+        // The copy is made by POSIX in any case.
+        let mut copy = self.create_part(&part, Driver::Posix, |_| Ok(()))?;
         copy::copy(&mut old, &mut copy, self.old.map_or(0, |old| old.size))?;
         self.locks.push(old);
         Ok(copy)
     }
 
-    /// Creates the part file, where there is none. Where MPI-IO opens it anew, it is locked then.
-    fn create_part(&mut self, part: &Path, driver: Driver) -> Result<PosixFile> {
-        let file = PosixFile::create_new(part, self.first_mode()).map_err(|error| match error.kind() {
+    /// Creates the part file, where there is none, and locks it by a descriptor of its own.
+    fn create_part(
+        &mut self,
+        part: &Path,
+        driver: Driver,
+        create: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PosixFile> {
+        let created = match driver {
+            Driver::MpiIo => {
+                create(part).and_then(|()| PosixFile::open(part, OFlags::RDWR | OFlags::NOFOLLOW))
+            }
+            _ => PosixFile::create_new(part, self.first_mode()),
+        };
+        let file = created.map_err(|error| match error.kind() {
             ErrorKind::FileExists => taken(),
             _ => error,
         })?;
         self.opened(|| file.status().map(Some))?;
-        if driver != Driver::MpiIo {
+        if self.lock_file.is_none() {
             self.lock_goal()?;
         }
         Ok(file)
@@ -150,7 +182,7 @@ impl Target {
     /// The file that has the name, opened and locked.
     fn lock_old(&mut self, flags: OFlags) -> Result<PosixFile> {
         let mut old = PosixFile::open(&self.path, flags | OFlags::NONBLOCK)?.regular()?;
-        old.lock()?;
+        self.lock_unless_beside(&mut old)?;
         let status = old.status()?;
         if !is_file(&self.path, status.identity)? {
             // An atomic write that had the lock has replaced it.
@@ -162,11 +194,26 @@ impl Target {
 
     /// Locks the file that is written, which this rank has open; an error if its name has become that of another one.
     fn lock(&self, file: &mut PosixFile) -> Result<()> {
-        file.lock()?;
+        self.lock_unless_beside(file)?;
         match is_file(self.goal(), file.status()?.identity)? {
             true => Ok(()),
             false => Err(taken()),
         }
+    }
+
+    /// Locks a file, unless the lock on the file beside it is held, which is for all of them.
+    fn lock_unless_beside(&self, file: &mut PosixFile) -> Result<()> {
+        if self.lock_file.is_some() { Ok(()) } else { file.lock() }
+    }
+
+    /// Removes the part file that a killed job has left. An error if a job still writes it.
+    fn clear(&self, part: &Path) -> Result<()> {
+        // The lock is held until the file is removed. What cannot be opened is no part file of ours.
+        let mut left = PosixFile::open(part, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
+        if let Ok(left) = &mut left {
+            self.lock_unless_beside(left)?;
+        }
+        file_system::remove_stale(part)
     }
 
     /// Locks the file that is written by a descriptor of its own.
@@ -181,15 +228,20 @@ impl Target {
         Ok(())
     }
 
-    /// Another rank than 0: opens the file. As long as any rank has it open under its name, nobody else writes it; a part file
-    /// is nothing without rank 0, which has its lock. It is not read without need: NFS then reads each page before a part of it is written.
-    pub fn open_again(&self, is_read: bool) -> Result<PosixFile> {
+    /// Another rank than 0: opens the file. As long as any rank has it open under its name with POSIX, nobody else writes it; a part
+    /// file is nothing without rank 0, which has its lock. It is not read without need: NFS then reads each page before a part of it
+    /// is written.
+    pub fn open_again(&self, driver: Driver, is_read: bool) -> Result<PosixFile> {
+        if !self.is_coherent {
+            file_system::look_again(self.goal());
+        }
         let mut file = match (is_read, &self.part) {
             (true, _) => PosixFile::open(self.goal(), OFlags::RDWR | OFlags::NONBLOCK)?,
             (false, None) => open_to_write(self.goal(), OFlags::empty())?,
             (false, Some(part)) => PosixFile::open(part, OFlags::WRONLY)?,
         };
-        if self.part.is_none() && file.status()?.is_regular {
+        let shares = driver != Driver::MpiIo && self.is_coherent && self.part.is_none();
+        if shares && file.status()?.is_regular {
             file.share_lock()?;
         }
         Ok(file)
@@ -204,7 +256,26 @@ impl Target {
         self.old.map_or(self.mode, |old| old.mode & 0o600 | 0o200)
     }
 
-    /// Checks that the file may be written, before anything is changed.
+    /// Rank 0: checks that the file may be written, before anything is changed, and that nobody else writes it where that needs a
+    /// lock beside the file.
+    fn begin(&mut self, driver: Driver) -> Result<()> {
+        if !self.is_coherent {
+            file_system::look_again(&self.path);
+        }
+        self.check()?;
+        if self.is_coherent || self.old.is_some_and(|old| !old.is_regular) {
+            return Ok(());
+        }
+        match LockFile::take(&self.path) {
+            // Who may write the file but not its folder has a lock on the file, which MPI-IO would wait for.
+            Err(error) if error.kind() == ErrorKind::Access && driver != Driver::MpiIo => {}
+            taken => self.lock_file = Some(taken?),
+        }
+        // Who had the lock may have changed what was found.
+        self.check()
+    }
+
+    /// Checks that the file may be written.
     fn check(&mut self) -> Result<()> {
         self.old = file_system::status(&self.path)?;
         match self.old {
@@ -235,41 +306,30 @@ impl Target {
         })
     }
 
-    /// Rank 0: the size in bytes that the file had when it was opened, and locked. On other ranks 0.
-    #[cfg(feature = "mpi")]
-    pub fn size(&self) -> u64 {
-        self.status.map_or(0, |status| status.size)
-    }
-
     /// Rank 0: the block size of the file, when it is open.
     pub fn block_bytes(&self) -> u64 {
         self.status.map_or(0, |status| status.block_bytes)
     }
 
-    /// Rank 0: MPI-IO has opened the file under its name, and nothing is written to it yet. The lock is held until the end where
-    /// it is not what MPI-IO's own locks would wait for, as on NFS.
-    #[cfg(feature = "mpi")]
-    pub fn opened_by_name(&mut self) -> Result<()> {
-        let goal = self.goal().to_owned();
-        if self.status.is_none() {
-            self.opened(|| file_system::status(&goal))?;
+    /// Lets go of the file that MPI-IO is to open, so that what was written to it is sent to a server. What rank 0 has locked stays
+    /// open, and locked, until the end.
+    pub fn leave_to_mpi_io(&mut self, file: PosixFile) -> Result<()> {
+        if file.is_locked() {
+            self.locks.push(file);
+            return Ok(());
         }
-        if self.is_regular() {
-            self.lock_goal()?;
-            if !file_system::FileSystem::of(&goal).is_ok_and(|system| system.is_coherent) {
-                self.locks.pop().map_or(Ok(()), |lock| Box::new(lock).close())?;
-            }
-            // Until it was locked, somebody else may have written or replaced it.
-            let found = file_system::fresh_status(&goal)?;
-            if found.map(|found| found.identity) != self.status.map(|status| status.identity) {
-                return Err(taken());
-            }
-            self.status = found;
-        }
-        Ok(())
+        Box::new(file).close()
     }
 
-    /// As above; `status` tells which file it is.
+    /// Rank 0: MPI-IO has opened the file under its name: an error if that is another file's by now.
+    pub fn check_name(&self) -> Result<()> {
+        match self.is_regular() && self.find()?.is_err() {
+            true => Err(taken()),
+            false => Ok(()),
+        }
+    }
+
+    /// Rank 0: the file is open; `status` tells which one it is.
     fn opened(&mut self, status: impl FnOnce() -> Result<Option<Status>>) -> Result<()> {
         self.has_part = self.part.is_some();
         self.status = status()?;
@@ -333,7 +393,7 @@ impl Target {
         let found = file_system::status(&self.path)?;
         let is_known = found.map(|found| found.identity) == self.old.map(|old| old.identity);
         if !is_known && let Ok(mut file) = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::NONBLOCK) {
-            file.lock()?;
+            self.lock_unless_beside(&mut file)?;
             self.locks.push(file);
         }
         Ok(())
@@ -355,6 +415,7 @@ impl Target {
         for lock in self.locks.drain(..) {
             let _ = Box::new(lock).close();
         }
+        self.lock_file = None;
     }
 
     /// Rank 0: brings the name of the file to stable storage, once: also that of an old one, which its writer may have left to the
@@ -429,14 +490,4 @@ fn is_file(path: &Path, identity: Identity) -> Result<bool> {
 /// The error for a name that another program has removed or taken while the file was opened.
 fn taken() -> Error {
     Error::new(ErrorKind::FileInUse, "open: the file was removed or replaced while it was opened")
-}
-
-/// Removes the part file that a killed job has left. An error if a job still writes it.
-fn clear(part: &Path) -> Result<()> {
-    // The lock is held until the file is removed. What cannot be opened is no part file of ours.
-    let mut left = PosixFile::open(part, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
-    if let Ok(left) = &mut left {
-        left.lock()?;
-    }
-    file_system::remove_stale(part)
 }

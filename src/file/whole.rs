@@ -4,6 +4,7 @@ use super::params::Params;
 use super::target::Target;
 use crate::error::{Error, Result, quote_path};
 use crate::fork::Process;
+use crate::storage::file_system::FileSystem;
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use std::path::Path;
@@ -28,15 +29,18 @@ impl WholeFile {
     pub fn create(path: &Path, mode: u32) -> Result<Self> {
         let mut params = Params::default();
         (params.atomic, params.sync, params.mode) = (true, true, mode);
+        // Where no folder is, creating the file says so.
+        let found = FileSystem::of(path).map_or(true, |system| system.is_coherent);
+        let is_coherent = found && FileSystem::coherent_by_environment()? != Some(false);
         let mut this = Self {
             name: quote_path(path),
-            target: Target::new(path, &params),
+            target: Target::new(path, &params, is_coherent),
             file: None,
             bytes: 0,
             process: Process::this(),
         };
-        let file = this.target.prepare(Driver::Posix);
-        this.file = this.named(file)?;
+        let file = this.target.prepare(Driver::Posix, |_| Ok(()));
+        this.file = Some(this.named(file)?);
         Ok(this)
     }
 

@@ -1,6 +1,7 @@
 //! Ranks: which elements they own, and how they communicate.
 
 pub(crate) mod hash;
+pub(crate) mod machine;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi;
@@ -15,6 +16,7 @@ mod shared;
 pub(crate) mod simulated;
 mod threads;
 
+pub(crate) use machine::machine;
 pub use nodes::Nodes;
 pub(crate) use partition::FEW;
 pub use partition::{KnownPartition, Partition, uniform_partition};
@@ -189,6 +191,12 @@ pub trait Communicator: Send {
     /// `Mpi`.
     fn nodes(&self) -> Result<Option<Nodes>> {
         Ok(None)
+    }
+    /// A number of the node that this rank is on. Not collective. Ranks with the same one share the caches of one kernel; ranks
+    /// with different ones are on several nodes.
+    #[doc(hidden)]
+    fn node(&self) -> u64 {
+        machine()
     }
     /// The MPI communicator behind this one, for MPI-IO.
     #[cfg(feature = "mpi")]

@@ -607,6 +607,10 @@ impl Communicator for Mpi {
         self.find_nodes()
     }
 
+    fn node(&self) -> u64 {
+        self.number_of_node()
+    }
+
     fn as_mpi(&self) -> Option<&Mpi> {
         Some(self)
     }

@@ -1,7 +1,8 @@
 //! Ranks that are threads of one process: for tests, and for programs without MPI.
 
+use super::hash::mix;
 use super::shared::Allocation;
-use super::{Communicator, Nodes, SharedMemory};
+use super::{Communicator, Nodes, SharedMemory, machine};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{copy, reserve};
 use crate::numbers::to_usize;
@@ -16,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct ThreadComm {
     rank: usize,
     meeting: Arc<Meeting>,
+    /// The number of its node.
+    node: usize,
     /// The ranks of its node, and on the lowest of them those of all nodes.
     nodes: Option<(Box<Self>, Option<Box<Self>>)>,
 }
@@ -58,7 +61,7 @@ impl ThreadComm {
             all_arrived: Condvar::new(),
             handed_over: Mutex::default(),
         });
-        (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting), nodes: None }).collect()
+        (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting), node: 0, nodes: None }).collect()
     }
 
     /// The communicators of ranks on several nodes, as a cluster has them: the number of each rank's node. Only the ranks of a node
@@ -79,6 +82,7 @@ impl ThreadComm {
         let mut ranks = Self::new(nodes.len());
         for (rank, node) in nodes.iter().enumerate() {
             let first = leader(node).unwrap_or(rank);
+            ranks[rank].node = *node;
             ranks[rank].nodes = members[first].next().map(|member| {
                 let leader = if first == rank { leaders.next() } else { None };
                 (Box::new(member), leader.map(Box::new))
@@ -234,6 +238,9 @@ impl Communicator for ThreadComm {
         // Nobody looks into the slot any more when it is next filled.
         self.exchange("share_memory", Ok(Vec::new()))?;
         Ok(memory)
+    }
+    fn node(&self) -> u64 {
+        mix(machine(), self.node as u64)
     }
     fn nodes(&self) -> Result<Option<Nodes>> {
         let Some((node, leader)) = &self.nodes else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use super::calls::{retry, system};
 use super::descriptors;
-use super::names::{folder, lock_test};
+use super::names::{folder, lock_test, target_path};
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
@@ -88,7 +88,12 @@ pub struct FileSystem {
     /// file systems of one node and for parallel ones with POSIX semantics, and not for NFS. On an unknown file
     /// system it is not relied on: [`Driver::Auto`](super::Driver::Auto) chooses MPI-IO there.
     pub is_coherent: bool,
+    /// Each node has one of its own: what two nodes have under the same name are two files.
+    pub is_of_one_node: bool,
 }
+
+/// The environment variable that says of every file system that it is coherent (1) or not (0).
+const COHERENT_VARIABLE: &str = "SCDA_COHERENT";
 
 impl FileSystem {
     /// That of a file, or of the folder where it will be.
@@ -96,39 +101,68 @@ impl FileSystem {
     /// # Errors
     /// Those of the file system.
     pub fn of(path: &Path) -> Result<Self> {
-        const KNOWN: [(u64, &str, bool); 25] = [
-            (0xEF53, "ext4", true), // and ext2, ext3
-            (0x5846_5342, "xfs", true),
-            (0x9123_683E, "btrfs", true),
-            (0x2FC1_2FC1, "zfs", true),
-            (0xF2F5_2010, "f2fs", true),
-            (0xCA45_1A4E, "bcachefs", true),
-            (0x0102_1994, "tmpfs", true),
-            (0x8584_58F6, "ramfs", true),
-            (0x794C_7630, "overlay", true),
-            (0x7371_7368, "squashfs", true),
-            (0x0BD0_0BD0, "lustre", true),
-            (0x4750_4653, "gpfs", true),
-            (0x1983_0326, "beegfs", true),
-            (0x6969, "nfs", false),
-            (0xFF53_4D42, "cifs", false),
-            (0xFE53_4D42, "smb2", false),
-            (0x6573_5546, "fuse", false),
-            (0x0102_1997, "9p", false),
-            (0x00C3_6400, "ceph", false),
-            (0x5346_414F, "afs", false),
-            (0x2003_0528, "orangefs", false),
-            (0xAAD7_AAEA, "panfs", false),
-            (0x0116_1970, "gfs2", false),
-            (0x7461_636F, "ocfs2", false),
-            (0x9FA0, "proc", false),
+        // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
+        const KNOWN: [(u64, &str, bool, bool); 25] = [
+            (0xEF53, "ext4", true, true), // and ext2, ext3
+            (0x5846_5342, "xfs", true, true),
+            (0x9123_683E, "btrfs", true, true),
+            (0x2FC1_2FC1, "zfs", true, true),
+            (0xF2F5_2010, "f2fs", true, true),
+            (0xCA45_1A4E, "bcachefs", true, true),
+            (0x0102_1994, "tmpfs", true, true),
+            (0x8584_58F6, "ramfs", true, true),
+            (0x794C_7630, "overlay", true, true),
+            (0x7371_7368, "squashfs", true, false),
+            (0x0BD0_0BD0, "lustre", true, false),
+            (0x4750_4653, "gpfs", true, false),
+            (0x1983_0326, "beegfs", true, false),
+            (0x6969, "nfs", false, false),
+            (0xFF53_4D42, "cifs", false, false),
+            (0xFE53_4D42, "smb2", false, false),
+            (0x6573_5546, "fuse", false, false),
+            (0x0102_1997, "9p", false, false),
+            (0x00C3_6400, "ceph", false, false),
+            (0x5346_414F, "afs", false, false),
+            (0x2003_0528, "orangefs", false, false),
+            (0xAAD7_AAEA, "panfs", false, false),
+            (0x0116_1970, "gfs2", false, false),
+            (0x7461_636F, "ocfs2", false, false),
+            (0x9FA0, "proc", false, true),
         ];
         #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
-        let kind = |path| retry(|| rustix::fs::statfs(path)).map(|fs| fs.f_type as u32 as u64);
-        let kind = kind(path).or_else(|_| kind(folder(path))).map_err(|e| Error::io("statfs", e))?;
+        let kind = |path: &Path| retry(|| rustix::fs::statfs(path)).map(|fs| fs.f_type as u32 as u64);
+        let kind =
+            kind(path).or_else(|_| kind(folder(&target_path(path)))).map_err(|e| Error::io("statfs", e))?;
         let known = KNOWN.iter().find(|known| known.0 == kind);
-        Ok(Self { name: known.map(|known| known.1), is_coherent: known.is_some_and(|known| known.2) })
+        Ok(Self {
+            name: known.map(|known| known.1),
+            is_coherent: known.is_some_and(|known| known.2),
+            is_of_one_node: known.is_some_and(|known| known.3),
+        })
     }
+
+    /// What the environment of this process says instead of [`Self::is_coherent`], if anything.
+    ///
+    /// # Errors
+    /// `Argument` if it is neither 0 nor 1.
+    pub fn coherent_by_environment() -> Result<Option<bool>> {
+        match std::env::var(COHERENT_VARIABLE).as_deref() {
+            Ok("1") => Ok(Some(true)),
+            Ok("0") => Ok(Some(false)),
+            Ok(other) => Err(Error::argument(format!(
+                "{COHERENT_VARIABLE}: found \"{other}\", expected \"0\" or \"1\""
+            ))),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Opens the folder of a file, so that a network file system asks its server for what it remembers of the names there: a file of
+/// another node that this one has looked for in vain is found then, and one that was renamed is not taken for the one that has
+/// its name now.
+pub fn look_again(path: &Path) {
+    // Where that fails, opening the file says why.
+    let _ = Folder::open(path);
 }
 
 /// The status of a file that is opened anew: only then do network file systems ask their server.
@@ -236,6 +270,9 @@ pub fn remove_stale(part: &Path) -> Result<()> {
 }
 
 /// Removes a file. `false` if there is none.
+///
+/// # Errors
+/// Those of the file system.
 pub(super) fn remove(path: &Path) -> rustix::io::Result<bool> {
     match retry(|| rustix::fs::unlink(path)) {
         Ok(()) => Ok(true),
@@ -277,7 +314,12 @@ mod tests {
     #[test]
     fn local_file_systems_are_coherent_and_others_unknown() {
         let of = |path| FileSystem::of(Path::new(path)).unwrap();
-        assert_eq!(of("/dev/shm/not-there-yet"), FileSystem { name: Some("tmpfs"), is_coherent: true });
-        assert_eq!(of("/proc/self/status"), FileSystem { name: Some("proc"), is_coherent: false });
+        let one_node = |name, is_coherent| FileSystem { name: Some(name), is_coherent, is_of_one_node: true };
+        assert_eq!(of("/dev/shm/not-there-yet"), one_node("tmpfs", true));
+        assert_eq!(of("/proc/self/status"), one_node("proc", false));
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/shm/not-there-yet", &link).unwrap();
+        assert_eq!(FileSystem::of(&link).unwrap().name, Some("tmpfs"));
     }
 }

@@ -11,6 +11,7 @@ pub mod file_system;
 pub mod kept;
 #[allow(unsafe_code)]
 pub mod lent;
+pub mod lock_file;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi_io;

@@ -7,13 +7,15 @@
 
 use super::calls::{read_all, write_all};
 use super::descriptors::Occupied;
-use super::{ParallelFile, file_system, names};
+use super::{ParallelFile, file_system};
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::Communicator as _;
 use crate::parallel::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, numbers, succeeded, sys};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Pieces that together are no longer than this are copied into one call.
 const COPY_BYTES: usize = 1 << 20;
@@ -58,7 +60,8 @@ impl Hints {
     /// # Errors
     /// Those of the file system and of MPI.
     pub fn in_effect(comm: &Mpi, path: &Path) -> Result<Vec<(String, String)>> {
-        let (file, opened) = MpiFile::open(Some(comm), path, Access::Read, &complete(Self::default())?);
+        let name = MpiName::new(path, OsStr::new(""), comm.size())?;
+        let (file, opened) = MpiFile::open(Some(comm), &name, Access::Read, &complete(Self::default())?);
         let Some(file) = file else {
             return opened.map(|()| Vec::new());
         };
@@ -145,12 +148,80 @@ fn set(info: sys::Handle, key: &CStr, value: &CStr) -> Result<()> {
 pub enum Access {
     /// Reading a file that exists.
     Read,
-    /// Writing; the file is created if it does not exist.
-    Write,
-    /// Writing a file that must not exist.
-    WriteNew,
     /// Reading and writing a file that exists.
-    Append,
+    ReadWrite,
+    /// Creating a file that must not exist.
+    Create,
+}
+
+/// The name of a file as MPI-IO takes it, so that it opens this file and no other.
+pub struct MpiName {
+    name: CString,
+    /// Its name in the file system.
+    real: PathBuf,
+}
+
+impl MpiName {
+    /// `real` is the name in the file system, `prefix` what the program has put before it to choose a driver of ROMIO, and `ranks`
+    /// how many open it together.
+    ///
+    /// # Errors
+    /// `Argument` for a name that Open MPI's own MPI-IO cannot take: longer ones overflow its buffers.
+    pub fn new(real: &Path, prefix: &OsStr, ranks: usize) -> Result<Self> {
+        let has_colon = real.as_os_str().as_bytes().contains(&b':');
+        let prefix = match prefix.as_bytes() {
+            // ROMIO takes what precedes the first colon of any name for one of its drivers. This one stands for the name itself.
+            b"" if has_colon && is_romio() => match file_system::FileSystem::of(real) {
+                Ok(system) if system.name == Some("nfs") => b"nfs:",
+                _ => b"ufs:",
+            },
+            given => given,
+        };
+        let name = [prefix, real.as_os_str().as_bytes()].concat();
+        let last = real.file_name().unwrap_or_default().len();
+        let most = MOST_PATH_BYTES.saturating_sub(ranks.to_string().len());
+        if (name.len() > most || last > MOST_NAME_BYTES) && !is_romio() {
+            return Err(Error::argument(format!(
+                "MPI-IO: found a path of {} bytes that ends in a name of {last}, expected at most {most} and \
+                 {MOST_NAME_BYTES}: Open MPI would abort; use the POSIX driver or a shorter path",
+                name.len()
+            )));
+        }
+        let name = CString::new(name).map_err(|_| Error::argument("the file name has a NUL byte inside"))?;
+        Ok(Self { name, real: real.to_owned() })
+    }
+}
+
+/// Open MPI's own MPI-IO (OMPIO) writes the path, ".locktest.", the number of the rank and NUL into a buffer of 256 bytes.
+const MOST_PATH_BYTES: usize = 256 - 11;
+/// It makes files of its own whose names are this one and up to 24 bytes more.
+const MOST_NAME_BYTES: usize = 231;
+
+/// Whether MPI-IO is ROMIO, which removes prefixes from names. Open MPI does not tell which one it uses; so this is tried. Not
+/// collective.
+pub fn is_romio() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let mut file = sys::file_null();
+        let mode = numbers::MODE_RDONLY.get();
+        let _occupied = Occupied::new();
+        // SAFETY: any MPI has this communicator and this info object; the path is a C string; writes one handle.
+        let status = unsafe {
+            sys::MPI_File_open(
+                sys::comm_self(),
+                c"ufs:/dev/null".as_ptr(),
+                mode,
+                sys::info_null(),
+                &raw mut file,
+            )
+        };
+        let is_open = succeeded(status) && file != sys::file_null() && !file.is_null();
+        if is_open {
+            // SAFETY: MPI has just opened it.
+            let _ = unsafe { sys::MPI_File_close(&raw mut file) };
+        }
+        is_open
+    })
 }
 
 /// An MPI file handle of this rank.
@@ -197,36 +268,50 @@ fn mpi_offset(offset: u64) -> Result<i64> {
 }
 
 impl MpiFile {
-    /// Opens a file. Collective over `comm`; `path` and `access` are the same on all ranks.
+    /// Opens a file. Collective over `comm`; `name` and `access` are the same on all ranks.
     ///
     /// If MPI opens the file and yet reports an error, both are returned.
     pub fn open(
         comm: Option<&Mpi>,
-        path: &Path,
+        name: &MpiName,
         access: Access,
         hints: &CompleteHints,
     ) -> (Option<Self>, Result<()>) {
         let Some(comm) = comm else {
             return (None, Err(Error::argument("driver: MPI-IO needs MPI, which is not there")));
         };
-        let real = names::without_romio_prefix(path).to_owned();
-        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
-            return (None, Err(Error::argument("the file name has a NUL byte inside")));
-        };
+        // `Mpi` holds a handle that MPI made and only its drop frees.
+        Self::open_over(comm.handle(), name, access, hints)
+    }
+
+    /// Creates a file, with the hints that only MPI-IO understands. Not collective.
+    ///
+    /// # Errors
+    /// `FileExists` if there is one of this name, and others of the file system and of MPI.
+    pub fn create(name: &MpiName, hints: &CompleteHints) -> Result<()> {
+        let (file, created) = Self::open_over(sys::comm_self(), name, Access::Create, hints);
+        let closed = file.map_or(Ok(()), |file| Box::new(file).close());
+        created.and(closed)
+    }
+
+    fn open_over(
+        comm: sys::Handle,
+        name: &MpiName,
+        access: Access,
+        hints: &CompleteHints,
+    ) -> (Option<Self>, Result<()>) {
         let mode = match access {
             Access::Read => numbers::MODE_RDONLY.get(),
-            Access::Write => numbers::MODE_RDWR.get() | numbers::MODE_CREATE.get(),
-            Access::Append => numbers::MODE_RDWR.get(),
-            Access::WriteNew => {
+            Access::ReadWrite => numbers::MODE_RDWR.get(),
+            Access::Create => {
                 numbers::MODE_RDWR.get() | numbers::MODE_CREATE.get() | numbers::MODE_EXCL.get()
             }
         };
         let mut file = sys::file_null();
         let _occupied = Occupied::new();
-        // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
-        // writes one handle.
-        let status =
-            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
+        // SAFETY: the callers' communicator is valid, and `CompleteHints` holds a handle that MPI made and only its drop frees; the
+        // name is a C string; writes one handle.
+        let status = unsafe { sys::MPI_File_open(comm, name.name.as_ptr(), mode, hints.0, &raw mut file) };
         let opened = check("MPI_File_open", status);
         // MPICH 5.0.2 leaves NULL by the ABI of MPI 5, which is no handle.
         if file == sys::file_null() || file.is_null() {
@@ -235,7 +320,7 @@ impl MpiFile {
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
         // SAFETY: MPI has just opened the file.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::errors_return()) };
-        (Some(Self { file, path: real }), opened)
+        (Some(Self { file, path: name.real.clone() }), opened)
     }
 
     /// The hints in effect, by name.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub const PART_SUFFIX: &str = ".scda-part";
 /// The end of the name of an older file that has yet to get the name that is meant for it: see [`waiting_path`].
 const WAITING_SUFFIX: &str = ".scda-kept";
+/// The end of the name of the file that stands for the lock of another one: see [`lock_path`].
+const LOCK_SUFFIX: &str = ".scda-lock";
 /// The longest name that file systems allow in a folder.
 const MAX_NAME_BYTES: usize = 255;
 
@@ -36,7 +38,12 @@ pub fn part_path(path: &Path) -> PathBuf {
     with_suffix(&target_path(path), PART_SUFFIX)
 }
 
-/// The name with the suffix. Of a name that leaves no room for the suffix, this is the beginning and a hash, which
+/// The file that jobs which write `path` lock where they cannot lock that file itself: beside [`target_path`].
+pub fn lock_path(path: &Path) -> PathBuf {
+    with_suffix(&target_path(path), LOCK_SUFFIX)
+}
+
+/// The name with a suffix. Of a name that leaves no room for the suffix, this is the beginning and a hash, which
 /// tells it from other names with this beginning.
 #[must_use]
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -90,9 +97,7 @@ pub fn kept_target_path(path: &Path, real: &Path, age: u64) -> PathBuf {
     if age == 0 {
         return path.to_owned();
     }
-    let (bytes, real_bytes) = (path.as_os_str().as_bytes(), real.as_os_str().as_bytes());
-    let prefix = bytes.strip_suffix(real_bytes).unwrap_or_default();
-    let mut kept = OsStr::from_bytes(prefix).to_owned();
+    let mut kept = romio_prefix(path, real).to_owned();
     kept.push(kept_path(&target_path(real), age));
     kept.into()
 }
@@ -114,16 +119,29 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The name in the file system: without the prefix that names a driver of ROMIO (`ufs:`).
+/// The name without a prefix that chooses a driver of ROMIO (`ufs:`), in any case, as ROMIO takes it. It is the same name if there
+/// is none.
 #[must_use]
 pub fn without_romio_prefix(path: &Path) -> &Path {
-    const PREFIXES: [&[u8]; 9] =
-        [b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"ime:"];
+    const PREFIXES: [&str; 9] =
+        ["ufs:", "nfs:", "xfs:", "lustre:", "gpfs:", "panfs:", "pvfs2:", "testfs:", "ime:"];
     let bytes = path.as_os_str().as_bytes();
     PREFIXES
         .iter()
-        .find_map(|prefix| bytes.strip_prefix(*prefix))
-        .map_or(path, |rest| Path::new(OsStr::from_bytes(rest)))
+        .filter_map(|prefix| {
+            bytes
+                .split_at_checked(prefix.len())
+                .filter(|(found, rest)| found.eq_ignore_ascii_case(prefix.as_bytes()) && !rest.is_empty())
+        })
+        .map(|(_, rest)| Path::new(OsStr::from_bytes(rest)))
+        .next()
+        .unwrap_or(path)
+}
+
+/// What precedes `real` in `path`: see [`without_romio_prefix`].
+pub fn romio_prefix<'a>(path: &'a Path, real: &Path) -> &'a OsStr {
+    let rest = path.as_os_str().as_bytes().strip_suffix(real.as_os_str().as_bytes());
+    OsStr::from_bytes(rest.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -147,7 +165,11 @@ mod tests {
         assert_eq!(folder(Path::new("a")), Path::new("."));
         assert_eq!(folder(Path::new("d/a")), Path::new("d"));
         assert_eq!(without_romio_prefix(Path::new("ufs:/x/y")), Path::new("/x/y"));
-        assert_eq!(without_romio_prefix(Path::new("my:file")), Path::new("my:file"));
+        assert_eq!(without_romio_prefix(Path::new("NFS:x")), Path::new("x"));
+        for literal in ["my:file", "./nfs:x", "nfs:", "nf", "é:x"] {
+            assert_eq!(without_romio_prefix(Path::new(literal)), Path::new(literal));
+        }
+        assert_eq!(lock_path(Path::new("d/a.scda")), Path::new("d/a.scda.scda-lock"));
     }
 
     #[test]

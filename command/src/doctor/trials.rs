@@ -76,10 +76,11 @@ pub fn describe(report: &mut Report, folder: &Path) {
         }
     }
     report.say("file system", text);
-    let driver = if kind.is_coherent { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
+    let driver = if is_coherent(folder) { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
     report.say("driver", format!("{driver}, unless params.driver or SCDA_IO selects another"));
     for name in [
         "SCDA_IO",
+        "SCDA_COHERENT",
         "SCDA_CHECK",
         "SCDA_SHARED_MEMORY",
         "SCDA_NODE_RANKS",
@@ -94,6 +95,12 @@ pub fn describe(report: &mut Report, folder: &Path) {
         }
     }
     advise(report, name);
+}
+
+/// Whether all nodes see at once what one has written there, as the library takes it.
+fn is_coherent(folder: &Path) -> bool {
+    let said = FileSystem::coherent_by_environment().ok().flatten();
+    said.unwrap_or_else(|| FileSystem::of(folder).is_ok_and(|kind| kind.is_coherent))
 }
 
 /// The stripes of a file that a trial has written there, as the library takes them; 0 if there are none.
@@ -138,7 +145,10 @@ fn advise(report: &mut Report, name: &str) {
             );
         }
         "of an unknown kind" | "fuse" => {
-            report.say("advice", "if it is coherent between nodes, SCDA_IO=posix is likely to be faster");
+            report.say(
+                "advice",
+                "if all nodes see at once what one has written there, set SCDA_COHERENT=1: POSIX is likely to be faster",
+            );
         }
         _ => {}
     }
@@ -263,6 +273,10 @@ impl<C: Communicator + 'static> Trial<'_, C> {
                 );
             }
             Ok((_, false)) => report.fail(topic, "what was read is not what was written"),
+            // Nothing is wrong with a folder where ranks on several nodes need MPI-IO.
+            Err(error) if self.driver == Driver::Posix && error.kind() == ErrorKind::Argument => {
+                report.say(topic, format!("refused: {error}"));
+            }
             Err(error) => report.fail(topic, &error.to_string()),
         }
         if trusted {

@@ -128,12 +128,14 @@ impl Reader {
     ) -> Result<Self> {
         let (mut age, mut found) = (0, PathBuf::new());
         let opened = Self::open_by(comm, path, params, |team, path, params| {
-            let real = open::real_path(team, path, params);
-            age = last::agreed_age(team, real, params)?;
-            found = kept_target_path(path, real, age);
-            team.rename(&found);
             let extent = Extent::of(params);
-            open::open(team, &found, params, |file, size| extent.ends(file, size))
+            let which = |team: &mut Team, real: &Path, params: &Params| {
+                age = last::agreed_age(team, real, params)?;
+                found = kept_target_path(path, real, age);
+                team.rename(&found);
+                Ok(kept_target_path(real, real, age))
+            };
+            open::open(team, path, params, which, |file, size| extent.ends(file, size))
         });
         Ok(Self { path: found, age, ..opened? })
     }

@@ -157,6 +157,11 @@ impl Team {
         self.size() == 1
     }
 
+    /// The number of this rank's node: see [`Communicator::node`].
+    pub fn node(&self) -> u64 {
+        self.comm.node()
+    }
+
     /// The MPI communicator of the ranks, for MPI-IO, whose calls have agreements of their own.
     #[cfg(feature = "mpi")]
     pub fn as_mpi(&self) -> Option<&crate::parallel::mpi::Mpi> {

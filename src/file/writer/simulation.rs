@@ -101,7 +101,7 @@ fn simulate(
         let requests = if counts { Arc::clone(&requests) } else { Arc::default() };
         let team = Team::new(Box::new(comm), "f");
         let file = SummedFile::new(Box::new(counted(rank, requests)), None);
-        let target = Target::new(Path::new("f"), params);
+        let target = Target::new(Path::new("f"), params, true);
         let session = Writer::begin(team, file, target, params.clone(), None, Progress::of_new_file(START));
         let user = UserString::new(b"").unwrap();
         let mut file = Writer { session, user, cut_off: None };

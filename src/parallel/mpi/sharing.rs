@@ -3,8 +3,9 @@
 use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::error::Result;
 use crate::floats::in_default;
+use crate::parallel::hash::mix;
 use crate::parallel::shared::{Keeper, SharedMemory};
-use crate::parallel::{Communicator, Nodes, Solo};
+use crate::parallel::{Communicator, Nodes, Solo, machine};
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{Ordering, fence};
@@ -81,6 +82,11 @@ impl Mpi {
                 Ok(None)
             }
         }
+    }
+
+    /// As [`Communicator::node`].
+    pub(super) fn number_of_node(&self) -> u64 {
+        mix(machine(), node_ranks().map_or(0, |ranks| self.rank / ranks) as u64)
     }
 
     /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.

@@ -229,7 +229,7 @@ mod tests {
             let noted = Arc::clone(&offsets);
             let file = Double::written(move |offset, _| noted.lock().unwrap().push(offset));
             let params = Params { aggregation_bytes: 64 << 10, ..Params::default() };
-            let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params));
+            let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params, true));
             let file = SummedFile::new(Box::new(file), None);
             let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));
             let mut file = Writer { session, user: UserString::new(b"").unwrap(), cut_off: None };
