@@ -2,6 +2,7 @@
  * rank, file systems that are not coherent between nodes, two who write at once.
  *
  *   one_file FOLDER     in a new folder; SCDA_NODE_RANKS=1 makes each rank a node */
+#define _GNU_SOURCE
 #include "common.h"
 
 #include <sys/stat.h>
@@ -103,9 +104,9 @@ static void long_names (void) {
       if (drivers[driver] == SCDA_DRIVER_MPIIO) {
         if (g.rank == 0) { put_decoy (name); }
         barrier (g);
-        CHECK (write_file (name, driver, atomic, 0) == SCDA_ERR_ARGUMENT);
+        CHECK (write_file (name, driver, atomic, 0) == SCDA_ERR_ARG);
         CHECK (g.rank > 0 || is_decoy (name));
-        CHECK (read_file (name, driver) == SCDA_ERR_ARGUMENT);
+        CHECK (read_file (name, driver) == SCDA_ERR_ARG);
         continue;
       }
 #endif
@@ -146,7 +147,7 @@ static void not_coherent (void) {
     CHECK (setenv ("SCDA_COHERENT", coherent ? "1" : "0", 1) == 0);
     for (int driver = 0; driver < 3; ++driver) {
       for (int atomic = 0; atomic < 2; ++atomic) {
-        const int expected = !coherent && is_refused && driver == 2 ? SCDA_ERR_ARGUMENT : 0;
+        const int expected = !coherent && is_refused && driver == 2 ? SCDA_ERR_ARG : 0;
         CHECK (write_file ("c.scda", driver == 2 ? 0 : driver, 0, 0) == 0);
         CHECK (write_file ("c.scda", driver, atomic, 0) == expected);
         CHECK (write_file ("c.scda", driver, atomic, 1) == expected);
@@ -171,7 +172,7 @@ static void not_coherent (void) {
     }
   }
   CHECK (setenv ("SCDA_COHERENT", "maybe", 1) == 0);
-  CHECK (write_file ("c.scda", 0, 0, 0) == SCDA_ERR_ARGUMENT);
+  CHECK (write_file ("c.scda", 0, 0, 0) == SCDA_ERR_ARG);
   unsetenv ("SCDA_COHERENT");
 }
 
@@ -179,6 +180,7 @@ int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
   g = world ();
+  unsetenv ("SCDA_IO");
   static void (*const parts[]) (void) = {names, long_names, other_files, not_coherent};
   for (int part = 0; part < 4; ++part) {
     char folder[1300];

@@ -100,7 +100,8 @@
  * streams, a set is a block and two arrays.
  *
  * Environment. `SCDA_IO`, `mpi` or `posix`, on rank 0: the driver where `params.driver` leaves the choice to the
- * library. `SCDA_CHECK=1` on rank 0: as `params.check`. `SCDA_SHARED_MEMORY=0` on any rank: the ranks of a node share no
+ * library. `SCDA_COHERENT`, `1` or `0`, on rank 0: whether all nodes see at once what one has written, instead of what is
+ * known of the file system. `SCDA_CHECK=1` on rank 0: as `params.check`. `SCDA_SHARED_MEMORY=0` on any rank: the ranks of a node share no
  * memory. `SCDA_WRITERS_PER_NODE` and `SCDA_STRIPE_BYTES`, numbers, on rank 0: as the parameters of these names, where they
  * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
  * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_get_statistics`.
@@ -319,7 +320,9 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_DRIVER_MPIIO 1
 
 /**
- * Every rank calls `pwrite` and `pread`.
+ * Every rank calls `pwrite` and `pread`. An argument error of writing if the ranks are on several nodes and the file system,
+ * such as NFS, is not known to be coherent between them: neighbours in a page would overwrite each other. If yours is coherent,
+ * say so by the environment variable `SCDA_COHERENT=1` of rank 0.
  */
 #define SCDA_DRIVER_POSIX 2
 
@@ -1172,7 +1175,8 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * Collective; `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+ * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+ *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
  * @param [in] userstr   The user string of the file.
  * @param [in] len       Its length, or NULL.
  * @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
@@ -1195,7 +1199,8 @@ scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
  * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+ * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+ *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
  * @param [out] userstr  The user string of the file.
  * @param [out] len      Its length.
  * @param [in] params    The parameters. NULL: the defaults.
@@ -1331,7 +1336,8 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
- * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+ * @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+ *                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
  * @param [out] userstr  The user string of the file, which stays as it is.
  * @param [out] len      Its length.
  * @param [in] params    The parameters. NULL: the defaults.
