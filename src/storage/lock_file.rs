@@ -8,6 +8,7 @@ use super::file_system::{fresh_status, link_status, remove};
 use super::names::lock_path;
 use super::posix::PosixFile;
 use crate::error::{Error, ErrorKind, Result, quote_path};
+use crate::fork::Process;
 use rustix::fs::OFlags;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ const TRIES: usize = 100;
 pub struct LockFile {
     file: Option<PosixFile>,
     path: PathBuf,
+    /// Whose lock it is: a child that was forked off leaves it alone.
+    process: Process,
 }
 
 impl LockFile {
@@ -42,7 +45,7 @@ impl LockFile {
             // Who had the lock may have removed the file after it was opened here.
             let mine = file.status().ok().map(|status| status.identity);
             if mine.is_some() && fresh_status(&path)?.map(|status| status.identity) == mine {
-                return Ok(Self { file: Some(file), path });
+                return Ok(Self { file: Some(file), path, process: Process::this() });
             }
         }
         Err(Error::new(ErrorKind::FileInUse, "other programs keep writing the file"))
@@ -51,7 +54,7 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        let Some(file) = self.file.take() else { return };
+        let Some(file) = self.file.take().filter(|_| self.process.is_this()) else { return };
         // As long as the lock is held, nobody else takes a file of this name for it.
         let found = link_status(&self.path).ok().flatten().map(|status| status.identity);
         if found.is_some() && found == file.status().ok().map(|status| status.identity) {
