@@ -14,14 +14,15 @@ mod fields;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fields::{fields, flash};
-use scda::internals::{
-    ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, CountFormat, ElementDecoder, ElementEncoder, Method,
-    parse_counts, shuffle, unshuffle,
-};
 use scda::{
     Codec, Communicator, Data, DataMut, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Memory,
     MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
 };
+use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
+use scda_codec::shuffle::{shuffle, unshuffle};
+use scda_codec::{ElementDecoder, ElementEncoder};
+use scda_format::dataset::codecs::Codecs;
+use scda_format::entry::{CountFormat, parse_counts};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

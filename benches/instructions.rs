@@ -5,11 +5,11 @@
 //! what has to be made before it elsewhere.
 #![allow(missing_docs)]
 
-use scda::internals::{
-    CountFormat, ElementDecoder, ElementEncoder, MAX_DATA_PADDING, data_padding, parse_counts,
-    put_section_header,
-};
 use scda::{Encode, Encoder, LineBreak, Params, Reader, SectionType, Sink, Solo, Source, UserString, Writer};
+use scda_codec::{ElementDecoder, ElementEncoder};
+use scda_format::entry::{CountFormat, parse_counts};
+use scda_format::header::put_section_header;
+use scda_format::padding::{MAX_DATA_PADDING, data_padding};
 use std::hint::black_box;
 
 /// What is counted: this function and all that it calls.

@@ -6,8 +6,8 @@
 //! them. Time of the processor is that of the process, in its own code and in the system's.
 #![allow(unsafe_code, clippy::cast_possible_truncation)] // getrusage; test data
 
-use scda::internals::crc;
 use scda::{Encode, Params, Result, Solo, Source, Writer};
+use scda_format::crc;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

@@ -6,12 +6,12 @@ from collections import defaultdict
 
 # Whoever writes such a file may be an enemy: these read what others have written.
 PARSERS = (
-    *("src/format/", "src/foreign/", "command/src/foreign/"),
-    *(f"src/codec/{name}" for name in ("base64", "bits", "blosc", "chunk", "element", "inflate", "pcodec", "texts")),
+    *("crates/format/", "tools/import/", "command/src/foreign/"),
+    *(f"crates/codec/src/{name}" for name in ("base64", "bits", "blosc", "chunk", "element", "inflate", "pcodec", "texts")),
     *(f"src/file/reader/{name}" for name in ("chain", "index", "lookup", "survey")),
 )
 # ffi-tests, and tests with MPI, run these.
-LEFT_OUT = ("..", "src/ffi/", "src/parallel/mpi", "src/storage/mpi_io")
+LEFT_OUT = ("..", "src/ffi/", "crates/ranks/src/mpi", "crates/storage/src/mpi_io")
 
 
 def lines_of(lcov: str) -> dict[str, dict[int, int]]:

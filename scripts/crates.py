@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMBERS = "scda", "scda-command", "scda-python"
+OURS = "scda", "scda-base", "scda-codec", "scda-command", "scda-format", "scda-import", "scda-python", "scda-ranks", "scda-storage"
 FEATURES = "scda/sc,scda/mpi,scda/bundled-zlib"
 PLATFORMS = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 # Libraries in C that crates carry and compile: where their version stands, and their licence.
@@ -45,7 +46,7 @@ def crates():
         for line in filter(None, tree.splitlines()):
             name, version = line.split()[:2]
             linked.add((name, version.removeprefix("v")))
-    return [named[key] for key in sorted(linked, key=lambda key: (key[0] not in MEMBERS, key))]
+    return [named[key] for key in sorted(linked, key=lambda key: (key[0] not in OURS, key))]
 
 
 def folder(crate):
@@ -112,7 +113,7 @@ def licences():
         return key
 
     for crate in crates():
-        if crate["name"] in MEMBERS:
+        if crate["name"] in OURS:
             continue
         name = f"{crate['name']} {crate['version']}"
         table.append((name, crate["license"].replace("/", " OR ")))

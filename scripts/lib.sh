@@ -102,10 +102,11 @@ c_tests() {
 # The Rust tests and lints, also of the crate mpi, by the call of cargo by which CMake compiles the library and the command: the crates of
 # others are compiled once, with SCDA_CARGO_DIR=target/test/cargo.
 cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
-with_mpi=(-p scda -p scda-command --features scda/sc,scda/rsmpi,scda/bundled-zlib)
+crates=(scda scda-base scda-codec scda-command scda-format scda-import scda-ranks scda-storage)
+with_mpi=("${crates[@]/#/--package=}" --features scda/sc,scda/rsmpi,scda/bundled-zlib)
 # What only tests have: assertions, and with them small buffers.
 with_assertions=()
-for package in scda scda-command; do
+for package in "${crates[@]}"; do
   with_assertions+=(--config "profile.release.package.$package.debug-assertions=true" --config "profile.release.package.$package.overflow-checks=true")
 done
 

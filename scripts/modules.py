@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""modules.py: no modules of the core, the command, the Python package, the fuzzers or benches/peers use each other in a circle, but those that
+"""modules.py: no modules of a crate, the command, the Python package, the fuzzers or benches/peers use each other in a circle, but those that
 docs/design.md names.
 
 Modules beside each other are compared, each with those inside it; a module and those inside it may use each other. What is imported is
@@ -130,10 +130,9 @@ def words(folder, names):
 
 def main():
     found, count = set(), 0
+    crates = "src", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("crates/*/src")), "tools/import/src", "command/src", "python/rust"
     for folder, uses in [
-        ("src", Crate(ROOT / "src").uses()),
-        ("command/src", Crate(ROOT / "command/src").uses()),
-        ("python/rust", Crate(ROOT / "python/rust").uses()),
+        *((folder, Crate(ROOT / folder).uses()) for folder in crates),
         ("python/src/scda", of_python(ROOT / "python/src/scda")),
         ("tests/fuzzed/targets", Crate(ROOT / "tests/fuzzed/targets").uses()),
         ("benches/peers", of_c(ROOT / "benches/peers")),

@@ -114,19 +114,17 @@ check_thread() {
   export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=12
   local test=(cargo test -Zbuild-std --target "$host" --target-dir $folder/thread "${serial[@]}")
   heading "That the thread sanitizer is in"
-  sees_race "ThreadSanitizer: data race" "${test[@]}" --lib
+  sees_race "ThreadSanitizer: data race" "${test[@]}" -p scda-ranks --lib
   heading "Rust tests with the thread sanitizer"
   # Where one thread simulates all ranks, there is nothing to see.
-  run 2400 "${test[@]}" --lib --test background --test fuzzed -- --skip time_grows --skip codec:: --skip writer::simulation::
+  run 2400 "${test[@]}" --workspace --exclude scda-codec --exclude scda-command --exclude scda-python --lib --test background --test fuzzed -- --skip time_grows --skip writer::simulation::
   show_passed
-  run 2400 "${test[@]}" --test ranks -- collective:: matrix::
+  run 2400 "${test[@]}" -p scda --test ranks -- collective:: matrix::
   show_passed
 }
 
 # The parts without I/O and without C, which Miri does not run. (zlib and libdeflate are what it leaves out of the codec.)
 # Tests that take it many minutes say so in the sources.
-miri=(parallel:: file::window file::team format:: codec::base64)
-
 # Miri, also as on a machine where the highest byte of a number comes first.
 check_miri() {
   if ! cargo +nightly miri --version >/dev/null 2>&1 ||
@@ -139,8 +137,9 @@ check_miri() {
     heading "Miri, $target"
     export MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=3
     test=(cargo +nightly miri test --target "$target" --target-dir $folder/miri "${serial[@]}" --lib)
-    sees_race "Undefined Behavior: Data race" "${test[@]}"
-    run 2400 "${test[@]}" -- "${miri[@]}"
+    sees_race "Undefined Behavior: Data race" "${test[@]}" -p scda-ranks
+    run 2400 "${test[@]}" -p scda-base -p scda-format -p scda-ranks
+    run 2400 "${test[@]}" -p scda -p scda-codec -- file::window file::team base64::
     show_passed
   done
 }
@@ -157,9 +156,9 @@ check_big_endian() {
   export PROPTEST_CASES=12 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
   export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
   local test=(cargo test --target $target --target-dir $folder/big-endian "${serial[@]}")
-  run 3600 "${test[@]}" --lib --test vectors --test fuzzed -- --skip time_grows
+  run 3600 "${test[@]}" --workspace --exclude scda-command --exclude scda-python --lib --test vectors --test fuzzed -- --skip time_grows
   show_passed
-  run 3600 "${test[@]}" --test files --test ranks -- byte_order:: codecs:: collective:: dataset_reading:: datasets:: hostile:: \
+  run 3600 "${test[@]}" -p scda --test files --test ranks -- byte_order:: codecs:: collective:: dataset_reading:: datasets:: hostile:: \
     matrix:: piecewise:: ranges:: seal:: sealed_reading:: sealing:: streams::
   show_passed
 }

@@ -42,7 +42,7 @@ def set_version(new, date):
         sys.exit(f"found version {new}, expected one later than {old}")
     quoted, minor = re.escape(old), re.escape(old.rpartition(".")[0])
     change("Cargo.toml", rf'^version = "{quoted}"', f'version = "{new}"', 1)
-    change("command/Cargo.toml", rf'"={quoted}"', f'"={new}"', 1)
+    change("Cargo.toml", rf'"={quoted}"', f'"={new}"')
     subprocess.run(["cargo", "metadata", "--offline", "--format-version=1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([ROOT / "scripts/crates.py", "update"], check=True)
     change("packaging/conda/recipe.yaml", rf'^  version: "{quoted}"$', f'  version: "{new}"', 1)

@@ -1,7 +1,7 @@
 //! Items of variable length in memory.
 
-use crate::error::Result;
-use crate::memory::reserve;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
 
 /// Texts, or pieces of bytes, one after the other: the items of a dataset of [`DataType::String`](crate::DataType::String) or
 /// [`DataType::VariableBytes`](crate::DataType::VariableBytes).

@@ -5,12 +5,12 @@
 mod common;
 
 use common::{Data, Model, ModelSection, Want, folder, manifest, read_on, write_on};
-use scda::internals::index::{CRC_TAIL_BYTES, ROW_BYTES, TABLE_HEADER_BYTES};
-use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::{
     Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Sink,
     Source, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
+use scda_format::index::{CRC_TAIL_BYTES, ROW_BYTES, TABLE_HEADER_BYTES};
+use scda_format::seal::{SEAL_BYTES, Seal};
 use std::io::Read;
 use std::path::Path;
 

@@ -4,8 +4,8 @@ use crate::datasets::FoundGroup;
 use crate::fail::Fail;
 use crate::output::hex;
 use crate::rows::Row;
-use scda::internals::{fill, type_to_json};
 use scda::{Dataset, Layout, Section, SectionType};
+use scda_format::dataset::{fill, type_to_json};
 use serde_json::{Map, Value, json};
 
 /// Bytes as a string if they are UTF-8, else in hexadecimal, under a name that says so.

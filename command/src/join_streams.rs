@@ -4,7 +4,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, mode_like, status};
 use crate::pieces::as_io_error;
 use scda::Params;
-use scda::internals::to_usize;
+use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{self, Read};

@@ -3,8 +3,8 @@
 use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
-use scda::internals::to_usize;
 use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
+use scda_base::numbers::to_usize;
 use std::io::{self, Read};
 use std::ops::Range;
 

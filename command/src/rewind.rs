@@ -3,8 +3,9 @@
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
-use scda::internals::{Sealed, truncation};
+use scda::Sealed;
 use scda::{Params, Reader, Solo};
+use scda_format::truncation;
 use serde_json::json;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -5,7 +5,7 @@ use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::files::Input;
 use crate::output::{complain, quote};
 use crate::pieces::{for_each_sizes, units};
-use scda::internals::Seals;
+use scda::Seals;
 use scda::{Layout, Reader, Section, SectionType};
 
 /// What a line of the list shows of a section.

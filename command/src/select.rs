@@ -3,8 +3,8 @@
 use crate::datasets::{Item, Pair, Pairs};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::internals::{self, later::is_internal};
 use scda::{Section, UserString};
+use scda_format::dataset::later::is_internal;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ impl FromStr for Selection {
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
         let is_pattern = text.contains(['*', '?']);
-        let user = if is_pattern { text.into() } else { internals::stored_name(text) };
+        let user = if is_pattern { text.into() } else { scda_format::dataset::stored_name(text) };
         Ok(ranges.map_or_else(|| Self::Pattern(user.chars().collect()), Self::Numbers))
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     fn a_long_name_is_its_user_string() {
         let name = "a group/".repeat(10) + "u";
         let Ok(selection) = name.parse::<Selection>();
-        let user = UserString::new(internals::stored_name(&name).as_bytes()).unwrap();
+        let user = UserString::new(scda_format::dataset::stored_name(&name).as_bytes()).unwrap();
         assert!(selection.has(0, &user, false) && selection.is_name(&user) && user.len() <= 58);
         let Ok(other) = (name + "v").parse::<Selection>();
         assert!(!other.has(0, &user, false));

@@ -1,8 +1,8 @@
 //! Text as a terminal may see it, and messages on standard error.
 
-pub use scda::internals::is_unseen;
+pub use scda_base::error::is_unseen;
 
-use scda::internals::Visible;
+use scda_base::error::Visible;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::select::Selection;
 use crate::signals;
 use crate::streams::{MeantStreams, each_piece, find};
-use scda::internals::WholeFile;
+use scda::WholeFile;
 use scda::{SectionType, UserString};
 use std::path::{Path, PathBuf};
 

@@ -6,8 +6,8 @@ use crate::fail::Result;
 use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
 use crate::plot::tick::text_of;
-use scda::internals::to_usize;
 use scda::{Dataset, Reader, Region};
+use scda_base::numbers::to_usize;
 
 /// The items that are summed up by themselves: so the mean does not depend on the number of threads.
 const BLOCK_ITEMS: usize = 1 << 16;

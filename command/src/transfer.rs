@@ -10,11 +10,12 @@ use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::storing::How;
 use crate::streams;
-use scda::internals::json::{MAX_METADATA_BYTES, indented, members};
-use scda::internals::metadata::{self, ALIGNMENT};
-use scda::internals::parse::{self, KEYS};
-use scda::internals::{Codecs, to_usize};
 use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Texts, Writer};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::json::{MAX_METADATA_BYTES, indented, members};
+use scda_format::dataset::metadata::{self, ALIGNMENT};
+use scda_format::dataset::parse::{self, KEYS};
 use std::io::Read;
 
 /// How sections are written, and with which line breaks.

@@ -6,12 +6,14 @@
 use crate::datasets::begins_streams;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use scda::internals::to_usize;
-use scda::internals::{
-    InChunk, MAX_DATA_PADDING, STREAM_BYTES_CONVENTION, STREAM_BYTES_LETTER, STREAMS_ENTRIES_BYTES,
-    STREAMS_HEADER_BYTES, StreamPart, data_padding, data_padding_bytes, parse_counts,
-};
 use scda::{LineBreak, Reader, Section, SectionType, Writer};
+use scda_base::numbers::to_usize;
+use scda_format::entry::parse_counts;
+use scda_format::padding::{MAX_DATA_PADDING, data_padding, data_padding_bytes};
+use scda_format::streams::{
+    BYTES_LETTER as STREAM_BYTES_LETTER, ENTRIES_BYTES as STREAMS_ENTRIES_BYTES,
+    HEADER_BYTES as STREAMS_HEADER_BYTES, InChunk, STREAM_BYTES as STREAM_BYTES_CONVENTION, StreamPart,
+};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;

@@ -50,7 +50,7 @@ pub fn room_of<'a>(
 }
 
 fn type_of(name: &str) -> PyResult<DataType> {
-    let found = scda::internals::type_of_text(name).map_err(|error| invalid(error.to_string()))?;
+    let found = scda_format::dataset::type_of_text(name).map_err(|error| invalid(error.to_string()))?;
     found.ok_or_else(|| invalid(format!("type: found {name}")))
 }
 
@@ -102,7 +102,7 @@ impl Description {
         };
         Self {
             name: dataset.name,
-            r#type: scda::internals::type_text(dataset.data_type),
+            r#type: scda_format::dataset::type_text(dataset.data_type),
             shape: dataset.shape,
             layout: layout.to_owned(),
             chunks,

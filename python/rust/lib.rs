@@ -12,7 +12,7 @@ mod writer;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
-use scda::internals::in_default;
+use scda_base::floats::in_default;
 
 /// Bytes of Python that are written.
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
@@ -40,19 +40,19 @@ fn codec_names() -> Vec<&'static str> {
 /// The user string of a dataset with this name.
 #[pyfunction]
 fn stored_name(name: &str) -> String {
-    scda::internals::stored_name(name).into_owned()
+    scda_format::dataset::stored_name(name).into_owned()
 }
 
 /// The path of this group in its user string, which has a slash behind it.
 #[pyfunction]
 fn stored_path(path: &str) -> String {
-    scda::internals::stored_path(path).into_owned()
+    scda_format::dataset::stored_path(path).into_owned()
 }
 
 /// Whether sections of this user string are a part of something that has a name, such as the metadata of a dataset.
 #[pyfunction]
 fn is_internal(user: &[u8]) -> bool {
-    scda::internals::later::is_internal(user)
+    scda_format::dataset::later::is_internal(user)
 }
 
 /// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.

@@ -8,8 +8,8 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::internals::catch;
 use scda::{Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
+use scda_base::panics::catch;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 

@@ -7,10 +7,11 @@ use crate::ranks::{driver, ranks_of};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use scda::internals::{catch, in_default};
 use scda::{
     Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source, Texts,
 };
+use scda_base::floats::in_default;
+use scda_base::panics::catch;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;

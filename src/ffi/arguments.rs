@@ -3,9 +3,9 @@
 
 use super::context::Context;
 use super::pointers::{PerRank, UserText};
-use crate::error::{Error, Result};
 use crate::file::{Reader, ThisRank, Writer};
-use crate::parallel::partition::{is_known, known_count};
+use scda_base::error::{Error, Result};
+use scda_ranks::partition::{is_known, known_count};
 use std::ffi::c_int;
 
 /// A file that a C function was called on.

@@ -9,7 +9,7 @@ use std::ptr::without_provenance_mut;
 pub fn note(f: *mut scda_fcontext_t) {
     forget_begun(f);
     BEGUN.with(|files| files.push(f.addr()));
-    crate::parallel::mpi::at_finalize(complete_all);
+    scda_ranks::mpi::at_finalize(complete_all);
 }
 
 /// The file on which something was begun, if there is only one.

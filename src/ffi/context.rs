@@ -2,10 +2,10 @@
 
 use super::given::LastGiven;
 use super::{CodeOut, Outcome, guard, on_null};
-use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
-use crate::fork::Global;
-use crate::parallel::KnownPartition;
+use scda_base::error::{Error, Result};
+use scda_base::fork::Global;
+use scda_ranks::KnownPartition;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};

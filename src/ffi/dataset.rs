@@ -6,12 +6,12 @@ use super::memory::{Values, utf8};
 use super::pointers::Text;
 use super::types::{Described, scda_member_t};
 use super::versioned::{In, Unset, versioned};
-use crate::codec::chunk::swap_items;
-use crate::error::{Error, Result};
-use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
 use crate::items::Memory;
-use crate::memory::copy;
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::memory::copy;
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::swap_items;
+use scda_format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The most dimensions of a dataset.
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_limits_are_those_of_the_rust_api() {
         assert_eq!(SCDA_MAX_DIMS, MAX_DIMENSIONS);
-        const { assert!(SCDA_NAME_BYTES > crate::format::USER_STRING_BYTES) };
+        const { assert!(SCDA_NAME_BYTES > scda_format::USER_STRING_BYTES) };
     }
 
     #[test]

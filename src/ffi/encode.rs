@@ -1,7 +1,7 @@
 //! Whether what is written is compressed.
 
-use crate::error::{Error, Result};
 use crate::file::Encode;
+use scda_base::error::{Error, Result};
 use std::ffi::c_int;
 
 /// A section is written as it is; a dataset plain, in C order. The default of a dataset.

@@ -2,7 +2,7 @@
 
 use super::memory::Room;
 use super::{Outcome, guard, last_error};
-use crate::error::{Error, ErrorKind, Result};
+use scda_base::error::{Error, ErrorKind, Result};
 use std::ffi::{c_char, c_int};
 
 /// No error.

@@ -4,10 +4,10 @@ use super::dataset::{fill_words, scda_dataset_t, without_pointers};
 use super::memory::Values;
 use super::pointers::Text;
 use super::types::OwnedTypes;
-use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
-use crate::format::dataset::Dataset;
 use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_format::dataset::Dataset;
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
@@ -100,7 +100,7 @@ fn c_string(text: &str) -> CString {
 mod tests {
     use super::*;
     use crate::ffi::dataset::of_c;
-    use crate::format::dataset::DataType;
+    use scda_format::dataset::DataType;
 
     #[test]
     fn what_was_given_can_be_written_again() {

@@ -4,9 +4,9 @@ use super::arguments::Arguments;
 use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::Values;
 use super::versioned::{InOut, versioned};
-use crate::error::{Error, Result};
 use crate::file::ThisRank;
-use crate::parallel::partition::is_known;
+use scda_base::error::{Error, Result};
+use scda_ranks::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 

@@ -2,8 +2,8 @@
 //!
 //! [`Values`] and [`Room`] are in the parameters and structs of exported functions: pointers for C, as those of `pointers`.
 
-use crate::error::{Error, Result};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
+use scda_base::error::{Error, Result};
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -73,8 +73,8 @@ pub use types::*;
 pub use write::*;
 pub use write_datasets::*;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::panics::catch;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::panics::catch;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;

@@ -1,15 +1,15 @@
 //! The types of MPI in the interface, or their stand-ins in a build without MPI.
 
-use crate::error::Result;
 use crate::file::Params;
-use crate::parallel::Communicator;
+use scda_base::error::Result;
+use scda_ranks::Communicator;
 #[cfg(feature = "mpi")]
-use crate::parallel::mpi::{of_fortran, sys};
+use scda_ranks::mpi::{of_fortran, sys};
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
 #[cfg(feature = "mpi")]
-pub use crate::parallel::mpi::{MpiHandle as MPI_Comm, MpiHandle as MPI_Info};
+pub use scda_ranks::mpi::{MpiHandle as MPI_Comm, MpiHandle as MPI_Info};
 
 /// The stand-in for a communicator.
 #[cfg(not(feature = "mpi"))]
@@ -38,7 +38,7 @@ impl Comm<'_> {
     #[cfg(feature = "mpi")]
     pub fn duplicate(self) -> Result<Box<dyn Communicator>> {
         // SAFETY: it is valid.
-        Ok(Box::new(unsafe { crate::parallel::mpi::Mpi::duplicate(self.0) }?))
+        Ok(Box::new(unsafe { scda_ranks::mpi::Mpi::duplicate(self.0) }?))
     }
 
     /// The communicator of a file: this process.
@@ -47,9 +47,9 @@ impl Comm<'_> {
     pub fn duplicate(self) -> Result<Box<dyn Communicator>> {
         // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
         if self.0 as usize as u32 == SELF.cast_unsigned() {
-            return Ok(Box::new(crate::parallel::Solo));
+            return Ok(Box::new(scda_ranks::Solo));
         }
-        Err(crate::error::Error::argument(
+        Err(scda_base::error::Error::argument(
             "communicator: this libscda was built without MPI and takes only SCDA_COMM_SELF",
         ))
     }
@@ -87,7 +87,7 @@ pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
     // SAFETY: MPI is running, and the caller has valid hints of Fortran.
     if let Some(info) = of_fortran(|| unsafe { sys::info_of_fortran(info) }) {
         // SAFETY: the hints stay valid until the file is open, as the caller guarantees.
-        params.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(info) };
+        params.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(info) };
     }
 }
 

@@ -3,8 +3,8 @@
 use super::context::{Notes, scda_fcontext_t, with_notes};
 use super::pointers::Text;
 use super::{Outcome, guard};
-use crate::error::Error;
-use crate::memory::{copy, resize};
+use scda_base::error::Error;
+use scda_base::memory::{copy, resize};
 use std::ffi::c_void;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

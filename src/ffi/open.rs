@@ -9,10 +9,10 @@ use super::params::{read_params, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
 use super::versioned::In;
 use super::{Outcome, guard, keep_message};
-use crate::error::{Error, Result};
 use crate::file::{Params, Reader, Writer};
-use crate::format::header::UserString;
-use crate::parallel::Communicator;
+use scda_base::error::{Error, Result};
+use scda_format::header::UserString;
+use scda_ranks::Communicator;
 use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn scda_proc_counts(
 mod tests {
     #[test]
     fn the_constants_are_those_of_the_format() {
-        assert_eq!(super::SCDA_USER_STRING_BYTES, crate::format::USER_STRING_BYTES);
-        assert_eq!(super::SCDA_INLINE_BYTES, crate::format::INLINE_BYTES);
+        assert_eq!(super::SCDA_USER_STRING_BYTES, scda_format::USER_STRING_BYTES);
+        assert_eq!(super::SCDA_INLINE_BYTES, scda_format::INLINE_BYTES);
     }
 }

@@ -3,12 +3,12 @@
 use super::guard;
 use super::mpi_types::MPI_Info;
 use super::versioned::{In, Unset, versioned};
-use crate::codec::Encoder;
-use crate::error::{Error, Result};
 use crate::file::Params;
-use crate::format::padding::LineBreak;
-use crate::numbers::to_usize;
-use crate::storage::Driver;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_codec::Encoder;
+use scda_format::padding::LineBreak;
+use scda_storage::Driver;
 use std::ffi::c_int;
 #[cfg(not(feature = "mpi"))]
 use std::ptr::null_mut;
@@ -186,7 +186,7 @@ fn defaults() -> scda_params_t {
 
 #[cfg(feature = "mpi")]
 pub(super) fn no_info() -> MPI_Info {
-    crate::parallel::mpi::sys::info_null()
+    scda_ranks::mpi::sys::info_null()
 }
 
 #[cfg(not(feature = "mpi"))]
@@ -258,7 +258,7 @@ pub(super) fn read_params(params: In<'_, scda_params_t>) -> Result<Params> {
         lend: flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?,
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]
-        hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },
+        hints: unsafe { scda_storage::mpi_io::Hints::from_raw(c.info) },
         ..Params::default()
     })
 }

@@ -4,8 +4,8 @@ use super::arguments::Arguments;
 use super::context::{Context, scda_fcontext_t, with_value};
 use super::pointers::PerRank;
 use crate::file::ThisRank;
-use crate::parallel::KnownPartition;
-use crate::parallel::partition::is_known;
+use scda_ranks::KnownPartition;
+use scda_ranks::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
@@ -95,9 +95,9 @@ pub unsafe extern "C" fn scda_partition_counts(
 mod tests {
     #[test]
     fn the_constants_are_those_of_the_core() {
-        let known = crate::parallel::KnownPartition::new(&[7], 0, 1).unwrap();
+        let known = scda_ranks::KnownPartition::new(&[7], 0, 1).unwrap();
         let mark = format!("Nq[0] == UINT64_C({:#x}) ? Nq[4]", known[0]);
         assert!(include_str!("../../include/scda.h").contains(&mark) && known[4] == 7, "{mark}");
-        assert_eq!(super::SCDA_PARTITION_WORDS, crate::parallel::partition::KNOWN_WORDS);
+        assert_eq!(super::SCDA_PARTITION_WORDS, scda_ranks::partition::KNOWN_WORDS);
     }
 }

@@ -4,9 +4,9 @@
 //! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
 
 use super::memory::{Room, put, slice, utf8};
-use crate::error::{Error, Result};
-use crate::format::USER_STRING_BYTES;
-use crate::parallel::partition::{KNOWN_WORDS, is_known};
+use scda_base::error::{Error, Result};
+use scda_format::USER_STRING_BYTES;
+use scda_ranks::partition::{KNOWN_WORDS, is_known};
 use std::ffi::{CStr, OsStr, c_char};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -2,8 +2,8 @@
 
 use super::context::{on_reader, scda_fcontext_t};
 use super::memory::{Room, Values};
-use crate::error::{Error, Result};
 use crate::file::{Reader, Sizes};
+use scda_base::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -6,7 +6,7 @@ use super::context::{on_reader, scda_fcontext_t};
 use super::memory::{Room, Values, put};
 use super::pointers::{PerRank, UserTextOut};
 use crate::file::{Reader, Sizes};
-use crate::format::INLINE_BYTES;
+use scda_format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 

@@ -8,11 +8,11 @@ use super::given::LastGiven;
 use super::memory::{Room, Values, put};
 use super::pointers::{Text, UserTextOut};
 use super::versioned::{InOut, Structs};
-use crate::error::Result;
 use crate::file::{OwnRequest, Reader};
-use crate::format::dataset::Dataset;
 use crate::items::DataMut;
-use crate::memory::reserve;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_format::dataset::Dataset;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 

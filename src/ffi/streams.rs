@@ -4,8 +4,8 @@ use super::arguments::Arguments;
 use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
 use super::memory::{Room, Values, put};
 use super::pointers::{PerRank, UserText};
-use crate::error::{Error, Result};
 use crate::file::{Sizes, Writer};
+use scda_base::error::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 

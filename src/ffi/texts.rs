@@ -7,12 +7,12 @@ use super::dataset::{InMemory, read_dataset, scda_dataset_t};
 use super::memory::{Room, Values, slice};
 use super::pointers::Text;
 use super::versioned::In;
-use crate::error::{Error, Result};
 use crate::file::Writer;
-use crate::format::dataset::{Dataset, items};
-use crate::format::layout::product;
-use crate::numbers::to_usize;
 use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{Dataset, items};
+use scda_format::layout::product;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 

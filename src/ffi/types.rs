@@ -3,8 +3,8 @@
 use super::memory::{Values, put};
 use super::pointers::Text;
 use super::{Outcome, guard};
-use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
+use scda_base::error::{Error, Result};
+use scda_format::dataset::{DataType, Member, Struct, TimeUnit};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;

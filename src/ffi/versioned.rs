@@ -3,10 +3,10 @@
 
 use super::Outcome;
 use super::memory::slice;
-use crate::error::{Error, Result};
-use crate::format::layout::product;
-use crate::memory::reserve;
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::layout::product;
 use std::borrow::Cow;
 use std::ffi::c_int;
 use std::marker::PhantomData;

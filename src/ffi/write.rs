@@ -5,10 +5,10 @@ use super::context::{on_writer, scda_fcontext_t};
 use super::encode::encoding;
 use super::memory::Values;
 use super::pointers::{PerRank, UserText};
-use crate::error::Result;
 use crate::file::{Sizes, Source, Writer};
-use crate::format::INLINE_BYTES;
-use crate::storage::lent::Lent;
+use scda_base::error::Result;
+use scda_format::INLINE_BYTES;
+use scda_storage::lent::Lent;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 

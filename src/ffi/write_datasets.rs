@@ -8,13 +8,13 @@ use super::memory::Values;
 use super::pointers::{PerRank, Text};
 use super::versioned::{In, Structs};
 use super::write::lent;
-use crate::error::{Error, Result};
 use crate::file::{Given, ThisRank, Writer};
-use crate::format::dataset::{DataType, Dataset};
-use crate::format::layout::product;
 use crate::items::Data;
-use crate::memory::reserve;
-use crate::parallel::Partition;
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+use scda_format::dataset::{DataType, Dataset};
+use scda_format::layout::product;
+use scda_ranks::Partition;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 

@@ -6,9 +6,9 @@ use super::params::Params;
 use super::source::Source;
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
 use super::turns::Turns;
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{reserve, resize};
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{reserve, resize};
+use scda_storage::ParallelFile;
 use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
@@ -467,8 +467,8 @@ impl<'a> Stage<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parallel::run_on_threads;
-    use crate::storage::double::Double;
+    use scda_ranks::run_on_threads;
+    use scda_storage::double::Double;
     use std::sync::{Arc, Mutex};
 
     type Writes = Arc<Mutex<Vec<(u64, Vec<u8>)>>>;

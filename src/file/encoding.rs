@@ -3,12 +3,12 @@
 use super::interrupt::Interrupt;
 use super::params::Params;
 use super::source::{Sizes, Source};
-use crate::codec::{ElementDecoder, ElementEncoder};
-use crate::error::{Error, ErrorKind, Result};
-use crate::floats::in_default;
-use crate::memory::{self, reserve};
-use crate::numbers::to_usize;
-use crate::panics::catch;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::floats::in_default;
+use scda_base::memory::{self, reserve};
+use scda_base::numbers::to_usize;
+use scda_base::panics::catch;
+use scda_codec::{ElementDecoder, ElementEncoder};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -6,8 +6,8 @@
 //! reader takes the rest for sections. A rank that is alone writes everything in its order; what is missing is then missing at the end.
 
 use super::team::Team;
-use crate::error::Result;
-use crate::storage::ParallelFile;
+use scda_base::error::Result;
+use scda_storage::ParallelFile;
 
 /// The longest text that is held: the header of a section and two counts.
 const MOST_BYTES: usize = 128;

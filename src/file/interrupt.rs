@@ -1,6 +1,6 @@
 //! Stopping compression.
 
-use crate::error::{Error, Result};
+use scda_base::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,8 +1,8 @@
 //! Memory that the ranks of a node share, and their meetings.
 
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
-use crate::error::Result;
-use crate::parallel::{Communicator, SharedMemory, share_memory};
+use scda_base::error::Result;
+use scda_ranks::{Communicator, SharedMemory, share_memory};
 
 /// The ranks of this rank's node, and memory that all of them see.
 pub struct NodeMemory {

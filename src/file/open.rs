@@ -11,16 +11,16 @@ mod without_mpi;
 use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, MostThreads, Params};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory;
-use crate::parallel::hash::mix;
-use crate::parallel::{Communicator, machine};
-use crate::storage::faults::Faulty;
-use crate::storage::file_system::{self, FileSystem, Status};
-use crate::storage::posix::PosixFile;
-use crate::storage::queue::LEAST_BYTES;
-use crate::storage::{Driver, ParallelFile, names};
 use rustix::fs::OFlags;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory;
+use scda_ranks::hash::mix;
+use scda_ranks::{Communicator, machine};
+use scda_storage::faults::Faulty;
+use scda_storage::file_system::{self, FileSystem, Status};
+use scda_storage::posix::PosixFile;
+use scda_storage::queue::LEAST_BYTES;
+use scda_storage::{Driver, ParallelFile, names};
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -600,8 +600,8 @@ fn lost() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parallel::machine::tests::MACHINE;
-    use crate::parallel::{ThreadComm, run_on_threads};
+    use scda_ranks::machine::pretended::MACHINE;
+    use scda_ranks::{ThreadComm, run_on_threads};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn team(comm: ThreadComm, path: &Path) -> Team {

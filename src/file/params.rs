@@ -3,11 +3,11 @@
 use super::interrupt::Interrupt;
 use super::stripes;
 use super::team::Function;
-use crate::codec::{Encoder, MAX_LEVEL};
-use crate::error::{Error, Result};
-use crate::format::padding::LineBreak;
-use crate::storage::faults::Faults;
-use crate::storage::{Driver, queue};
+use scda_base::error::{Error, Result};
+use scda_codec::{Encoder, MAX_LEVEL};
+use scda_format::padding::LineBreak;
+use scda_storage::faults::Faults;
+use scda_storage::{Driver, queue};
 
 /// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
@@ -176,7 +176,7 @@ pub struct Params {
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
     #[cfg(feature = "mpi")]
-    pub hints: crate::storage::mpi_io::Hints,
+    pub hints: scda_storage::mpi_io::Hints,
 }
 
 impl Default for Params {
@@ -211,7 +211,7 @@ impl Default for Params {
             max_memory: 0,
             faults: None,
             #[cfg(feature = "mpi")]
-            hints: crate::storage::mpi_io::Hints::default(),
+            hints: scda_storage::mpi_io::Hints::default(),
         }
     }
 }

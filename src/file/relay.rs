@@ -9,12 +9,12 @@ use super::params::Params;
 use super::source::Elements;
 use super::stripes::{self, Pieces};
 use super::team::{Agreed, Failure, Team};
-use crate::error::Result;
-use crate::format::COUNT_BYTES;
-use crate::format::entry::CountFormat;
-use crate::memory::reserve;
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
+use scda_format::entry::CountFormat;
+use scda_storage::ParallelFile;
 use std::ops::Range;
 
 /// The bytes by which a rank says which piece it has: two offsets.

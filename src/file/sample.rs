@@ -3,12 +3,12 @@
 use super::encoding::Encoders;
 use super::params::Params;
 use super::source::{Sizes, Source};
-use crate::codec::ElementEncoder;
-use crate::error::Result;
-use crate::format::COUNT_BYTES;
-use crate::numbers::to_usize;
-use crate::panics::catch;
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_base::numbers::to_usize;
+use scda_base::panics::catch;
+use scda_codec::ElementEncoder;
+use scda_format::COUNT_BYTES;
+use scda_ranks::Partition;
 
 /// The points of a section at which it is tried whether compression makes it smaller. They are points
 /// among the bytes of all elements, so that nothing depends on who has them.

@@ -2,10 +2,10 @@
 
 use super::source::Sizes;
 use super::team::{Failure, Function, Team};
-use crate::error::{Error, Result};
-use crate::fork::Process;
-use crate::memory::Limited;
-use crate::parallel::KnownPartition;
+use scda_base::error::{Error, Result};
+use scda_base::fork::Process;
+use scda_base::memory::Limited;
+use scda_ranks::KnownPartition;
 
 /// The state of a file that is open for writing or reading.
 ///

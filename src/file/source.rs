@@ -1,8 +1,8 @@
 //! The user's memory: sources of data to write, and destinations of data to read.
 
-use crate::error::{Error, Result};
-use crate::format::layout::{product, sum};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_format::layout::{product, sum};
 use std::ops::Range;
 
 /// Elements in memory of their own, to be written.

@@ -1,7 +1,7 @@
 //! Where the time goes.
 
 use super::team::{FINE, Failure, Team};
-use crate::error::Result;
+use scda_base::error::Result;
 use std::time::Duration;
 
 /// The environment variable that, set to 1, has rank 0 print a line about each file that is closed.

@@ -4,7 +4,7 @@
 //! smaller than a stripe, several ranks want the lock of each stripe. So some ranks of each node, its writers, write the
 //! pieces of all of its ranks, each writer whole stripes. Only a stripe that two nodes have parts of has two writers.
 
-use crate::numbers::to_usize;
+use scda_base::numbers::to_usize;
 use std::ops::Range;
 
 /// The most writers of a node that the library chooses by itself: a few streams use the network of a node, and each has a buffer.
@@ -176,7 +176,7 @@ mod tests {
             (4 << 30, 64 * MIB),
         ] {
             assert_eq!(stream_chunk_bytes(stripe), expected, "stripes of {stripe} bytes");
-            assert!(crate::format::streams::StreamPart::check_chunk_bytes(expected).is_ok());
+            assert!(scda_format::streams::StreamPart::check_chunk_bytes(expected).is_ok());
         }
     }
 

@@ -3,12 +3,12 @@
 //! Each rank sums up what it writes of each section: the CRC of each piece, shifted by the bytes of the section that
 //! follow it. The exclusive or over all ranks is then the CRC of the section, however its bytes were divided.
 
-use crate::error::Result;
-use crate::format::crc;
-use crate::memory::reserve;
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
-use crate::storage::queue::Queue;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::crc;
+use scda_storage::ParallelFile;
+use scda_storage::queue::Queue;
 
 /// Longer pieces are written and summed up this number of bytes at a time. Writing brings them into the processor's cache, so that
 /// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`). Where several
@@ -21,22 +21,15 @@ pub struct SummedFile {
     sums: Option<Sums>,
 }
 
-/// A [`SummedFile`] through a queue, for what belongs to no section.
-pub struct Unsummed<'a>(&'a mut Queue<SummedFile>);
+/// A [`SummedFile`] through a queue, for bytes that belong to no section, or are summed up elsewhere.
+pub struct Unsummed<'a>(pub &'a mut Queue<SummedFile>);
 
-impl Queue<SummedFile> {
-    /// The next section ends here.
-    ///
-    /// # Errors
-    /// `Memory`, and those of what was written until now.
-    pub fn end_section(&mut self, end: u64) -> Result<()> {
-        self.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
-    }
-
-    /// The queue, for bytes that are summed up elsewhere.
-    pub fn unsummed(&mut self) -> Unsummed<'_> {
-        Unsummed(self)
-    }
+/// The next section ends here.
+///
+/// # Errors
+/// `Memory`, and those of what was written until now.
+pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
+    queue.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
 }
 
 impl ParallelFile for Unsummed<'_> {

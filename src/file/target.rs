@@ -1,17 +1,17 @@
 //! The file that is written: its names, and what happens to them at the end.
 
 use super::params::Params;
-use crate::error::{Error, ErrorKind, Result, quote_path};
-use crate::format::FILE_HEADER_BYTES;
-use crate::format::header::begins_as_header;
-use crate::numbers::to_usize;
-use crate::storage::file_system::{self, Identity, Status};
-use crate::storage::kept::{self, Counts, Series};
-use crate::storage::lock_file::LockFile;
-use crate::storage::posix::PosixFile;
-use crate::storage::{Driver, ParallelFile};
-use crate::storage::{copy, names};
 use rustix::fs::OFlags;
+use scda_base::error::{Error, ErrorKind, Result, quote_path};
+use scda_base::numbers::to_usize;
+use scda_format::FILE_HEADER_BYTES;
+use scda_format::header::begins_as_header;
+use scda_storage::file_system::{self, Identity, Status};
+use scda_storage::kept::{self, Counts, Series};
+use scda_storage::lock_file::LockFile;
+use scda_storage::posix::PosixFile;
+use scda_storage::{Driver, ParallelFile};
+use scda_storage::{copy, names};
 use std::path::{Path, PathBuf};
 
 /// Sections end at multiples of this number of bytes.

@@ -3,8 +3,8 @@
 
 use super::params::Params;
 use super::team::{Agreed, Failure, NodeTeam, Team};
-use crate::error::Result;
-use crate::parallel::{Communicator, SharedMemory, share_memory};
+use scda_base::error::Result;
+use scda_ranks::{Communicator, SharedMemory, share_memory};
 use std::ops::Range;
 
 /// Less memory than this is not worth sharing.

@@ -2,11 +2,11 @@
 
 use super::params::Params;
 use super::target::Target;
-use crate::error::{Error, Result, quote_path};
-use crate::fork::Process;
-use crate::storage::file_system::FileSystem;
-use crate::storage::posix::PosixFile;
-use crate::storage::{Driver, ParallelFile};
+use scda_base::error::{Error, Result, quote_path};
+use scda_base::fork::Process;
+use scda_storage::file_system::FileSystem;
+use scda_storage::posix::PosixFile;
+use scda_storage::{Driver, ParallelFile};
 use std::path::Path;
 
 /// A file that appears under its name when it is complete and on stable storage. Until then it is its part file, which is removed if

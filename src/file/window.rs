@@ -3,10 +3,10 @@
 use super::params::Params;
 use super::team::{Agreed, Failure, NodeTeam, Team, Topic, split};
 use super::turns::Turns;
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{grow, resize, zeroed};
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{grow, resize, zeroed};
+use scda_base::numbers::to_usize;
+use scda_storage::ParallelFile;
 use std::ops::Range;
 
 /// The bytes that are read ahead first, when nothing is known of what follows, and up to the end of a page.
@@ -302,8 +302,8 @@ fn broadcast(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parallel::run_on_threads;
-    use crate::storage::double::Double;
+    use scda_ranks::run_on_threads;
+    use scda_storage::double::Double;
 
     /// Under Miri and the thread sanitizer it shows that the meetings of the ranks keep them apart, too.
     #[test]

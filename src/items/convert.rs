@@ -1,10 +1,10 @@
 //! Numbers of one type in memory and of another in the file; structs with gaps in memory, or with fewer members.
 
 use super::copy_row;
-use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, Kind, Struct};
-use crate::numbers::to_usize;
 use half::f16;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{DataType, Kind, Struct};
 use std::slice;
 use std::sync::Arc;
 
@@ -229,7 +229,7 @@ impl Conversion {
         }
     }
 
-    /// Whether it computes with floating-point numbers: then [`Self::row`] belongs in the [default environment](crate::floats::in_default).
+    /// Whether it computes with floating-point numbers: then [`Self::row`] belongs in the [default environment](scda_base::floats::in_default).
     pub fn has_floats(&self) -> bool {
         let has_floats = |part: &MemberRun| matches!(part.how, How::Become(numbers) if numbers.has_floats);
         match self {

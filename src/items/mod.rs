@@ -11,11 +11,11 @@ mod tests;
 use self::convert::Conversion;
 use self::places::Places;
 pub(crate) use self::places::in_memory;
-use crate::codec::chunk::swap_items;
-use crate::error::{Error, Result};
-use crate::floats::in_default;
-use crate::format::dataset::DataType;
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::floats::in_default;
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::swap_items;
+use scda_format::dataset::DataType;
 use std::marker::PhantomData;
 use std::slice;
 

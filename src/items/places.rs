@@ -1,8 +1,8 @@
 //! Where the items of a box lie in memory.
 
-use crate::error::{Error, Result};
-use crate::format::dataset::{MAX_DIMENSIONS, items, too_many};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{MAX_DIMENSIONS, items, too_many};
 
 /// Where the items of a box are, counted from the first one.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Seals a file in memory, the naive way: every section is read again, and rows are text. From docs/format.md.
 
-use scda::internals::crc;
 use scda::{LineBreak, Params, Reader, SectionType, Solo};
+use scda_format::crc;
 
 /// Text padded to 64 or 32 bytes, as that of a section or entry.
 fn line(text: &[u8], length: usize, style: LineBreak) -> Vec<u8> {

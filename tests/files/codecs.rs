@@ -3,11 +3,13 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // test data
 
 use super::TYPES;
-use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, crc};
 use scda::{
     Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
     run_on_threads,
 };
+use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
+use scda_format::crc;
+use scda_format::dataset::codecs::Codecs;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
 
-use scda::internals::truncation;
 use scda::{Communicator, ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
+use scda_format::truncation;
 use std::path::Path;
 
 fn params() -> Params {

@@ -4,8 +4,8 @@
 #[path = "../../benches/fields.rs"]
 mod fields;
 
-use scda::internals::{ChunkCodec, ChunkEncoder};
 use scda::{Codec, Dataset, Encoder, Layout, LineBreak};
+use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
 
 #[test]
 fn no_level_is_larger_than_one_below_it() {

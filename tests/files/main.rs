@@ -10,6 +10,7 @@ mod cached_chunks;
 mod codecs;
 mod dataset_reading;
 mod datasets;
+mod elsewhere;
 mod going_back;
 mod hostile;
 mod in_use;

@@ -4,11 +4,11 @@
 
 use crate::common::seal;
 use crate::common::system::reads;
-use scda::internals::seal::Seal;
 use scda::{
     DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Params, Reader, Region, Solo, ThreadComm,
     Writer, run_on_threads,
 };
+use scda_format::seal::Seal;
 use std::path::Path;
 
 /// A file of this many commits: in each the sections "step", "u" of this many bytes, and one of a name of its own.

@@ -2,13 +2,13 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::seal::{entry, marked_by, sealed};
-use scda::internals::crc;
-use scda::internals::index::{
+use scda::{Encode, LineBreak, Params, Reader, Solo, Source, Writer};
+use scda_format::crc;
+use scda_format::index::{
     ANCHORS, INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows, table_header,
     table_padding,
 };
-use scda::internals::seal::{SEAL_BYTES, Seal};
-use scda::{Encode, LineBreak, Params, Reader, Solo, Source, Writer};
+use scda_format::seal::{SEAL_BYTES, Seal};
 use std::path::Path;
 use std::process::Command;
 

@@ -3,12 +3,12 @@
 
 use crate::common::seal;
 use crate::common::system::{counted, reads};
-use scda::internals::crc;
-use scda::internals::seal::Seal;
 use scda::{
     Communicator, Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads,
     uniform_partition,
 };
+use scda_format::crc;
+use scda_format::seal::Seal;
 use std::path::Path;
 
 /// The bytes of the file that this writes.

@@ -1,12 +1,12 @@
 //! A file that was created to be sealed is read up to its last seal, whatever is behind it.
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use scda::internals::index::{INDEX, table_header, table_padding};
-use scda::internals::seal::Seal;
 use scda::{
     Communicator, Encode, ErrorKind, LineBreak, Params, ReadAt, Reader, Sink, Solo, Source, Writer,
     run_on_threads, uniform_partition,
 };
+use scda_format::index::{INDEX, table_header, table_padding};
+use scda_format::seal::Seal;
 use std::io;
 use std::path::Path;
 use std::sync::{Barrier, Mutex};

@@ -12,7 +12,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 #![allow(unsafe_code, clippy::cast_sign_loss)] // stands between the library and the system
 
-use scda::internals::WholeFile;
+use scda::WholeFile;
 use scda::{CommitRequest, Communicator, Params, Reader, Result, Solo, Writer, run_on_threads};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,11 +1,11 @@
 //! What a job writes and reads: steps, each of which is there as a whole or not at all.
 
 use crate::common::Rng;
-use scda::internals::crc;
 use scda::{
     Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut, Params,
     Reader, Region, Result, Sink, Solo, Source, Writer, uniform_partition,
 };
+use scda_format::crc;
 use std::path::Path;
 
 /// What a step is made of.

@@ -7,8 +7,8 @@ use crate::files::Input;
 use crate::output::complain;
 use crate::ranges::Records;
 use crate::rows::{head, line, measure, pair_line};
-use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
+use scda_base::numbers::to_usize;
 
 /// The section to print, and the block of metadata if that precedes it.
 #[derive(Clone, Copy)]

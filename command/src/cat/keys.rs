@@ -9,8 +9,8 @@ use crate::formats::{DataFormat, Show};
 use crate::output::{Output, escape};
 use crate::ranges::within;
 use crate::streams::each_piece;
-use scda::internals::to_usize;
 use scda::{DataType, Reader, Region, Section, SectionType, Stream, Streams};
+use scda_base::numbers::to_usize;
 
 /// The name of the list of the records.
 const RECORDS: &str = "sion/records";

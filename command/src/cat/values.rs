@@ -10,8 +10,8 @@ use crate::output::{Output, visible};
 use crate::plot::clock::Clock;
 use crate::plot::meaning;
 use crate::ranges::Bounds;
-use scda::internals::to_usize;
 use scda::{Dataset, Kind, Reader, Region, Section};
+use scda_base::numbers::to_usize;
 use serde_json::Value;
 
 /// Prints items of a dataset.

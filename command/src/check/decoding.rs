@@ -4,8 +4,8 @@ use super::finding::{Fault, Finding};
 use crate::datasets::Found;
 use crate::datasets::slabs::{self, Slabs};
 use crate::fail::Result;
-use scda::internals::to_usize;
 use scda::{AddedRows, DataType, Dataset, Layout, Reader, Region};
+use scda_base::numbers::to_usize;
 
 /// The most chunks that are decompressed together.
 const MOST_CHUNKS: u64 = 4096;

@@ -3,8 +3,8 @@
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::output::quote;
 use crate::rows::kind;
-use scda::internals::later::addition;
 use scda::{Error, ErrorKind, Section, SectionType, UserString};
+use scda_format::dataset::later::addition;
 use std::ops::Range;
 
 /// Something wrong.

@@ -7,8 +7,9 @@ use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::pieces::{first_unreadable, for_each_sizes};
 use crate::progress::Progress;
-use scda::internals::{Located, Sealed, Seals, index::Row};
 use scda::{Error, Reader, Section, SectionType};
+use scda::{Located, Sealed, Seals};
+use scda_format::index::Row;
 use std::fs::File;
 
 /// Before the first section.

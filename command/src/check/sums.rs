@@ -1,7 +1,8 @@
 //! The checksums of sections, on several threads.
 
-use scda::internals::to_usize;
-use scda::internals::{crc, index::Row};
+use scda_base::numbers::to_usize;
+use scda_format::crc;
+use scda_format::index::Row;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

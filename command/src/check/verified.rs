@@ -10,9 +10,9 @@ use crate::datasets::{Item, Pair, Walk};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::progress::Progress;
-use scda::internals::index::Row;
-use scda::internals::{Sealed, Seals};
 use scda::{Error, Reader, Section};
+use scda::{Sealed, Seals};
+use scda_format::index::Row;
 use std::fs::File;
 
 /// A reader that goes through a file, and what the seals of the file say of its sections.

@@ -1,9 +1,9 @@
 //! What was added to datasets later: attributes, and rows.
 
-use scda::internals::later::{
+use scda::{SectionType, UserString};
+use scda_format::dataset::later::{
     ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, later_user, rows_of, rows_user,
 };
-use scda::{SectionType, UserString};
 use std::fmt;
 
 /// What is added to a dataset later.

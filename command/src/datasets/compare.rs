@@ -2,8 +2,8 @@
 
 use super::slabs::each_item;
 use super::values::{Number, number};
-use scda::internals::to_usize;
 use scda::{DataType, Kind};
+use scda_base::numbers::to_usize;
 
 /// How far numbers may lie apart.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 use super::slabs::{self, Slabs, items, runs};
 use super::{Found, to_little};
 use crate::fail::{Fail, Result};
-use scda::internals::to_usize;
 use scda::{Layout, Reader, Region};
+use scda_base::numbers::to_usize;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

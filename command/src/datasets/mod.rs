@@ -17,11 +17,13 @@ pub use walk::{Item, Walk};
 use crate::fail::is_invalid;
 use crate::files::Input;
 use crate::output::visible;
-use scda::internals::json::{JsonMember, compact, members, tokens};
-use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
 use scda::{
     AddedRows, DataType, Dataset, ErrorKind, Group, Kind, Layout, Reader, Section, SectionType, Streams,
 };
+use scda_codec::chunk::swap_items;
+use scda_format::dataset::json::{JsonMember, compact, members, tokens};
+use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
+use scda_format::streams::STREAMS as STREAMS_CONVENTION;
 use serde_json::Value;
 
 /// A dataset with its sections.

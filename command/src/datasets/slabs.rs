@@ -1,8 +1,9 @@
 //! A box of a dataset part by part, in C order and bounded memory.
 
 use crate::fail::{Fail, Result};
-use scda::internals::{texts, to_usize};
 use scda::{DataType, Dataset, Reader, Region};
+use scda_base::numbers::to_usize;
+use scda_codec::texts;
 
 /// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not small;
 /// [`InOrder`](super::in_order::InOrder) decompresses each chunk once.

@@ -2,8 +2,9 @@
 
 use super::times;
 use crate::output::push_hex;
-use scda::internals::{text_of, to_usize};
 use scda::{DataType, Kind, Struct};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::fill::text_of;
 use std::fmt::Write;
 
 /// A number of an item.

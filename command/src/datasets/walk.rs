@@ -4,8 +4,8 @@ use super::added::{Added, Addition, Moved, added_to, announced};
 use super::{Found, FoundStreams, Pair, Pairs, begins_streams, is_first};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use scda::internals::later::later_user;
 use scda::{Reader, Section, SectionType, UserString};
+use scda_format::dataset::later::later_user;
 use std::collections::{HashMap, HashSet};
 
 /// A section, the two of a pair, or the three of streams.

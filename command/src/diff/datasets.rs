@@ -7,8 +7,9 @@ use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
 use crate::output::visible;
 use crate::progress::Progress;
-use scda::internals::{fill, json::compact};
 use scda::{Dataset, Reader, Region};
+use scda_format::dataset::fill;
+use scda_format::dataset::json::compact;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use crate::fail::Result;
 use crate::pieces::Pieces;
 use crate::progress::Progress;
 use crate::rows::kind;
-use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
+use scda_base::numbers::to_usize;
 use serde_json::json;
 
 /// Compares the data of the sections, whose headers are the same.

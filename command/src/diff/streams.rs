@@ -4,8 +4,8 @@ use super::report::{At, Difference};
 use crate::fail::Result;
 use crate::progress::Progress;
 use crate::streams::each_piece;
-use scda::internals::to_usize;
 use scda::{Reader, Stream, Streams};
+use scda_base::numbers::to_usize;
 use serde_json::{Value, json};
 
 /// The bytes that are read at once.

@@ -3,8 +3,10 @@
 use super::Args;
 use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
 use crate::fail::{self, Fail};
-use scda::internals::{finalize, initialize, load_library, to_usize, writers_of_pieces};
+use scda::writers_of_pieces;
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
+use scda_base::numbers::to_usize;
+use scda_ranks::mpi::{finalize, initialize, load_library};
 use std::path::{Path, PathBuf};
 
 /// A variable that launchers set, the MPI that they launch, and the names of its libraries.

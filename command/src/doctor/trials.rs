@@ -1,11 +1,11 @@
 //! What `scda doctor` examines, with any communicator: a folder, by each driver.
 
-use scda::internals::stripe_of_block;
-use scda::internals::to_usize;
+use scda::stripe_of_block;
 use scda::{
     Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
     uniform_partition,
 };
+use scda_base::numbers::to_usize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;

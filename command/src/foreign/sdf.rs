@@ -5,7 +5,7 @@ use crate::fail::Result;
 use crate::output::{complain, hex, quote};
 use crate::progress::{Counted, Progress};
 use scda::Dataset;
-use scda::internals::sdf::{Array, MAGIC, Sdf};
+use scda_import::sdf::{Array, MAGIC, Sdf};
 use serde_json::{Value, json};
 
 /// The format of seismic data.

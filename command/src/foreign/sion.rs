@@ -6,9 +6,9 @@ use crate::files::Input;
 use crate::output::complain;
 use crate::progress::{Counted, Progress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use scda::internals::Foreign;
-use scda::internals::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use scda::{DataType, Dataset, Encode, Region, Writer};
+use scda_import::Foreign;
+use scda_import::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use serde_json::{Value, json};
 
 /// Lets the process open as many files as it may: all physical files are open at once.

@@ -6,8 +6,9 @@ use crate::files::Input;
 use crate::output::Output;
 use crate::rows::{Columns, Faults, as_f64, count_word, pair_line, streams_line};
 use crate::select::{self, Selection};
-use scda::internals::{Seals, index::Row};
+use scda::Seals;
 use scda::{Reader, SectionType};
+use scda_format::index::Row;
 use std::collections::HashSet;
 
 /// The errors of the indexes: compares their checksums.

@@ -15,8 +15,8 @@ use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line
 use crate::select::{self, Selection};
 use crate::statistics::Statistics;
 use crate::unfinished::Unfinished;
-use scda::internals::rounding;
 use scda::{DataType, Layout, Reader, SectionType};
+use scda_format::dataset::rounding;
 use std::path::PathBuf;
 
 /// List the sections and datasets of files

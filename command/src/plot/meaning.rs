@@ -4,8 +4,8 @@ use super::clock::Clock;
 use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
-use scda::internals::to_usize;
 use scda::{DataType, Dataset, Kind, Reader, Struct, TimeUnit};
+use scda_base::numbers::to_usize;
 use serde_json::{Map, Value};
 
 /// The dataset of this name and record.

@@ -3,8 +3,8 @@
 use super::meaning::Meaning;
 use crate::datasets::slabs;
 use crate::fail::Result;
-use scda::internals::to_usize;
 use scda::{Dataset, Layout, Reader, Region};
+use scda_base::numbers::to_usize;
 
 /// The most bytes that are read at once.
 const MOST_BYTES: u64 = 64 << 20;

@@ -11,8 +11,7 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::visible;
 use crate::ranges::{Bounds, Records};
-use scda::{Dataset, Reader, internals};
-
+use scda::{Dataset, Reader};
 /// A line.
 pub struct Curve {
     pub points: Points,
@@ -69,7 +68,7 @@ pub fn dataset(
 /// Finds what the arguments mean, and reads it.
 pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Subject> {
     let name = args.name.trim_end_matches('/');
-    let all = reader.find_all(internals::stored_name(name).as_bytes())?;
+    let all = reader.find_all(scda_format::dataset::stored_name(name).as_bytes())?;
     if all.is_empty() {
         let step = match args.record.unwrap_or(Records::One(-1)) {
             Records::One(step) => step,

@@ -13,8 +13,8 @@ use crate::plot::coordinates::Coordinates;
 use crate::plot::meaning::{Meaning, attributes, readable, with_units};
 use crate::plot::mesh::FieldPlace;
 use crate::statistics::Statistics;
-use scda::internals::to_usize;
 use scda::{DataType, Dataset, Member};
+use scda_base::numbers::to_usize;
 use serde_json::{Value, json};
 
 /// The page, its style, and its modules.

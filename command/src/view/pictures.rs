@@ -10,8 +10,8 @@ use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
 use crate::plot::sample::{Items, Line, Plane, QUICK, Samples, THOROUGH};
 use crate::plot::subject;
-use scda::internals::to_usize;
 use scda::{DataType, Dataset, Member, Region};
+use scda_base::numbers::to_usize;
 use serde_json::json;
 
 /// The most samples along an axis, and cells of a table.
@@ -135,7 +135,7 @@ pub fn difference(first: LineItems, other: &mut Open, name: &str, parameters: &P
 /// An item of each record as a line.
 pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let (name, ..) = open.dataset(parameters)?;
-    let count = open.reader.find_all(scda::internals::stored_name(&name).as_bytes())?.len() as u64;
+    let count = open.reader.find_all(scda_format::dataset::stored_name(&name).as_bytes())?.len() as u64;
     let samples = Samples::new(0, count, MOST);
     let (mut indices, mut numbers, mut data) = (Vec::new(), Vec::new(), Vec::new());
     for record in samples.indices() {

@@ -1,10 +1,13 @@
 //! Files that are much larger than memory may be.
 
 use crate::run::{Place, Run};
-use scda::internals::index::{INDEX, ROW_BYTES, Row, sort_rows, table_header, table_padding};
-use scda::internals::seal::{SEAL_BYTES, Seal};
-use scda::internals::{CountFormat, MAX_DATA_PADDING, crc, data_padding, put_section_header};
 use scda::{DataType, Dataset, Layout, LineBreak, Params, SectionType, Solo, UserString, Writer};
+use scda_format::crc;
+use scda_format::entry::CountFormat;
+use scda_format::header::put_section_header;
+use scda_format::index::{INDEX, ROW_BYTES, Row, sort_rows, table_header, table_padding};
+use scda_format::padding::{MAX_DATA_PADDING, data_padding};
+use scda_format::seal::{SEAL_BYTES, Seal};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -2,11 +2,11 @@
 
 use crate::run::{Place, with_few_elements, with_sections};
 use crate::sampled::one_of;
-use scda::internals::truncation;
 use scda::{
     Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Writer,
     run_on_threads,
 };
+use scda_format::truncation;
 use serde_json::Value;
 
 /// A sealed file with these sections twice, each with a seal of its own.
@@ -773,7 +773,8 @@ fn what_changes_files_does_so_although_nobody_reads_it() {
 /// Anchors are left out where there are none.
 #[test]
 fn an_empty_table_of_anchors_is_none() {
-    use scda::internals::{crc, index, seal::Seal};
+    use scda_format::seal::Seal;
+    use scda_format::{crc, index};
     let place = Place::new();
     with_sections(&place, "plain.scda");
     place.scda("copy --seal plain.scda a.scda").good();

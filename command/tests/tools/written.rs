@@ -530,7 +530,7 @@ fn json_shows_nothing_that_a_terminal_would_obey() {
     ] {
         let run = place.scda(command);
         let shown = run.text().to_owned() + &run.err;
-        assert!(shown.chars().all(|c| c == '\n' || !scda::internals::is_unseen(c)), "{command}: {shown:?}");
+        assert!(shown.chars().all(|c| c == '\n' || !scda_base::error::is_unseen(c)), "{command}: {shown:?}");
     }
     let json = place.scda("ls --json --data a.scda").good();
     assert!(json.text().contains("a\\u009b31m\\u202eb\\u007f"), "{json:?}");

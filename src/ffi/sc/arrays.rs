@@ -1,8 +1,8 @@
 //! libsc's arrays, as what the library takes: slices, sources, sinks.
 
-use crate::error::{Error, Result};
 use crate::ffi::memory::{slice, slice_mut};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
+use scda_base::error::{Error, Result};
 use std::ffi::c_char;
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};

@@ -2,11 +2,11 @@
 
 use super::libsc::log_error;
 use super::open_files::{OpenFile, closed};
-use crate::error::{ErrorKind, Result};
 use crate::ffi::context::{run, scda_fcontext_t};
 use crate::ffi::memory::{Room, put};
 use crate::ffi::{Outcome, caught, guard};
 use crate::file::{Reader, Writer};
+use scda_base::error::{ErrorKind, Result};
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -61,8 +61,8 @@ impl sc_scda_ferror {
 /// The codes of MPI for what is no error of scda.
 #[cfg(feature = "mpi")]
 mod system {
-    use crate::error::ErrorKind;
-    use crate::parallel::mpi::{is_running, mpi_message, numbers, process, succeeded, sys};
+    use scda_base::error::ErrorKind;
+    use scda_ranks::mpi::{is_running, mpi_message, numbers, process, succeeded, sys};
     use std::ffi::c_int;
 
     pub fn code(kind: ErrorKind) -> c_int {
@@ -91,7 +91,7 @@ mod system {
 /// Without MPI: the numbers of the operating system.
 #[cfg(not(feature = "mpi"))]
 mod system {
-    use crate::error::ErrorKind;
+    use scda_base::error::ErrorKind;
     use std::ffi::c_int;
 
     pub fn code(kind: ErrorKind) -> c_int {

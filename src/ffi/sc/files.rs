@@ -3,7 +3,6 @@
 use super::errors::{sc_scda_ferror, tell};
 use super::libsc::{LEVEL_DEFAULT, is_logged};
 use super::open_files::{OpenFile, closed, opened};
-use crate::error::{Error, Result};
 use crate::ffi::context::{Context, register, run_close, scda_fcontext_t};
 use crate::ffi::memory::put;
 use crate::ffi::pointers::{Text, UserText, UserTextOut};
@@ -11,11 +10,12 @@ use crate::ffi::{Outcome, caught, guard};
 #[cfg(feature = "mpi")]
 use crate::ffi::{mpi_types::Comm, params::no_info};
 use crate::file::{Params, Reader, Writer};
-use crate::format::header::UserString;
-use crate::parallel::Communicator;
+use scda_base::error::{Error, Result};
+use scda_format::header::UserString;
+use scda_ranks::Communicator;
 #[cfg(feature = "mpi")]
-use crate::parallel::mpi::{is_running, succeeded, sys};
-use crate::storage::faults::Faults;
+use scda_ranks::mpi::{is_running, succeeded, sys};
+use scda_storage::faults::Faults;
 use std::ffi::{c_int, c_uint};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -60,14 +60,14 @@ fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
     if comm == COMM_NULL {
         return Err(Error::argument("communicator: found sc_MPI_COMM_NULL"));
     }
-    Ok(Box::new(crate::parallel::Solo))
+    Ok(Box::new(scda_ranks::Solo))
 }
 
 /// The ranks that a function without a file is for: `MPI_COMM_WORLD`, or this process if there is to be one
 /// rank. If there are to be others than the world has, an error of this rank: the others are not waited for.
 pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
     if ranks == Some(1) || cfg!(not(feature = "mpi")) {
-        return Ok(Box::new(crate::parallel::Solo));
+        return Ok(Box::new(scda_ranks::Solo));
     }
     #[cfg(feature = "mpi")]
     if is_running() {
@@ -120,7 +120,7 @@ fn read_params(params: ParamsIn<'_>) -> (Params, bool) {
     #[cfg(feature = "mpi")]
     {
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
-        all.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(params.info) };
+        all.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(params.info) };
     }
     (all, is_logged(params.log_level))
 }

@@ -1,8 +1,8 @@
 //! What libsc offers, if the program has it: looked up by name, for this library does not need libsc.
 
 use super::arrays::sc_array;
-use crate::error::{Error, Result};
 use crate::ffi::last_error;
+use scda_base::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// `SC_LC_NORMAL`: a message of the process that writes it.

@@ -1,7 +1,7 @@
 //! What this interface must know of the files that are open, beside what the context has.
 
 use crate::ffi::context::scda_fcontext_t;
-use crate::fork::Global;
+use scda_base::fork::Global;
 use std::ptr::without_provenance_mut;
 
 /// An open file.

@@ -3,13 +3,13 @@
 use super::arrays::{ArrayIn, ArrayOut};
 use super::errors::{on_reader, sc_scda_ferror};
 use super::files::not_null;
-use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::arguments::Arguments;
 use crate::ffi::context::scda_fcontext_t;
 use crate::ffi::memory::put;
 use crate::ffi::pointers::UserTextOut;
 use crate::file::{Reader, Sizes, ThisRank};
-use crate::format::INLINE_BYTES;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 

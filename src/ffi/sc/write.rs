@@ -7,7 +7,7 @@ use crate::ffi::arguments::Arguments;
 use crate::ffi::context::scda_fcontext_t;
 use crate::ffi::pointers::UserText;
 use crate::file::{Encode, Sizes, ThisRank, Writer};
-use crate::format::INLINE_BYTES;
+use scda_format::INLINE_BYTES;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 

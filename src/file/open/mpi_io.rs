@@ -1,16 +1,16 @@
 //! Opens files with MPI-IO.
 
 use super::lost;
-use crate::error::Result;
 use crate::file::params::Params;
 use crate::file::team::{Failure, Team, split};
-use crate::storage::ParallelFile;
-use crate::storage::mpi_io::{MpiFile, MpiName, complete, is_romio};
-use crate::storage::names::without_romio_prefix;
+use scda_base::error::Result;
+use scda_storage::ParallelFile;
+use scda_storage::mpi_io::{MpiFile, MpiName, complete, is_romio};
+use scda_storage::names::without_romio_prefix;
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub use crate::storage::mpi_io::Access;
+pub use scda_storage::mpi_io::Access;
 
 /// The name in the file system of what MPI-IO would open.
 pub fn real_path(path: &Path) -> &Path {

@@ -1,9 +1,9 @@
 //! Without MPI there is no MPI-IO to choose.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::team::{Failure, Team};
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_storage::ParallelFile;
 use std::ffi::OsStr;
 use std::path::Path;
 

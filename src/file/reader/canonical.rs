@@ -2,17 +2,17 @@
 
 use super::Section;
 use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
-use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Batch, Sizes, batches};
 use crate::file::team::{Failure, Function};
-use crate::format::entry::{CountFormat, parse_counts};
-use crate::format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
-use crate::format::layout::{SectionLayout, sum};
-use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
-use crate::memory::{self, reserve, resize};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, ErrorKind, Result, quote};
+use scda_base::memory::{self, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
+use scda_format::entry::{CountFormat, parse_counts};
+use scda_format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
+use scda_format::layout::{SectionLayout, sum};
+use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 
 /// Long text is looked at this many bytes at a time: whole lines.
 const TEXT_BYTES: u64 = 78 << 13;

@@ -2,16 +2,16 @@
 //! trusted before it is checked.
 
 use super::index::{NEAR_BYTES, Near, Sealed};
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::crc;
-use crate::format::index::{
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{self, copy, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::crc;
+use scda_format::index::{
     CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_crc_tail,
 };
-use crate::format::names::{NAME_BYTES, Name, SealRow, Table};
-use crate::format::seal::{SEAL_BYTES, Seal};
-use crate::memory::{self, copy, reserve, resize};
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
+use scda_format::names::{NAME_BYTES, Name, SealRow, Table};
+use scda_format::seal::{SEAL_BYTES, Seal};
+use scda_storage::ParallelFile;
 use std::collections::BTreeMap;
 
 /// The bytes that are read and summed up at a time: they stay in the processor's cache.

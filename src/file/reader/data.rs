@@ -2,10 +2,10 @@
 
 use super::Reader;
 use super::canonical::Canonical;
-use crate::error::Result;
 use crate::file::source::Sink;
-use crate::format::INLINE_BYTES;
-use crate::format::padding::LineBreak;
+use scda_base::error::Result;
+use scda_format::INLINE_BYTES;
+use scda_format::padding::LineBreak;
 use std::ops::Range;
 
 impl Reader {

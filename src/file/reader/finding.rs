@@ -1,7 +1,7 @@
 //! The calls of a reader that find sections.
 
 use super::{Reader, Section};
-use crate::error::Result;
+use scda_base::error::Result;
 
 impl Reader {
     /// The number of sections that are sealed: 0 if no seal ends what is read. Collective.

@@ -1,20 +1,20 @@
 //! Recognises the seals in a file that is read, and skips them.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
 use crate::file::params::Params;
-use crate::format::FILE_HEADER_BYTES;
-use crate::format::header::{SectionType, parse_file_header};
-use crate::format::index::{
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::resize;
+use scda_format::FILE_HEADER_BYTES;
+use scda_format::header::{SectionType, parse_file_header};
+use scda_format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, INDEX_END_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES,
     is_end_of_index, parse_table_header,
 };
-use crate::format::layout::SectionLayout;
-use crate::format::names::{NAME_BYTES, NAMES, Table};
-use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
-use crate::format::truncation::{self, TRUNCATION_BYTES};
-use crate::memory::resize;
-use crate::storage::ParallelFile;
+use scda_format::layout::SectionLayout;
+use scda_format::names::{NAME_BYTES, NAMES, Table};
+use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
+use scda_format::truncation::{self, TRUNCATION_BYTES};
+use scda_storage::ParallelFile;
 
 /// Bytes of a table without its elements.
 const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64;

@@ -5,18 +5,16 @@ use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_t
 use super::index::{Sealed, may_be_of_seal, truncated_to};
 use super::sections::{Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
-use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::team::Failure;
-use crate::format::header::SectionType;
-use crate::format::index::{
-    ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES,
-};
-use crate::format::layout::sum;
-use crate::format::names::{NAME_BYTES, Name, SealRow};
-use crate::format::seal::{SEAL, SEAL_BYTES};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{self, reserve, resize};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, ErrorKind, Result, quote};
+use scda_base::memory::{self, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::header::SectionType;
+use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES};
+use scda_format::layout::sum;
+use scda_format::names::{NAME_BYTES, Name, SealRow};
+use scda_format::seal::{SEAL, SEAL_BYTES};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
 
 /// The rows that are read at once.
 const ROWS: u64 = 1 << 14;

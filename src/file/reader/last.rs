@@ -1,13 +1,13 @@
 //! The last whole one of the files that a name had: what a job restarts from.
 
-use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::file::params::Params;
 use crate::file::reader::Reader;
 use crate::file::team::{Failure, Team};
-use crate::parallel::Solo;
-use crate::storage::Driver;
-use crate::storage::file_system;
-use crate::storage::names::kept_target_path;
+use scda_base::error::{Error, ErrorKind, Result, quote_path};
+use scda_ranks::Solo;
+use scda_storage::Driver;
+use scda_storage::file_system;
+use scda_storage::names::kept_target_path;
 use std::path::Path;
 
 /// Whether a file is one of those that [`Params::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
@@ -40,7 +40,7 @@ fn is_whole(path: &Path) -> Result<bool> {
 fn alone(params: &Params) -> Params {
     let alone = Params { keep: 0, driver: Driver::Posix, background_bytes: 0, ..params.clone() };
     #[cfg(feature = "mpi")]
-    let alone = Params { hints: crate::storage::mpi_io::Hints::default(), ..alone };
+    let alone = Params { hints: scda_storage::mpi_io::Hints::default(), ..alone };
     alone
 }
 
@@ -95,8 +95,8 @@ fn is_of_damage(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::names::kept_path;
     use crate::{Encode, Writer, run_on_threads};
+    use scda_storage::names::kept_path;
 
     /// What all ranks find in the last whole file of this name: its number and its age; or the code of their error.
     fn found(path: &Path, keep: u64) -> Result<(u8, u64), i32> {

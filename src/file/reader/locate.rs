@@ -4,12 +4,12 @@ use super::chain::{compare_crc, differs};
 use super::index::Sealed;
 use super::inspect::{Inspector, Located};
 use super::sections::describe;
-use crate::error::Result;
-use crate::format::header::SectionType;
-use crate::format::index::Row;
-use crate::format::layout::SectionLayout;
-use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
-use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
+use scda_base::error::Result;
+use scda_format::header::SectionType;
+use scda_format::index::Row;
+use scda_format::layout::SectionLayout;
+use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES, crc};
 
 /// In no longer section a single byte is looked for, which takes some seconds for each GiB.
 const SEARCHED_BYTES: u64 = 4 << 30;
@@ -67,7 +67,7 @@ impl Inspector<'_> {
         if layout.data_bytes > 0 {
             self.sections().read_own(start - 1, &mut last)?;
         }
-        let mut found = vec![0; crate::numbers::to_usize(layout.end - start)];
+        let mut found = vec![0; scda_base::numbers::to_usize(layout.end - start)];
         self.sections().read_own(start, &mut found)?;
         let is_padding = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
             let last = (layout.data_bytes > 0).then_some(last[0]);

@@ -37,15 +37,15 @@ use super::params::Params;
 use super::session::{Session, SessionState};
 use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
-use crate::error::{Error, Result};
-use crate::format::dataset::Dataset;
-use crate::format::header::{FileHeader, SectionType, UserString, parse_file_header};
-use crate::format::padding::LineBreak;
-use crate::memory::Limited;
-use crate::parallel::{Communicator, Solo};
-use crate::storage::ParallelFile;
-use crate::storage::elsewhere::{Elsewhere, ReadAt};
-use crate::storage::names::kept_target_path;
+use scda_base::error::{Error, Result};
+use scda_base::memory::Limited;
+use scda_format::dataset::Dataset;
+use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header};
+use scda_format::padding::LineBreak;
+use scda_ranks::{Communicator, Solo};
+use scda_storage::ParallelFile;
+use scda_storage::elsewhere::{Elsewhere, ReadAt};
+use scda_storage::names::kept_target_path;
 use std::path::{Path, PathBuf};
 
 /// The header of a section.

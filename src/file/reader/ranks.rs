@@ -1,11 +1,11 @@
 //! What the ranks of a file that is read tell each other.
 
 use super::Reader;
-use crate::error::{Error, Result};
 use crate::file::session::{SessionState, ThisRank};
 use crate::file::team::Function;
-use crate::memory;
-use crate::parallel::KnownPartition;
+use scda_base::error::{Error, Result};
+use scda_base::memory;
+use scda_ranks::KnownPartition;
 
 impl Reader {
     /// The `count` of every rank, by rank: what [`Self::read_array`] and

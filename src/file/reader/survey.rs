@@ -4,19 +4,19 @@
 use super::chain::{Chain, compare_index, differs};
 use super::index::{STEP, Sealed, begins_seal, damaged_end, truncated_to};
 use super::sections::Sections;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
-use crate::format::header::{FileHeader, SectionType, parse_file_header};
-use crate::format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
-use crate::format::layout::sum;
-use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
-use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
-use crate::memory::{Limited, reserve, resize};
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{Limited, reserve, resize};
+use scda_format::header::{FileHeader, SectionType, parse_file_header};
+use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
+use scda_format::layout::sum;
+use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
+use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 
 /// The bytes that are read at once to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! The collectives of the ranks, which only an agreement gives.
 
 use super::{Team, halves};
-use crate::error::{Error, Result};
-use crate::parallel::{Communicator, Nodes, Partition};
+use scda_base::error::{Error, Result};
+use scda_ranks::{Communicator, Nodes, Partition};
 
 /// The most numbers of which [`Agreed::spread_all`] finds the sums at once.
 const MOST_SPREAD: usize = 64;
@@ -98,5 +98,5 @@ pub fn sum_of_sizes() -> Error {
 /// The sum of numbers from the sums of their halves, if it fits 63 bits.
 fn join([high, low]: [u64; 2]) -> Option<u64> {
     let sum = (u128::from(high) << 32) + u128::from(low);
-    u64::try_from(sum).ok().filter(|&sum| sum <= crate::format::layout::MAX_OFFSET)
+    u64::try_from(sum).ok().filter(|&sum| sum <= scda_format::layout::MAX_OFFSET)
 }

@@ -7,7 +7,7 @@
 //!
 //! Only [`Agreed`], which an agreement returns, gives access to the collectives, also to those of a node ([`NodeTeam`]):
 //! so all ranks are at the same point of the program when they call one. The collective functions of a
-//! [`ParallelFile`](crate::storage::ParallelFile) (`truncate`, `sync`, `close`) do not ask for it: that they follow an agreement is a convention.
+//! [`ParallelFile`](scda_storage::ParallelFile) (`truncate`, `sync`, `close`) do not ask for it: that they follow an agreement is a convention.
 
 mod agreed;
 #[cfg(test)]
@@ -18,11 +18,11 @@ mod watch;
 pub use agreed::{Agreed, NodeTeam, sum_of_sizes};
 pub use topics::{Function, Topic};
 
-use crate::error::{Error, ErrorKind, Result, quote_path};
-use crate::numbers::to_usize;
-use crate::parallel::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
-use crate::parallel::partition::{is_known, known_hash};
-use crate::parallel::{Communicator, FEW, KnownPartition, Partition, Solo};
+use scda_base::error::{Error, ErrorKind, Result, quote_path};
+use scda_base::numbers::to_usize;
+use scda_ranks::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
+use scda_ranks::partition::{is_known, known_hash};
+use scda_ranks::{Communicator, FEW, KnownPartition, Partition, Solo};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use watch::{PATIENCE, Watch};
@@ -164,7 +164,7 @@ impl Team {
 
     /// The MPI communicator of the ranks, for MPI-IO, whose calls have agreements of their own.
     #[cfg(feature = "mpi")]
-    pub fn as_mpi(&self) -> Option<&crate::parallel::mpi::Mpi> {
+    pub fn as_mpi(&self) -> Option<&scda_ranks::mpi::Mpi> {
         self.comm.as_mpi()
     }
 

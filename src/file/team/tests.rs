@@ -1,5 +1,5 @@
 use super::*;
-use crate::parallel::{ThreadComm, run_on_threads};
+use scda_ranks::{ThreadComm, run_on_threads};
 use std::sync::Mutex;
 
 fn team(comm: impl Communicator + 'static) -> Team {

@@ -1,11 +1,11 @@
 //! Attributes that are set when the file already has what they are for.
 
 use super::{Writer, WriterState};
-use crate::error::{Error, Result};
 use crate::file::reader::{DatasetPlace, OwnReader};
 use crate::file::team::{Failure, Function, Topic};
-use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
-use crate::format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
+use scda_base::error::{Error, Result};
+use scda_format::dataset::later::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
+use scda_format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
 use serde_json::json;
 
 impl Writer {

@@ -3,12 +3,12 @@
 
 use super::streams::OwnStream;
 use super::{Writer, WriterState};
-use crate::error::{Error, Result};
 use crate::file::params::Params;
 use crate::file::session::SessionState as _;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function};
-use crate::memory::reserve;
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
 
 /// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use super::Writer;
 use super::datasets::Given;
 use super::kinds::DataStream;
-use crate::error::Result;
-use crate::format::dataset::{Dataset, Region};
 use crate::items::Data;
 use crate::texts::Texts;
+use scda_base::error::Result;
+use scda_format::dataset::{Dataset, Region};
 
 impl Writer {
     /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes

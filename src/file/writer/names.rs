@@ -1,13 +1,13 @@
 //! What rank 0 keeps of the seals and sections of the file, for the tables of names.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Chain;
-use crate::format::index::Row;
-use crate::format::names::{MOST_NAMES, Name, SealRow, span, table};
-use crate::format::padding::LineBreak;
-use crate::memory::reserve;
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::index::Row;
+use scda_format::names::{MOST_NAMES, Name, SealRow, span, table};
+use scda_format::padding::LineBreak;
+use scda_storage::ParallelFile;
 
 /// The last seals of the file, and the names of the last sections.
 pub(super) struct Names {

@@ -4,28 +4,28 @@
 //! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.
 
 use super::names::Names;
-use crate::codec::{compressed_type, second_type};
-use crate::error::{Error, Result};
 use crate::file::reader::Survey;
 use crate::file::source::Sizes;
 use crate::file::sums::{SummedFile, Sums};
 use crate::file::team::{FINE, Failure, Team, split};
-use crate::format::crc;
-use crate::format::entry::{CountFormat, parse_count};
-use crate::format::header::{SectionType, UserString};
-use crate::format::index::{
+use scda_base::error::{Error, Result};
+use scda_base::memory::{grow, reserve};
+use scda_base::numbers::to_usize;
+use scda_codec::{compressed_type, second_type};
+use scda_format::crc;
+use scda_format::entry::{CountFormat, parse_count};
+use scda_format::header::{SectionType, UserString};
+use scda_format::index::{
     ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
     table_padding,
 };
-use crate::format::layout::{SectionLayout, sum, too_large};
-use crate::format::names::SealRow;
-use crate::format::padding::LineBreak;
-use crate::format::seal::{SEAL_BYTES, Seal};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{grow, reserve};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_format::layout::{SectionLayout, sum, too_large};
+use scda_format::names::SealRow;
+use scda_format::padding::LineBreak;
+use scda_format::seal::{SEAL_BYTES, Seal};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 use std::ops::Range;
 
 /// Rows are formatted and written in batches of this number, which stay in the processor's cache until then.

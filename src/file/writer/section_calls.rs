@@ -2,10 +2,10 @@
 
 use super::Writer;
 use super::kinds::{DataStream, ElementStream};
-use crate::error::{Error, Result};
 use crate::file::params::Encode;
 use crate::file::source::Source;
-use crate::format::INLINE_BYTES;
+use scda_base::error::{Error, Result};
+use scda_format::INLINE_BYTES;
 use std::io::Read;
 
 impl Writer {

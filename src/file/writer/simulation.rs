@@ -2,16 +2,16 @@
 
 use super::Writer;
 use super::sections::Progress;
-use crate::error::Result;
 use crate::file::params::{Encode, Params};
 use crate::file::source::Source;
 use crate::file::sums::SummedFile;
 use crate::file::target::Target;
 use crate::file::team::Team;
-use crate::format::header::UserString;
-use crate::parallel::Communicator;
-use crate::parallel::simulated::{Exchanged, LEVELS, Machine};
-use crate::storage::double::Double;
+use scda_base::error::Result;
+use scda_format::header::UserString;
+use scda_ranks::Communicator;
+use scda_ranks::simulated::{Exchanged, LEVELS, Machine};
+use scda_storage::double::Double;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

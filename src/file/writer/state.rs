@@ -3,10 +3,10 @@
 use super::WriterState;
 use super::datasets::DatasetWriter;
 use super::streams::{OwnStream, StreamWriter};
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::session::SessionState;
 use crate::file::team::{Failure, Team};
-use crate::storage::lent::Lent;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_storage::lent::Lent;
 
 impl WriterState {
     #[inline(always)]

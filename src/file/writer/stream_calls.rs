@@ -1,8 +1,8 @@
 //! The calls of a writer for streams of tasks.
 
 use super::{Writer, WriterState};
-use crate::error::Result;
 use crate::file::session::SessionState as _;
+use scda_base::error::Result;
 
 impl Writer {
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until

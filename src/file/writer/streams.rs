@@ -6,21 +6,21 @@
 use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};
 use super::sections::{LONGEST_HEAD, Sections, head, too_large};
-use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
 use crate::file::sums::RunningSum;
 use crate::file::team::{FINE, Failure, Function, Topic};
-use crate::format::COUNT_BYTES;
-use crate::format::crc;
-use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{MAX_OFFSET, sum};
-use crate::format::padding::{MAX_DATA_PADDING, data_padding};
-use crate::format::streams::{HEADER_BYTES, InChunk, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
-use crate::memory::reserve;
-use crate::numbers::to_usize;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, Result, quote};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
+use scda_format::crc;
+use scda_format::header::{SectionType, UserString};
+use scda_format::layout::{MAX_OFFSET, sum};
+use scda_format::padding::{MAX_DATA_PADDING, data_padding};
+use scda_format::streams::{HEADER_BYTES, InChunk, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
+use scda_storage::ParallelFile;
 use std::io::{self, Read};
 
 /// The bytes of a stream that are collected before they are written.
@@ -341,8 +341,8 @@ const _: () = assert!(FINE >= MAX_OFFSET);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::zeroed;
-    use crate::storage::double::Double;
+    use scda_base::memory::zeroed;
+    use scda_storage::double::Double;
     use std::sync::{Arc, Mutex, PoisonError};
 
     const DATA: u64 = 1 << 20;

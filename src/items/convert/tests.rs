@@ -2,8 +2,8 @@
 #![allow(clippy::cast_sign_loss)] // test data
 
 use super::*;
-use crate::format::dataset::DataType::{self, *};
 use proptest::prelude::*;
+use scda_format::dataset::DataType::{self, *};
 
 const NUMBERS: [DataType; 11] =
     [Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Float16, Float32, Float64];

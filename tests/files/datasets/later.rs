@@ -259,7 +259,7 @@ fn each_record_has_its_own() {
             (random >> 33) % most
         };
         let long = format!("{}/name", "x".repeat(50 + 3 * seed as usize));
-        let names = ["a", "group/b", &*scda::internals::stored_name(&long)].map(str::to_owned);
+        let names = ["a", "group/b", &*scda_format::dataset::stored_name(&long)].map(str::to_owned);
         let mut expected: BTreeMap<(usize, u64), BTreeMap<String, u64>> = BTreeMap::new();
         let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
         let mut order = Vec::new();

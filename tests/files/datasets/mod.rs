@@ -411,8 +411,8 @@ fn a_long_name_finds_its_dataset() {
     let name = "a group/".repeat(10) + "u";
     let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
     let group = name.trim_end_matches("/u");
-    file.group(&scda::internals::stored_path(group), "{\"title\": \"long\"}").unwrap();
-    let mut dataset = Dataset::new(&*scda::internals::stored_name(&name), DataType::Uint8, [3]);
+    file.group(&scda_format::dataset::stored_path(group), "{\"title\": \"long\"}").unwrap();
+    let mut dataset = Dataset::new(&*scda_format::dataset::stored_name(&name), DataType::Uint8, [3]);
     dataset.attributes = format!("{{\"scda_name\": \"{name}\"}}");
     file.dataset(&dataset, &[Region::all(&[3])], b"abc").unwrap();
     file.close().unwrap();

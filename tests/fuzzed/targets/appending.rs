@@ -8,14 +8,14 @@ use super::reading::MEMORY_OF_A_RANK;
 use crate::common::Rng;
 use crate::common::seal::entry;
 use crate::memory;
-use scda::internals::crc;
-use scda::internals::index::parse_table_header;
-use scda::internals::names::{NAME_BYTES, NAMES};
-use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::{
     Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo, Source, Writer,
     run_on_threads,
 };
+use scda_format::crc;
+use scda_format::index::parse_table_header;
+use scda_format::names::{NAME_BYTES, NAMES};
+use scda_format::seal::{SEAL_BYTES, Seal};
 use std::path::Path;
 use std::sync::OnceLock;
 

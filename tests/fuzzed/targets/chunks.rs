@@ -2,8 +2,11 @@
 
 use super::input::Input;
 use crate::memory;
-use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, parse, texts};
 use scda::{Codec, DataType, Dataset, Encoder, ErrorKind, Layout, LineBreak};
+use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
+use scda_codec::texts;
+use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::parse;
 
 /// What a decoder needs whatever the chunk: tables of Pcodec, the state of the inflater.
 const MEMORY_OF_A_DECODER: usize = 2 << 20;

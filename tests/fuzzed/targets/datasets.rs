@@ -4,11 +4,11 @@ use super::Scratch;
 use super::input::{Input, hash};
 use crate::common::Rng;
 use crate::memory;
-use scda::internals::{metadata, parse};
 use scda::{
     Communicator, Encode, ErrorKind, Layout, Params, Reader, Region, Request, Solo, Source, Writer,
     run_on_threads,
 };
+use scda_format::dataset::{metadata, parse};
 use std::path::Path;
 
 /// What a reader of datasets may need beside memory for what it reads, for each rank.

@@ -3,9 +3,9 @@
 use super::Scratch;
 use crate::memory;
 use scda::ElementStream;
-use scda::internals::Foreign;
-use scda::internals::sdf::Sdf;
-use scda::internals::sion::{NO_KEY_VALUES, Sion};
+use scda_import::Foreign;
+use scda_import::sdf::Sdf;
+use scda_import::sion::{NO_KEY_VALUES, Sion};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

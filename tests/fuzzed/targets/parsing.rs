@@ -2,10 +2,10 @@
 
 use super::input::Input;
 use crate::{memory, naive};
-use scda::internals::{
-    CountFormat, ElementDecoder, ElementEncoder, parse_counts, parse_file_header, parse_section_header,
-};
 use scda::{Encoder, ErrorKind, LineBreak};
+use scda_codec::{ElementDecoder, ElementEncoder};
+use scda_format::entry::{CountFormat, parse_counts};
+use scda_format::header::{parse_file_header, parse_section_header};
 
 /// The first 64 bytes of the input as count entries, as a section's header and, with more, a file's.
 pub fn parsers(input: &[u8]) {

@@ -3,9 +3,9 @@
 use crate::common::seal::{entry, padding};
 use crate::naive;
 use scda::LineBreak;
-use scda::internals::index::{INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows};
-use scda::internals::names::{End, NAME_BYTES, Name, SealRow};
-use scda::internals::seal::{SEAL_BYTES, Seal};
+use scda_format::index::{INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows};
+use scda_format::names::{End, NAME_BYTES, Name, SealRow};
+use scda_format::seal::{SEAL_BYTES, Seal};
 
 /// The end of the input as a seal, what is before it as its index; all of it as rows and as ends of anchors.
 pub fn seals(input: &[u8]) {

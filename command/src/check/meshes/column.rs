@@ -5,8 +5,8 @@ use crate::datasets::in_order::InOrder;
 use crate::datasets::{Found, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, temporary_file};
-use scda::internals::json::compact;
 use scda::{DataType, Reader, Section};
+use scda_format::dataset::json::compact;
 use std::fs::File;
 
 /// The most bytes that one byte of a dataset may become: a chunk of 1 MiB of one value takes at least 32.

@@ -18,8 +18,8 @@ use crate::datasets::{Pair, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use column::Datasets;
-use scda::internals::GROUP_CONVENTION;
-use scda::internals::json::compact;
+use scda_format::dataset::GROUP_CONVENTION;
+use scda_format::dataset::json::compact;
 use std::collections::{BTreeMap, HashMap};
 
 /// Why a mesh is not checked to its end.

@@ -6,7 +6,7 @@ use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, Stop, wrong};
 use crate::conventions::{PATCH_PARTS, PATCHES, TIME};
 use scda::DataType;
-use scda::internals::to_usize;
+use scda_base::numbers::to_usize;
 use std::collections::BTreeMap;
 
 /// Whether patches have cells in common is looked for by no more comparisons.

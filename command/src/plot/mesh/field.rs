@@ -6,8 +6,9 @@ use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::figure::units;
 use crate::plot::meaning::{Meaning, readable};
-use scda::internals::{stored_name, to_usize};
 use scda::{Dataset, Reader};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::stored_name;
 
 /// The folders of a group in which fields stand.
 const FIELDS: [&str; 3] = ["/fields/", "/cell_fields/", "/point_fields/"];

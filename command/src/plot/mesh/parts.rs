@@ -4,8 +4,7 @@ use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::meaning::Meaning;
-use scda::{Dataset, Reader, Region, internals};
-
+use scda::{Dataset, Reader, Region};
 /// The most cells of a mesh that are drawn: all of them are in memory.
 pub const MOST: u64 = 1 << 25;
 
@@ -28,7 +27,7 @@ impl Parts<'_> {
     /// The sections of a name.
     fn sections(&mut self, name: &str) -> Result<Vec<u64>> {
         let full = format!("{}/{name}", self.group);
-        Ok(self.reader.find_all(internals::stored_name(&full).as_bytes())?)
+        Ok(self.reader.find_all(scda_format::dataset::stored_name(&full).as_bytes())?)
     }
 
     /// The section of the last dataset of a name before the end of the step, and its record.

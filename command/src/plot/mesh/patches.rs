@@ -4,7 +4,7 @@ use super::parts::{MOST, Parts, whole};
 use super::{Cut, Faces, Mesh, shapes};
 use crate::fail::Result;
 use crate::plot::figure::units;
-use scda::internals::to_usize;
+use scda_base::numbers::to_usize;
 use std::collections::HashMap;
 use std::ops::Range;
 

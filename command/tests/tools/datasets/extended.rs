@@ -347,10 +347,10 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     let data = file.position().unwrap();
     file.varray(name.as_bytes(), &[1], &[3], None, Source::Contiguous(b"own"), Encode::None).unwrap();
     file.inline(b"scda attributes 00", 0, Some(b"Below: attributes of a dataset.\n")).unwrap();
-    let user = scda::internals::later::later_user(data, &name);
+    let user = scda_format::dataset::later::later_user(data, &name);
     file.block(user.as_bytes(), 0, 13, Some(b"{\n  \"n\": 2\n}\n"), Encode::None).unwrap();
     file.close().unwrap();
-    let user = scda::internals::later::rows_user(data, &name);
+    let user = scda_format::dataset::later::rows_user(data, &name);
     append_as_others(&place, "a.scda", &future("\"int1024\"", 2), &user);
     place.scda("check --strict a.scda").good();
     let copied = |name: &str, how: &str| {

@@ -2,17 +2,17 @@
 
 use super::selection::{FoundDataset, RowSection};
 use super::{AddedRows, DatasetReader};
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::reader::Reader;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
-use crate::format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
-use crate::format::dataset::stored::Stored;
-use crate::format::dataset::{Dataset, parse};
-use crate::format::header::SectionType;
-use crate::format::layout::sum;
-use crate::memory::{self, reserve_count};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{self, reserve_count};
+use scda_format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+use scda_format::dataset::stored::Stored;
+use scda_format::dataset::{Dataset, parse};
+use scda_format::header::SectionType;
+use scda_format::layout::sum;
 use std::sync::Arc;
 
 /// What becomes of the rows that were added to a dataset.

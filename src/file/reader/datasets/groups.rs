@@ -1,13 +1,13 @@
 //! Groups of datasets, and their attributes.
 
 use super::DatasetReader;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Reader;
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::sections::CurrentSection;
 use crate::file::team::{Failure, Function};
-use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
-use crate::format::header::SectionType;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
+use scda_format::header::SectionType;
 
 impl Reader {
     /// The attributes of a group, a JSON object: those that were written last. The path is that of [`Group::path`].
@@ -57,7 +57,7 @@ impl DatasetReader<'_> {
             self.block_behind(&current, "group", "whose user string ends in '/'", group_of)?;
         let text = self.read_text(&block)?;
         let attributes = parse::group(&text).map_err(|error| error.further(block.layout.data))?;
-        Ok(Some(Group { path, attributes }))
+        Ok(Some(Group::new(path, attributes)))
     }
 
     /// Reads the header of the block with attributes that follows an inline section; what its user string says.

@@ -1,8 +1,8 @@
 //! Where the chunks of a dataset are, as far as it is known.
 
-use crate::codec::chunk::swap_items;
-use crate::format::dataset::Region;
-use crate::format::dataset::stored::Stored;
+use scda_codec::chunk::swap_items;
+use scda_format::dataset::Region;
+use scda_format::dataset::stored::Stored;
 
 /// What is known of the chunks of a dataset, as they are read.
 pub(super) struct KnownChunks {

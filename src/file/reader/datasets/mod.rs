@@ -20,14 +20,14 @@ use super::alone::ReadsAlone;
 use super::lookup::{Later, Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections};
 use super::{Reader, Section};
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::format::dataset::parse::KnownMetadata;
-use crate::format::dataset::stored::{ElementKind, Stored, is_metadata};
-use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, stored_name};
 use crate::items::DataMut;
-use crate::memory::resize;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::resize;
+use scda_format::dataset::parse::KnownMetadata;
+use scda_format::dataset::stored::{ElementKind, Stored, is_metadata};
+use scda_format::dataset::{Dataset, MAX_METADATA_BYTES, Region, stored_name};
 
 impl Reader {
     /// The dataset whose data can be read, if there is one.

@@ -1,10 +1,10 @@
 //! The memory for the regions of a dataset that are read.
 
-use crate::error::{Error, Result};
-use crate::format::dataset::{CommonRun, DataType, Region};
 use crate::items::{DataMut, ItemsMut};
-use crate::memory::{self, reserve, resize};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::memory::{self, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{CommonRun, DataType, Region};
 
 /// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes. Fewer in tests.
 const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };

@@ -3,14 +3,14 @@
 use super::DatasetReader;
 use super::room::Room;
 use super::selection::{Destination, Selection, bytes_of};
-use crate::error::Result;
 use crate::file::reader::sections::{BATCH_BYTES, CurrentSection};
 use crate::file::source::{Sink, Sizes};
-use crate::format::dataset::{CommonRun, Dataset, Region, Runs};
 use crate::items::strip_bytes;
-use crate::memory::{self, resize};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_base::memory::{self, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{CommonRun, Dataset, Region, Runs};
+use scda_ranks::Partition;
 use std::ops::Range;
 
 /// Rows that are no longer, and no further apart, are read together with what lies between them.

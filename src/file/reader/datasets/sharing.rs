@@ -8,15 +8,15 @@
 use super::DatasetReader;
 use super::chunks::{Want, Wants};
 use super::selection::{Destination, FoundDataset, Selection};
-use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
 use crate::file::params::MostThreads;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
-use crate::format::dataset::stored::{ElementKind, Stored};
-use crate::format::layout::sum;
-use crate::memory::{reserve_count, resize};
-use crate::numbers::to_usize;
-use crate::parallel::Communicator;
+use scda_base::error::Result;
+use scda_base::memory::{reserve_count, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::stored::{ElementKind, Stored};
+use scda_format::layout::sum;
+use scda_ranks::Communicator;
 use std::ops::Range;
 
 /// Larger chunks are not shared: it would take much memory.
@@ -410,11 +410,11 @@ mod tests {
     use crate::file::reader::{Reader, ReaderState, Request};
     use crate::file::session::Session;
     use crate::file::{Params, Writer};
-    use crate::format::dataset::Codec;
-    use crate::format::dataset::{DataType, Dataset, Layout, Region};
-    use crate::format::header::parse_file_header;
-    use crate::parallel::{Solo, ThreadComm, run_on, run_on_threads};
-    use crate::storage::double::Double;
+    use scda_format::dataset::Codec;
+    use scda_format::dataset::{DataType, Dataset, Layout, Region};
+    use scda_format::header::parse_file_header;
+    use scda_ranks::{Solo, ThreadComm, run_on, run_on_threads};
+    use scda_storage::double::Double;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -3,17 +3,17 @@
 use super::DatasetReader;
 use super::chunks::Wants;
 use super::selection::{FoundDataset, Selection};
-use crate::codec::chunk::ChunkDecoder;
-use crate::codec::texts::parse;
-use crate::error::{Error, Result};
 use crate::file::reader::Reader;
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::{Failure, Function, split};
-use crate::format::dataset::{DataType, Region};
-use crate::format::layout::sum;
-use crate::memory::{reserve, resize};
-use crate::numbers::to_usize;
 use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::ChunkDecoder;
+use scda_codec::texts::parse;
+use scda_format::dataset::{DataType, Region};
+use scda_format::layout::sum;
 use std::ops::Range;
 
 impl Reader {

@@ -1,13 +1,13 @@
 //! Sections by their user strings, in a file that ends with a seal.
 
 use super::Lookup;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::Sealed;
-use crate::format::header::UserString;
-use crate::format::names::{NAME_BYTES, Name};
-use crate::memory::{reserve, reserve_count};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{reserve, reserve_count};
+use scda_base::numbers::to_usize;
+use scda_format::header::UserString;
+use scda_format::names::{NAME_BYTES, Name};
 use std::ops::Range;
 
 impl Lookup<'_> {

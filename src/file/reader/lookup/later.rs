@@ -1,11 +1,11 @@
 //! Where attributes and rows stand that were added to datasets later (docs/datasets.md).
 
 use super::Lookup;
-use crate::error::Result;
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::Failure;
-use crate::format::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
-use crate::memory::reserve_count;
+use scda_base::error::Result;
+use scda_base::memory::reserve_count;
+use scda_format::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
 
 /// What may be added to a dataset later: a pair of sections, of which the second one names the dataset.
 #[derive(Clone, Copy, PartialEq, Eq)]

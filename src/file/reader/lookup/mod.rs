@@ -13,9 +13,9 @@ use self::verify::Verified;
 use self::walk::Walk;
 use super::alone::ReadsAlone;
 use super::sections::Sections;
-use crate::error::{Error, Result};
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::memory::{reserve_count, resize};
+use scda_base::error::{Error, Result};
+use scda_base::memory::{reserve_count, resize};
 
 /// What was read of a file to look sections up, and kept.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! The user strings of the sections of the last seals, kept by the rank that looks sections up: each index or table is read once.
 
 use super::Lookup;
-use crate::error::Result;
-use crate::format::names::Name;
-use crate::memory::{self, copy, reserve};
+use scda_base::error::Result;
+use scda_base::memory::{self, copy, reserve};
+use scda_format::names::Name;
 use std::collections::BTreeMap;
 
 /// Names are kept until they take about so much memory.

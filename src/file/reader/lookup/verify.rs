@@ -2,14 +2,14 @@
 //! the index before its header is used.
 
 use super::Lookup;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::chain::{compare_crc, compare_tail, crc_of, differs};
 use crate::file::reader::index::Sealed;
 use crate::file::reader::sections::describe;
 use crate::file::team::{Failure, split};
-use crate::format::crc;
-use crate::format::index::Row;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::crc;
+use scda_format::index::Row;
 use std::collections::BTreeMap;
 
 /// A section of at most this many bytes is verified by one rank.

@@ -1,11 +1,11 @@
 //! Sections by their user strings, in a file without a seal: by walking the headers.
 
 use super::Lookup;
-use crate::error::Result;
 use crate::file::team::Failure;
-use crate::format::{FILE_HEADER_BYTES, crc};
-use crate::memory::reserve;
-use crate::numbers::to_usize;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::{FILE_HEADER_BYTES, crc};
 
 /// The sections of a file without a seal, up to where the headers were walked. The last one need not be whole.
 #[derive(Default)]

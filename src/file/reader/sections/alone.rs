@@ -1,10 +1,10 @@
 //! What one rank reads without the others.
 
 use super::Sections;
-use crate::error::Result;
 use crate::file::params::Params;
 use crate::file::team::{Failure, Team};
 use crate::file::window::Window;
+use scda_base::error::Result;
 
 /// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
 pub(crate) struct Alone {

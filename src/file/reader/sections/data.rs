@@ -1,15 +1,15 @@
 //! The data of a section: what may be called, and with which arguments.
 
 use super::{CurrentSection, Expect, KnownSizes, Sections, exceeds_63_bits};
-use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
-use crate::format::INLINE_BYTES;
-use crate::format::header::SectionType;
-use crate::format::layout::SectionLayout;
-use crate::parallel::Partition;
-use crate::parallel::hash::{mix, mix_and_sum};
-use crate::parallel::partition::hash_of_counts;
+use scda_base::error::{Error, Result};
+use scda_format::INLINE_BYTES;
+use scda_format::header::SectionType;
+use scda_format::layout::SectionLayout;
+use scda_ranks::Partition;
+use scda_ranks::hash::{mix, mix_and_sum};
+use scda_ranks::partition::hash_of_counts;
 
 impl Sections {
     /// The current section, if it is of this type and its data come next.

@@ -1,18 +1,18 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
 use super::{CurrentSection, Sections};
-use crate::codec::max_encoded_bytes;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{DecodeJob, Decoders};
 use crate::file::source::{Batch, Sink, Sizes, batches};
 use crate::file::team::{Failure, split, sum_of_sizes};
-use crate::format::COUNT_BYTES;
-use crate::format::entry::parse_counts;
-use crate::format::layout::{SectionLayout, sum};
-use crate::memory::{self, reserve, reserve_count, resize};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{self, reserve, reserve_count, resize};
+use scda_base::numbers::to_usize;
+use scda_codec::max_encoded_bytes;
+use scda_format::COUNT_BYTES;
+use scda_format::entry::parse_counts;
+use scda_format::layout::{SectionLayout, sum};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 use std::ops::Range;
 use std::time::Instant;
 

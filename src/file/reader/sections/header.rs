@@ -1,17 +1,17 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
 use super::{CurrentSection, Expect, Sections};
-use crate::codec::{can_expand, compressed_type, second_type};
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
 use crate::file::window::missed;
-use crate::format::dataset::stored::DataSection;
-use crate::format::entry::parse_count;
-use crate::format::header::{SectionType, UserString, parse_section_header};
-use crate::format::layout::{MAX_OFFSET, SectionLayout, product};
-use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
-use crate::memory::reserve;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::reserve;
+use scda_codec::{can_expand, compressed_type, second_type};
+use scda_format::dataset::stored::DataSection;
+use scda_format::entry::parse_count;
+use scda_format::header::{SectionType, UserString, parse_section_header};
+use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
+use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
 /// The bytes of a section header with all its counts.
 pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
@@ -314,11 +314,11 @@ fn as_decode_error(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION};
-    use crate::format::index::{ANCHORS, INDEX};
-    use crate::format::names::NAMES;
-    use crate::format::seal::SEAL;
-    use crate::format::truncation::TRUNCATION;
+    use scda_codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION};
+    use scda_format::index::{ANCHORS, INDEX};
+    use scda_format::names::NAMES;
+    use scda_format::seal::SEAL;
+    use scda_format::truncation::TRUNCATION;
 
     #[test]
     fn the_user_strings_of_the_conventions_end_alike() {

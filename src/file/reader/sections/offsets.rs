@@ -1,13 +1,13 @@
 //! Where elements of their own sizes are in the file, and the elements behind these offsets.
 
 use super::{CurrentSection, Sections, exceeds_63_bits};
-use crate::error::Result;
 use crate::file::source::{Sink, Sizes};
-use crate::format::COUNT_BYTES;
-use crate::format::index::{ANCHOR_ELEMENTS, Row};
-use crate::format::layout::{SectionLayout, sum};
-use crate::memory::{self, reserve_count};
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_base::memory::{self, reserve_count};
+use scda_format::COUNT_BYTES;
+use scda_format::index::{ANCHOR_ELEMENTS, Row};
+use scda_format::layout::{SectionLayout, sum};
+use scda_ranks::Partition;
 
 /// The offset of an element of the current varray or compressed array, known from the last range that was read.
 /// So reading ranges in order reads each size entry only once.

@@ -1,16 +1,16 @@
 //! Reads any range of elements of a section; each rank its own.
 
 use super::{CurrentSection, Expect, Sections, check_room, cut_off, exceeds_63_bits, other_sizes};
-use crate::error::{Error, Result};
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic, sum_of_sizes};
-use crate::format::header::SectionType;
-use crate::format::layout::{SectionLayout, sum};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{self, resize};
-use crate::numbers::to_usize;
-use crate::parallel::{Partition, uniform_partition};
+use scda_base::error::{Error, Result};
+use scda_base::memory::{self, resize};
+use scda_base::numbers::to_usize;
+use scda_format::header::SectionType;
+use scda_format::layout::{SectionLayout, sum};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use scda_ranks::{Partition, uniform_partition};
 use std::ops::Range;
 
 impl Sections {

@@ -1,12 +1,12 @@
 //! Seals among the sections: those that are passed over, and those by which sections and elements are found.
 
 use super::{CurrentSection, Sections};
-use crate::error::Result;
 use crate::file::reader::chain::{SealGroup, Span, differs};
 use crate::file::reader::index::{Sealed, may_be_of_seal};
 use crate::file::team::Failure;
-use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
-use crate::format::names::Name;
+use scda_base::error::Result;
+use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
+use scda_format::names::Name;
 
 impl Sections {
     /// The end of the seal, if the section whose header was read is a part of one. Collective.

@@ -1,14 +1,14 @@
 //! The rows of indexes, and anchors, read by one rank. Nothing is trusted before it is checked.
 
 use super::{Expect, Sections};
-use crate::error::{ErrorKind, Result, quote};
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::Sealed;
-use crate::format::dataset::later::addition;
-use crate::format::entry::parse_count;
-use crate::format::header::SectionType;
-use crate::format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES};
-use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use scda_base::error::{ErrorKind, Result, quote};
+use scda_format::dataset::later::addition;
+use scda_format::entry::parse_count;
+use scda_format::header::SectionType;
+use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES};
+use scda_format::{COUNT_BYTES, INLINE_BYTES};
 
 /// The entry `S` is the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;

@@ -11,19 +11,19 @@ use super::Reader;
 use super::alone::ReadsAlone;
 use super::lookup::{Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections, check_room, other_sizes};
-use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
-use crate::format::COUNT_BYTES;
-use crate::format::dataset::stored::is_metadata;
-use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{SectionLayout, sum};
-use crate::format::streams::{
+use scda_base::error::{Error, ErrorKind, Result, quote};
+use scda_base::memory::{reserve, reserve_count};
+use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
+use scda_format::dataset::stored::is_metadata;
+use scda_format::header::{SectionType, UserString};
+use scda_format::layout::{SectionLayout, sum};
+use scda_format::streams::{
     BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
 };
-use crate::memory::{reserve, reserve_count};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
+use scda_ranks::Partition;
 
 impl Reader {
     /// The set of streams of this name. The `record` is 0 for the first set of the name in the file, −1 for the last. `None` if

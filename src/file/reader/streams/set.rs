@@ -1,12 +1,12 @@
 //! Sets of streams, and where their parts are in the file.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::sections::CurrentSection;
-use crate::format::COUNT_BYTES;
-use crate::format::header::UserString;
-use crate::format::layout::sum;
-use crate::format::streams::StreamPart;
-use crate::memory::reserve;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::reserve;
+use scda_format::COUNT_BYTES;
+use scda_format::header::UserString;
+use scda_format::layout::sum;
+use scda_format::streams::StreamPart;
 
 /// A set of streams in a file that is open for reading.
 #[derive(Clone, Debug)]

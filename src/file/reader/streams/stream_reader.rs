@@ -2,7 +2,7 @@
 
 use super::Stream;
 use crate::file::reader::Reader;
-use crate::numbers::to_usize;
+use scda_base::numbers::to_usize;
 use std::io::{self, Read, Seek, SeekFrom};
 
 impl Reader {

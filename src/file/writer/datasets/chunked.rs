@@ -3,19 +3,19 @@
 use super::DatasetWriter;
 use super::pieces::{Chunk, Overlap, Passed, PassedArray, Plan, Round, overlapping};
 use super::ready::is_text;
-use crate::codec::ARRAY_CONVENTION;
-use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, too_large};
-use crate::format::dataset::Dataset;
-use crate::format::header::SectionType;
-use crate::format::layout::SectionLayout;
-use crate::memory::{grow, reserve, reserve_count};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{grow, reserve, reserve_count};
+use scda_base::numbers::to_usize;
+use scda_codec::ARRAY_CONVENTION;
+use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
+use scda_format::dataset::Dataset;
+use scda_format::header::SectionType;
+use scda_format::layout::SectionLayout;
+use scda_ranks::Partition;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -311,9 +311,9 @@ impl ChunkPieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Encoder;
-    use crate::format::dataset::{DataType, Layout};
-    use crate::format::padding::LineBreak;
+    use scda_codec::Encoder;
+    use scda_format::dataset::{DataType, Layout};
+    use scda_format::padding::LineBreak;
 
     #[test]
     fn datasets_that_share_memory_get_their_own_bytes() {

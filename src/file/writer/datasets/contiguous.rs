@@ -2,18 +2,18 @@
 
 use super::DatasetWriter;
 use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, WINDOW_BYTES, overlapping};
-use crate::error::Result;
 use crate::file::params::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair, too_large};
-use crate::format::dataset::metadata;
-use crate::format::dataset::{ChunkGrid, Dataset};
-use crate::format::header::SectionType;
-use crate::format::layout::SectionLayout;
-use crate::memory::reserve;
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::dataset::metadata;
+use scda_format::dataset::{ChunkGrid, Dataset};
+use scda_format::header::SectionType;
+use scda_format::layout::SectionLayout;
+use scda_ranks::Partition;
 
 /// A contiguous dataset goes to the ranks that write it in strips of about this number of bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;

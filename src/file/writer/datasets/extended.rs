@@ -1,11 +1,11 @@
 //! Rows that are added to a dataset that is in the file (docs/datasets.md).
 
 use super::DatasetWriter;
-use crate::error::{Error, Result};
 use crate::file::team::{Failure, Topic};
-use crate::format::dataset::later::{check_rows, later_of, rows_attributes, rows_of, rows_user};
-use crate::format::dataset::{Dataset, check_name};
-use crate::format::layout::sum;
+use scda_base::error::{Error, Result};
+use scda_format::dataset::later::{check_rows, later_of, rows_attributes, rows_of, rows_user};
+use scda_format::dataset::{Dataset, check_name};
+use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -87,12 +87,10 @@ impl DatasetWriter<'_> {
         let rows = sum(first, shape.first().copied().unwrap_or(0));
         let rows = rows
             .ok_or_else(|| Error::range(format!("dataset \"{name}\": the number of rows exceeds 63 bits")))?;
-        let written = Dataset {
-            name: rows_user(known.data, name),
-            attributes: rows_attributes(first),
-            dimension_names: Vec::new(),
-            ..dataset.clone()
-        };
+        let mut written = dataset.clone();
+        written.name = rows_user(known.data, name);
+        written.attributes = rows_attributes(first);
+        written.dimension_names = Vec::new();
         let checked = known.dataset.as_ref().map_or(Ok(()), |found| check_rows(found, dataset, rows));
         self.sections.tolerate(checked, ())?;
         if self.cache.extended.0.len() >= MOST_KNOWN {

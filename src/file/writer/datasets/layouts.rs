@@ -3,12 +3,12 @@
 use super::DatasetWriter;
 use super::chunked::EncodedChunks;
 use super::pieces::{Passed, Plan};
-use crate::error::Result;
 use crate::file::team::Failure;
-use crate::format::COUNT_BYTES;
-use crate::format::dataset::codecs::Codecs;
-use crate::format::dataset::{ChunkGrid, Dataset, Layout, metadata};
-use crate::format::layout::SectionLayout;
+use scda_base::error::Result;
+use scda_format::COUNT_BYTES;
+use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::{ChunkGrid, Dataset, Layout, metadata};
+use scda_format::layout::SectionLayout;
 
 /// The most chunks that are tried before all of them are compressed.
 const MOST_SAMPLED: u64 = 32;

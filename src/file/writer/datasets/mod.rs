@@ -29,18 +29,18 @@ use self::ready::{Ready, ready};
 use self::unplaced::Instead;
 use super::kinds::{Compression, SectionWriter};
 use super::sections::Sections;
-use crate::error::{Error, Result};
 use crate::file::params::Encode;
 use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
-use crate::floats::in_default;
-use crate::format::INLINE_BYTES;
-use crate::format::dataset::codecs::Codecs;
-use crate::format::dataset::metadata;
-use crate::format::dataset::{Dataset, GROUP_CONVENTION, GROUP_DATA, Layout, Region, group_user};
-use crate::format::layout::{self};
 use crate::items::Data;
-use crate::parallel::Partition;
-use crate::parallel::partition::is_known;
+use scda_base::error::{Error, Result};
+use scda_base::floats::in_default;
+use scda_format::INLINE_BYTES;
+use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::metadata;
+use scda_format::dataset::{Dataset, GROUP_CONVENTION, GROUP_DATA, Layout, Region, group_user};
+use scda_format::layout::{self};
+use scda_ranks::Partition;
+use scda_ranks::partition::is_known;
 use std::borrow::Cow;
 
 /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.

@@ -3,12 +3,12 @@
 
 use super::pieces::Passed;
 use super::{DatasetWriter, MOST_IN_TURNS};
-use crate::error::Result;
 use crate::file::team::{FINE, Failure, split};
-use crate::format::dataset::Dataset;
-use crate::format::layout;
-use crate::memory::reserve;
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_format::dataset::Dataset;
+use scda_format::layout;
+use scda_ranks::Partition;
 use std::ops::Range;
 
 /// The most row partitions that are cached.

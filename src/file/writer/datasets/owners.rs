@@ -1,9 +1,9 @@
 //! Which rank writes which chunks: each has chunks that follow one another, in the order of the ranks.
 
-use crate::error::Result;
-use crate::memory::{reserve, resize};
-use crate::numbers::to_usize;
-use crate::parallel::uniform_partition;
+use scda_base::error::Result;
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_ranks::uniform_partition;
 use std::ops::Range;
 
 /// The most parts of all chunks whose bytes are counted.

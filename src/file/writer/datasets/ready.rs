@@ -1,15 +1,15 @@
 //! The items that a rank passes, as they are in the file.
 
 use super::Boxes;
-use crate::codec::chunk::swap_items;
-use crate::error::{Error, Result};
 use crate::file::writer::sections::too_large;
-use crate::format::dataset::bools::{find_other_item, has_bools};
-use crate::format::dataset::{Dataset, Layout, Region, does_not_fit};
-use crate::format::layout::{self};
 use crate::items::{Data, Items};
-use crate::memory::{copy, reserve, resize};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::memory::{copy, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::swap_items;
+use scda_format::dataset::bools::{find_other_item, has_bools};
+use scda_format::dataset::{Dataset, Layout, Region, does_not_fit};
+use scda_format::layout::{self};
 use std::borrow::Cow;
 
 /// A rank whose boxes lie scattered in memory gathers this number of bytes at once: they stay in the processor's cache. Fewer in tests.

@@ -1,9 +1,9 @@
 //! The rows of an array that each rank has, where all ranks know them: then each knows what it gets from the others.
 
 use super::owners::Owners;
-use crate::error::Result;
-use crate::format::dataset::{ChunkGrid, Region};
-use crate::memory::reserve;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_format::dataset::{ChunkGrid, Region};
 use std::ops::Range;
 
 /// Indices of the first dimension, in the order of the ranks.

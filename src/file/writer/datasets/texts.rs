@@ -5,19 +5,19 @@
 
 use super::DatasetWriter;
 use super::chunked::EncodedChunks;
-use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
-use crate::codec::texts::{is_all, put, put_count};
-use crate::error::{Error, Result};
 use crate::file::encoding::{CHUNK_BYTES, Encoded};
 use crate::file::team::{FINE, Failure, Function, Topic, split};
-use crate::format::dataset::codecs::Codecs;
-use crate::format::dataset::metadata;
-use crate::format::dataset::{ChunkGrid, DataType, Dataset, Layout, MAX_CHUNK_BYTES, items};
-use crate::format::layout::product;
-use crate::memory::{reserve, resize};
-use crate::numbers::to_usize;
-use crate::parallel::Partition;
 use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
+use scda_codec::texts::{is_all, put, put_count};
+use scda_format::dataset::codecs::Codecs;
+use scda_format::dataset::metadata;
+use scda_format::dataset::{ChunkGrid, DataType, Dataset, Layout, MAX_CHUNK_BYTES, items};
+use scda_format::layout::product;
+use scda_ranks::Partition;
 use std::ops::Range;
 
 /// What a chunk has on average if the user gives no shape: the same in tests, because the bytes of the file depend on it.

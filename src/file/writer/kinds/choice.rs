@@ -1,12 +1,12 @@
 //! Plain or compressed: the one decision, for blocks, arrays and varrays, in memory and as streams.
 
-use crate::codec::MIN_ENCODED_BYTES;
 use crate::file::params::Encode;
 use crate::file::team::Failure;
 use crate::file::writer::sections::too_large;
-use crate::format::COUNT_BYTES;
-use crate::format::header::SectionType;
-use crate::format::layout::{SectionLayout, product};
+use scda_codec::MIN_ENCODED_BYTES;
+use scda_format::COUNT_BYTES;
+use scda_format::header::SectionType;
+use scda_format::layout::{SectionLayout, product};
 
 /// A section that can be written plain, or as the pair that stands for it compressed.
 pub(super) struct Choice {

@@ -9,18 +9,18 @@ pub(super) use piecewise::{check_alone, read, read_again};
 
 use self::choice::Choice;
 use super::sections::{LocalElements, Sections, too_large};
-use crate::codec::chunk::ChunkEncoder;
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
-use crate::error::{Error, Result, quote};
 use crate::file::encoding::{Encoded, Encoders};
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::format::INLINE_BYTES;
-use crate::format::header::{SectionType, UserString};
-use crate::format::layout::SectionLayout;
-use crate::parallel::Partition;
+use scda_base::error::{Error, Result, quote};
+use scda_codec::chunk::ChunkEncoder;
+use scda_codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
+use scda_format::INLINE_BYTES;
+use scda_format::header::{SectionType, UserString};
+use scda_format::layout::SectionLayout;
+use scda_ranks::Partition;
 use std::time::{Duration, Instant};
 
 /// The bytes that compression has made, and how long that took.

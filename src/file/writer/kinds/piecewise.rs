@@ -2,19 +2,19 @@
 
 use super::SectionWriter;
 use super::choice::Choice;
-use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
-use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
 use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
-use crate::format::COUNT_BYTES;
-use crate::format::dataset::Region;
-use crate::format::dataset::bools::Bools;
-use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{SectionLayout, sum};
-use crate::memory::resize;
-use crate::parallel::Partition;
+use scda_base::error::{Error, Result};
+use scda_base::memory::resize;
+use scda_codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
+use scda_format::COUNT_BYTES;
+use scda_format::dataset::Region;
+use scda_format::dataset::bools::Bools;
+use scda_format::header::{SectionType, UserString};
+use scda_format::layout::{SectionLayout, sum};
+use scda_ranks::Partition;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 

@@ -3,12 +3,12 @@
 use super::SectionWriter;
 use super::choice::Choice;
 use super::piecewise::{ElementStream, for_each_batch, piece_bytes, read_again};
-use crate::error::Result;
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::Failure;
-use crate::parallel::Partition;
+use scda_base::error::Result;
+use scda_ranks::Partition;
 
 impl SectionWriter<'_> {
     /// Decides as for data in memory, and goes back to the first element.

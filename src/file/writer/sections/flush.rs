@@ -1,10 +1,10 @@
 //! When what is buffered and what is held back gets into the file, and where the file ends after an error.
 
 use super::Sections;
-use crate::error::{Error, Result};
 use crate::file::team::Failure;
-use crate::format::layout::SectionLayout;
-use crate::storage::ParallelFile;
+use scda_base::error::{Error, Result};
+use scda_format::layout::SectionLayout;
+use scda_storage::ParallelFile;
 
 impl Sections {
     /// A small section is buffered on this rank.

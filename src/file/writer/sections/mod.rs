@@ -6,26 +6,27 @@ mod progress;
 mod tail;
 mod together;
 
-pub(super) use crate::format::layout::too_large;
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
+pub(super) use scda_format::layout::too_large;
 pub(super) use tail::Tail;
 pub(super) use together::{Behind, Block, InPieces, Pair};
 
 use super::sealing::Sealer;
-use crate::error::Result;
 use crate::file::buffer::SectionBuffer;
 use crate::file::held::Held;
 use crate::file::params::Params;
 use crate::file::reader::OwnReader;
 use crate::file::relay::Route;
-use crate::file::sums::{RunningSum, SummedFile, Unsummed};
+use crate::file::sums::{RunningSum, SummedFile, Unsummed, end_section};
 use crate::file::team::{Failure, Team};
-use crate::format::header::SectionType;
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
-use crate::storage::lent::Lent;
-use crate::storage::queue::{Queue, Times};
+use scda_base::error::Result;
+use scda_format::dataset::later::title_of_first;
+use scda_format::header::SectionType;
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
+use scda_storage::lent::Lent;
+use scda_storage::queue::{Queue, Times};
 
 /// The file and the ranks that write it, section by section.
 ///
@@ -60,7 +61,7 @@ impl Sections {
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Self {
-        let file = Queue::new(file, params.background_bytes);
+        let file = Queue::new(file, params.background_bytes, title_of_first);
         let mut held = Held::default();
         held.wait(file.is_background());
         Self {
@@ -205,7 +206,7 @@ impl Sections {
     fn note_row(&mut self) -> Result<()> {
         let Some(sealer) = &mut self.sealer else { return Ok(()) };
         sealer.end_section(self.progress.section(), self.team.rank() == 0)?;
-        self.file.end_section(self.progress.end())
+        end_section(&mut self.file, self.progress.end())
     }
 
     /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
@@ -281,7 +282,7 @@ impl Sections {
 
     /// The file behind its sections, for bytes that are summed up elsewhere.
     pub fn ahead(&mut self) -> Unsummed<'_> {
-        self.file.unsummed()
+        Unsummed(&mut self.file)
     }
 
     /// Adds the checksum of bytes that were written [ahead](Self::ahead). An error is kept for the next agreement.

@@ -1,20 +1,20 @@
 //! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
 use super::{Sections, too_large};
-use crate::codec::VARRAY_CONVENTION;
-use crate::error::Result;
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::relay::Own;
 use crate::file::source::Source;
 use crate::file::team::Failure;
-use crate::format::entry::CountFormat;
-use crate::format::header::{SectionType, put_section_header};
-use crate::format::layout::SectionLayout;
-use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
-use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_base::error::Result;
+use scda_codec::VARRAY_CONVENTION;
+use scda_format::entry::CountFormat;
+use scda_format::header::{SectionType, put_section_header};
+use scda_format::layout::SectionLayout;
+use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use scda_format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 
 /// Size entries are formatted this many at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;

@@ -2,17 +2,17 @@
 
 use super::output::{LONGEST_HEAD, head};
 use super::{Sections, too_large};
-use crate::error::Result;
 use crate::file::encoding::Encoded;
 use crate::file::params::Params;
-use crate::format::COUNT_BYTES;
-use crate::format::entry::CountFormat;
-use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{SectionLayout, sum};
-use crate::format::padding::{MAX_DATA_PADDING, data_padding};
-use crate::memory::reserve;
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_format::COUNT_BYTES;
+use scda_format::entry::CountFormat;
+use scda_format::header::{SectionType, UserString};
+use scda_format::layout::{SectionLayout, sum};
+use scda_format::padding::{MAX_DATA_PADDING, data_padding};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 
 /// Of a section that comes piece by piece, this number of zeros is not written, such as those that streams of tasks do not fill.
 const HOLE_BYTES: usize = 64 << 10;

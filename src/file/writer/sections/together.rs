@@ -2,20 +2,20 @@
 
 use super::Sections;
 use super::output::{LONGEST_HEAD, head, put_entries};
-use crate::error::Result;
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
-use crate::format::COUNT_BYTES;
-use crate::format::entry::CountFormat;
-use crate::format::header::SectionType;
-use crate::format::layout::SectionLayout;
-use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::items::strip_bytes;
-use crate::memory::reserve;
-use crate::parallel::Partition;
-use crate::storage::ParallelFile;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_format::COUNT_BYTES;
+use scda_format::entry::CountFormat;
+use scda_format::header::SectionType;
+use scda_format::layout::SectionLayout;
+use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
 
 /// A block whose data all ranks have.
 pub(in crate::file::writer) struct Block<'a> {
@@ -204,18 +204,18 @@ impl Sections {
 
 #[cfg(test)]
 mod tests {
+    use crate::DataType;
     use crate::file::params::Params;
     use crate::file::sums::SummedFile;
     use crate::file::target::Target;
     use crate::file::team::Team;
     use crate::file::writer::Writer;
     use crate::file::writer::sections::Progress;
-    use crate::format::dataset::{Dataset, Layout, Region};
-    use crate::format::header::UserString;
     use crate::items::{Data, Memory};
-    use crate::parallel::Solo;
-    use crate::storage::double::Double;
-    use crate::{DataType, format};
+    use scda_format::dataset::{Dataset, Region};
+    use scda_format::header::UserString;
+    use scda_ranks::Solo;
+    use scda_storage::double::Double;
     use std::path::Path;
     use std::sync::{Arc, Mutex};
 
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn the_header_before_datasets_that_are_written_in_turns_is_written_last() {
         const ITEMS: usize = 10_000;
-        const START: u64 = format::FILE_HEADER_BYTES as u64;
+        const START: u64 = scda_format::FILE_HEADER_BYTES as u64;
         for count in [1, 3] {
             let offsets = Arc::<Mutex<Vec<u64>>>::default();
             let noted = Arc::clone(&offsets);
@@ -240,10 +240,7 @@ mod tests {
             let regions = [Region::all(&[ITEMS as u64])];
             let boxes: Vec<_> = (0..count).map(|n| [Memory::strided(&memory, 8 * n, &strides)]).collect();
             let all: Vec<_> = (0..count)
-                .map(|n| Dataset {
-                    layout: Layout::Contiguous,
-                    ..Dataset::new(format!("v{n}"), DataType::Float64, [ITEMS as u64])
-                })
+                .map(|n| Dataset::new(format!("v{n}"), DataType::Float64, [ITEMS as u64]))
                 .collect();
             let given: Vec<_> =
                 all.iter().zip(&boxes).map(|(one, boxes)| (one, &regions[..], Data::Boxes(boxes))).collect();

@@ -3,10 +3,10 @@
 use super::parts::{Chunk, first_overlap};
 use super::wire::torn;
 use super::{ChunkPart, Origin, PassedArray, Place, Plan, Round};
-use crate::error::Result;
-use crate::format::dataset::Region;
-use crate::memory::{grow, reserve};
-use crate::numbers::to_usize;
+use scda_base::error::Result;
+use scda_base::memory::{grow, reserve};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::Region;
 
 impl Plan<'_> {
     /// The parts of a chunk.

@@ -2,13 +2,13 @@
 
 use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
 use super::{ChunkPart, PassedArray, Place, Plan, Round};
-use crate::error::Result;
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
-use crate::format::dataset::{MAX_DIMENSIONS, Region};
-use crate::format::layout::sum;
-use crate::memory::{reserve, reserve_count, resize};
-use crate::numbers::to_usize;
+use scda_base::error::Result;
+use scda_base::memory::{reserve, reserve_count, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{MAX_DIMENSIONS, Region};
+use scda_format::layout::sum;
 use std::ops::Range;
 
 impl Plan<'_> {

@@ -16,15 +16,15 @@ pub(super) use passed::{check_apart, overlapping};
 
 use super::owners::{Bins, Owners};
 use super::rows::Rows;
-use crate::codec::chunk::ChunkCodec;
-use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::MostThreads;
 use crate::file::team::{FINE, Failure, Team, split};
-use crate::format::dataset::{ChunkGrid, Region};
-use crate::format::layout::sum;
 use crate::items::Items;
-use crate::memory::{reserve, reserve_count};
-use crate::parallel::Partition;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{reserve, reserve_count};
+use scda_codec::chunk::ChunkCodec;
+use scda_format::dataset::{ChunkGrid, Region};
+use scda_format::layout::sum;
+use scda_ranks::Partition;
 use std::ops::Range;
 
 /// The bytes of the chunks that a rank gets the parts of in a round. Fewer in tests, which then have several rounds.

@@ -2,10 +2,10 @@
 
 use super::wire::relative;
 use super::{ChunkPart, Origin, Passed, PassedArray};
-use crate::error::Result;
-use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
-use crate::memory::resize;
-use crate::numbers::to_usize;
+use scda_base::error::Result;
+use scda_base::memory::resize;
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 
 /// In chunks of up to this number of parts each is compared with each, in others bits say which items are there.
 const FEW_PARTS: usize = 8;

@@ -1,13 +1,13 @@
 //! What a rank passes of a dataset.
 
 use super::Origin;
-use crate::error::{Error, Result};
 use crate::file::writer::datasets::ready::Ready;
 use crate::file::writer::sections::InPieces;
-use crate::format::dataset::{Dataset, Region};
-use crate::format::layout::{product, sum};
-use crate::memory::{reserve, resize};
-use crate::numbers::to_usize;
+use scda_base::error::{Error, Result};
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{Dataset, Region};
+use scda_format::layout::{product, sum};
 use std::ops::Range;
 
 /// The most boxes that are compared with one another before anything is written.

@@ -1,8 +1,8 @@
 //! Boxes as the ranks send them.
 
 use super::PassedArray;
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::dataset::Region;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::dataset::Region;
 
 /// The lengths that are exchanged before the parts: those of the boxes, and of their data.
 pub(super) const LENGTHS: usize = 2;

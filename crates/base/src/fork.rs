@@ -1,0 +1,102 @@
+//! Processes that are forked off while other threads of the program are in this library. The child has only the thread that
+//! forked: what another one had locked stays locked for ever, and what it was to do is not done.
+//!
+//! So a fork waits until no thread changes what is [global](Global); and a file that belongs to the parent is known by the
+//! [number of forks](Process) before it was opened.
+
+use crate::error::{Error, Result};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The forks by which this process came from the first one that used the library.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Whoever uses something global has this, and a fork.
+static GATE: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static FORKING: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
+fn pass_gate() -> MutexGuard<'static, ()> {
+    GATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+extern "C" fn before() {
+    let _ = FORKING.try_with(|gate| gate.replace(Some(pass_gate())));
+}
+
+extern "C" fn after() {
+    let _ = FORKING.try_with(RefCell::take);
+}
+
+extern "C" fn after_in_child() {
+    FORKS.fetch_add(1, Relaxed);
+    after();
+}
+
+/// From now on, forks are noticed.
+#[allow(unsafe_code)]
+fn watch() {
+    static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+    if !IS_WATCHING.swap(true, Relaxed) {
+        // SAFETY: the functions have the type that is called, and do nothing that is not allowed in a process that was just forked
+        // off: they lock, count and unlock. Without memory for them, which the result would tell, forks are not noticed.
+        unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after_in_child)) };
+    }
+}
+
+/// What all threads share, one at a time. It is whole in a process that is forked off, and not locked.
+pub struct Global<T>(Mutex<T>);
+
+impl<T> Global<T> {
+    /// A value that all threads share.
+    pub const fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Uses it. `body` uses nothing else that is global.
+    pub fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
+        watch();
+        let _gate = pass_gate();
+        body(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A process, as against those that it forks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process(u32);
+
+impl Process {
+    /// This one.
+    pub fn this() -> Self {
+        watch();
+        Self(FORKS.load(Relaxed))
+    }
+
+    /// Whether this is the process that runs.
+    #[inline]
+    pub fn is_this(self) -> bool {
+        self.0 == FORKS.load(Relaxed)
+    }
+
+    /// An error if this process was forked off from that one.
+    ///
+    /// # Errors
+    /// `Usage`.
+    #[inline]
+    pub fn check(self) -> Result<()> {
+        if self.is_this() { Ok(()) } else { Err(forked()) }
+    }
+}
+
+/// Whether this process was not forked off from one that has used the library.
+pub fn is_in_first_process() -> bool {
+    watch();
+    FORKS.load(Relaxed) == 0
+}
+
+#[cold]
+fn forked() -> Error {
+    Error::usage("the file is one of the process that opened it; this one was forked off")
+}

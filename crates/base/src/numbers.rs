@@ -1,0 +1,51 @@
+//! Conversions between the number types of files, memory and MPI, and sums of sizes that fit a file.
+
+/// The largest offset or size of a file: 63 bits, as `off_t` and `MPI_Offset` have.
+pub const MAX_OFFSET: u64 = i64::MAX as u64;
+
+/// `a * b` if it fits 63 bits.
+#[must_use]
+pub fn product(a: u64, b: u64) -> Option<u64> {
+    a.checked_mul(b).filter(|&p| p <= MAX_OFFSET)
+}
+
+/// `a + b` if it fits 63 bits.
+#[must_use]
+pub fn sum(a: u64, b: u64) -> Option<u64> {
+    a.checked_add(b).filter(|&s| s <= MAX_OFFSET)
+}
+
+/// A number of bytes or elements as a `usize`.
+///
+/// For numbers that are known to fit, because they describe something in memory or were compared with a bound: one
+/// documented place instead of many casts that could truncate. If a number does not fit after all, on a machine of 32
+/// bits, the result is the greatest `usize`; no slice or allocation has that length, so it cannot pass for a small number.
+#[inline]
+pub fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// 2 to a power from -1074 to 1023. Exact on all machines, which Rust promises neither of `powi` nor of `exp2`.
+pub fn power_of_two(power: i32) -> f64 {
+    match power {
+        -1022.. => f64::from_bits(u64::from((power + 1023).cast_unsigned()) << 52),
+        _ => f64::from_bits(1 << (power + 1074)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn powers_of_two_are_exact() {
+        let powers = (-1074..=1023).map(super::power_of_two).collect::<Vec<_>>();
+        assert_eq!((powers[0], powers[1074]), (5e-324, 1.0));
+        assert!(powers.windows(2).all(|pair| pair[0] + pair[0] == pair[1]));
+    }
+
+    #[test]
+    fn a_number_is_never_taken_for_a_smaller_one() {
+        assert_eq!(super::to_usize(0), 0);
+        assert_eq!(super::to_usize(1 << 31), 1 << 31);
+        assert_eq!(super::to_usize(u64::MAX), usize::MAX);
+    }
+}

@@ -1,0 +1,544 @@
+//! One chunk of a dataset: its bytes by the steps of its codecs, and back.
+
+use super::blosc::{Blosc, BloscDecoder, BloscEncoder, can_expand_by_zstd, zstd_frame};
+use super::deflate::{Deflater, Encoder};
+use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
+use super::inflate::{Inflater, ZEROS};
+use super::pcodec;
+use super::rounding::Rounded;
+use super::shuffle::{shuffle, unshuffle};
+use flate2::bufread::{GzDecoder, ZlibDecoder};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{copy, grow, renew, reserve, resize, zeroed};
+use scda_base::numbers::to_usize;
+use scda_format::crc::crc32c;
+use scda_format::dataset::codecs::{Codecs, Step};
+use scda_format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
+use scda_format::padding::LineBreak;
+use std::io::Read;
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::DCtx;
+
+/// How chunks are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkCodec {
+    /// The bytes of the items that are shuffled before; 1: nothing is.
+    pub item_bytes: usize,
+    /// What is done with the bytes then.
+    pub method: Method,
+    /// What is done with the numbers first.
+    pub rounded: Option<Rounded>,
+}
+
+/// How the bytes of a chunk are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// As an element of the compression convention, with this line break.
+    Text(Encoder, u32, LineBreak),
+    /// As a zlib stream.
+    Zlib(Encoder, u32),
+    /// As a frame of Blosc.
+    Blosc(Blosc),
+    /// As numbers of this type, at this level.
+    Pcodec(DataType, u32),
+}
+
+impl ChunkCodec {
+    /// That of a dataset in chunks; without a level of its own, zlib and text have this one.
+    pub fn of(dataset: &Dataset, encoder: Encoder, level: u32, line_break: LineBreak) -> Self {
+        let codecs = Codecs::of(dataset, level);
+        let item_bytes = shuffled_items(&codecs).unwrap_or(1);
+        let level = dataset.level.unwrap_or(level);
+        let method = match codecs.compressor() {
+            Some(Step::Blosc { compressor, level, shuffle, item_bytes, .. }) => {
+                // No larger ones are shuffled.
+                let item_bytes = u8::try_from(item_bytes).unwrap_or(1);
+                Method::Blosc(Blosc { compressor, level, shuffle, item_bytes })
+            }
+            Some(Step::Pcodec { level }) => Method::Pcodec(dataset.data_type, level),
+            // This library writes no streams of gzip and no bare ones of Zstandard.
+            Some(Step::Zlib { .. } | Step::Gzip { .. } | Step::Zstd { .. }) => Method::Zlib(encoder, level),
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => Method::Text(encoder, level, line_break),
+        };
+        Self { item_bytes, method, rounded: Rounded::of(dataset) }
+    }
+
+    /// Whether chunks are elements of the compression convention.
+    pub fn is_text(self) -> bool {
+        matches!(self.method, Method::Text(..))
+    }
+}
+
+/// Encodes chunks one after the other, with state made once.
+pub struct ChunkEncoder {
+    codec: ChunkCodec,
+    state: State,
+    rounded: Vec<u8>,
+    shuffled: Vec<u8>,
+    stream: Vec<u8>,
+}
+
+enum State {
+    Stream(Deflater),
+    Text(Box<ElementEncoder>),
+    Blosc(Box<BloscEncoder>),
+    Pcodec(DataType, u32),
+}
+
+impl ChunkEncoder {
+    /// # Errors
+    /// `Argument` if the level is not 0 to 9; `Memory`.
+    pub fn new(codec: ChunkCodec) -> Result<Self> {
+        let state = match codec.method {
+            Method::Zlib(encoder, level) => State::Stream(Deflater::new(encoder, level)?),
+            Method::Text(encoder, level, style) => {
+                let encoder = ElementEncoder::new(encoder, level, style)?;
+                State::Text(Box::new(encoder.of_planes(codec.item_bytes)))
+            }
+            Method::Blosc(blosc) => State::Blosc(Box::new(BloscEncoder::new(blosc)?)),
+            Method::Pcodec(data_type, level) => State::Pcodec(data_type, level),
+        };
+        Ok(Self { codec, state, rounded: Vec::new(), shuffled: Vec::new(), stream: Vec::new() })
+    }
+
+    /// How it encodes.
+    pub fn codec(&self) -> ChunkCodec {
+        self.codec
+    }
+
+    /// Appends the encoded chunk to `out` and returns how many bytes that was.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        let mut data = chunk;
+        if let Some(rounded) = self.codec.rounded {
+            self.rounded.clear();
+            reserve(&mut self.rounded, chunk.len())?;
+            self.rounded.extend_from_slice(chunk);
+            rounded.round(&mut self.rounded);
+            data = &self.rounded;
+        }
+        if self.codec.item_bytes > 1 {
+            grow(&mut self.shuffled, chunk.len())?;
+            let shuffled = &mut self.shuffled[..chunk.len()];
+            shuffle(data, self.codec.item_bytes, shuffled);
+            data = shuffled;
+        }
+        match &mut self.state {
+            State::Text(encoder) => encoder.encode(data, out),
+            State::Blosc(encoder) => encoder.encode(data, out),
+            State::Pcodec(data_type, level) => pcodec::encode(data, *data_type, *level, out),
+            State::Stream(deflater) => {
+                let bound = deflater.bound(data.len(), self.codec.item_bytes);
+                grow(&mut self.stream, bound)?;
+                let length = deflater.compress(data, self.codec.item_bytes, &mut self.stream[..bound])?;
+                reserve(out, length)?;
+                out.extend_from_slice(&self.stream[..length]);
+                Ok(length)
+            }
+        }
+    }
+}
+
+/// The bytes of a CRC.
+const CRC_BYTES: usize = 4;
+
+/// Whether `bytes` encoded bytes can be a chunk of `chunk_bytes` bytes.
+pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
+    let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
+    let Some(without) = bytes.checked_sub(crc as u64) else { return false };
+    match codecs.compressor() {
+        None | Some(Step::Shuffle(_) | Step::Crc32c) => without == chunk_bytes,
+        Some(Step::Zlib { .. }) => {
+            can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
+        }
+        Some(step) => {
+            let can_expand = match step {
+                Step::Gzip { .. } => can_expand(without, chunk_bytes),
+                Step::Zstd { .. } | Step::Blosc { .. } => can_expand_by_zstd(without, chunk_bytes),
+                _ => pcodec::can_expand(without, chunk_bytes),
+            };
+            // Those that others write may be a little longer than what they compress, in pieces of any size.
+            can_expand && without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16)
+        }
+    }
+}
+
+/// Undoes the steps, with memory that is used again.
+pub struct ChunkDecoder {
+    strict: bool,
+    inflater: Option<Box<Inflater>>,
+    zstd: Option<DCtx<'static>>,
+    blosc: BloscDecoder,
+    /// The encoded chunk, and the zeros behind it.
+    stream: Vec<u8>,
+    shuffled: Vec<u8>,
+}
+
+impl ChunkDecoder {
+    /// `strict`: as [`Inflater::new`].
+    pub fn new(strict: bool) -> Self {
+        let (stream, shuffled) = (Vec::new(), Vec::new());
+        Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }
+    }
+
+    /// Memory into which an encoded chunk of `bytes` bytes is to be read.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn stream(&mut self, bytes: u64) -> Result<&mut [u8]> {
+        let bytes = to_usize(bytes);
+        grow(&mut self.stream, bytes.saturating_add(ZEROS))?;
+        self.stream[bytes..bytes + ZEROS].fill(0);
+        Ok(&mut self.stream[..bytes])
+    }
+
+    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of this type.
+    ///
+    /// # Errors
+    /// `Decode` if it is not one of as many bytes as `out` has; `Memory`.
+    pub fn decode(&mut self, bytes: u64, codecs: &Codecs, data_type: DataType, out: &mut [u8]) -> Result<()> {
+        let mut n = to_usize(bytes);
+        if codecs.steps.contains(&Step::Crc32c) {
+            n = check_crc(&self.stream[..n]).map_err(bad)?;
+            self.stream[n..n + CRC_BYTES].fill(0);
+        }
+        let Some(item_bytes) = shuffled_items(codecs) else {
+            return self.decompress(n, codecs.compressor(), data_type, out);
+        };
+        let mut shuffled = std::mem::take(&mut self.shuffled);
+        renew(&mut shuffled, out.len())?;
+        self.decompress(n, codecs.compressor(), data_type, &mut shuffled[..out.len()])?;
+        unshuffle(&shuffled[..out.len()], item_bytes, out);
+        self.shuffled = shuffled;
+        Ok(())
+    }
+
+    /// Decodes the chunk of `bytes` encoded bytes that was read, of items of variable length: its length is not known before.
+    ///
+    /// # Errors
+    /// `Decode` if it is damaged, or has more than a chunk may have; `Memory`.
+    pub fn decode_any(&mut self, bytes: u64, codecs: &Codecs) -> Result<Vec<u8>> {
+        let mut n = to_usize(bytes);
+        if codecs.steps.contains(&Step::Crc32c) {
+            n = check_crc(&self.stream[..n]).map_err(bad)?;
+        }
+        let stream = &self.stream[..n];
+        let data = match codecs.compressor() {
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => copy(stream)?,
+            Some(Step::Blosc { .. }) => {
+                let length =
+                    BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
+                // What a frame that lies has no data for costs nothing.
+                let mut out = zeroed(to_usize(length))?;
+                self.blosc.decode(stream, &mut out)?.map_err(|what| bad(format!("Blosc frame: {what}")))?;
+                out
+            }
+            Some(Step::Zstd { .. }) => {
+                let mut rest = stream;
+                let decoder =
+                    Decoder::with_buffer(&mut rest).map_err(|error| bad(format!("zstd: {error}")))?;
+                let out = read_all(decoder.single_frame(), MAX_CHUNK_BYTES, "zstd")?;
+                all_read(rest)?;
+                out
+            }
+            Some(Step::Gzip { .. }) => {
+                let mut rest = stream;
+                let out = read_all(GzDecoder::new(&mut rest), MAX_CHUNK_BYTES, "gzip stream")?;
+                all_read(rest)?;
+                out
+            }
+            Some(Step::Zlib { .. }) => {
+                let mut rest = stream;
+                let out = read_all(ZlibDecoder::new(&mut rest), MAX_CHUNK_BYTES, "zlib stream")?;
+                all_read(rest)?;
+                out
+            }
+            Some(Step::Pcodec { .. }) => return Err(bad("Pcodec has no items of variable length".into())),
+        };
+        let Some(item_bytes) = shuffled_items(codecs) else { return Ok(data) };
+        let mut out = Vec::new();
+        resize(&mut out, data.len() as u64)?;
+        unshuffle(&data, item_bytes, &mut out);
+        Ok(out)
+    }
+
+    fn decompress(
+        &mut self,
+        n: usize,
+        step: Option<Step>,
+        data_type: DataType,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let (with_zeros, stream) = (&self.stream[..n + ZEROS], &self.stream[..n]);
+        let done = match step {
+            Some(Step::Blosc { .. }) => {
+                self.blosc.decode(stream, out)?.map_err(|what| format!("Blosc frame: {what}"))
+            }
+            Some(Step::Zstd { .. }) => zstd_frame(&mut self.zstd, stream, out)?,
+            Some(Step::Pcodec { .. }) => pcodec::decode(stream, data_type, out)?,
+            Some(step @ (Step::Zlib { .. } | Step::Gzip { .. })) => {
+                let inflater = match &mut self.inflater {
+                    Some(inflater) => inflater,
+                    none => none.insert(Box::new(Inflater::new(self.strict)?)),
+                };
+                if matches!(step, Step::Gzip { .. }) {
+                    inflater.gunzip(stream, out).map_err(|what| format!("gzip stream: {what}"))
+                } else {
+                    inflater.inflate(with_zeros, out).map_err(|what| format!("zlib stream: {what}"))
+                }
+            }
+            None | Some(Step::Shuffle(_) | Step::Crc32c) => {
+                if n == out.len() {
+                    out.copy_from_slice(stream);
+                    Ok(())
+                } else {
+                    Err(format!("found {n} bytes, expected {}", out.len()))
+                }
+            }
+        };
+        done.map_err(bad)
+    }
+
+    /// Sorts the bytes back that `read` puts into memory: all that is to be done where encoded chunks are as long as chunks.
+    ///
+    /// # Errors
+    /// Those of `read`; `Memory`.
+    pub fn unshuffle(
+        &mut self,
+        codecs: &Codecs,
+        out: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(item_bytes) = shuffled_items(codecs) else { return read(out) };
+        grow(&mut self.shuffled, out.len())?;
+        let shuffled = &mut self.shuffled[..out.len()];
+        read(shuffled)?;
+        unshuffle(shuffled, item_bytes, out);
+        Ok(())
+    }
+}
+
+/// All data of a stream, at most `most` bytes.
+fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut piece = [0; 1 << 14];
+    loop {
+        let n = from.read(&mut piece).map_err(|error| bad(format!("{what}: {error}")))?;
+        if n == 0 {
+            return Ok(out);
+        }
+        if (out.len() + n) as u64 > most {
+            return Err(bad(format!("{what}: found more than {most} bytes of data")));
+        }
+        reserve(&mut out, n)?;
+        out.extend_from_slice(&piece[..n]);
+    }
+}
+
+/// An error for bytes behind a stream.
+fn all_read(rest: &[u8]) -> Result<()> {
+    match rest.len() {
+        0 => Ok(()),
+        n => Err(bad(format!("found {n} bytes behind the stream, expected none"))),
+    }
+}
+
+fn bad(what: String) -> Error {
+    Error::new(ErrorKind::Decode, what)
+}
+
+/// The bytes of the items whose bytes were shuffled by a step of its own.
+fn shuffled_items(codecs: &Codecs) -> Option<usize> {
+    codecs.steps.iter().find_map(|step| match step {
+        Step::Shuffle(size) => Some(to_usize(*size)),
+        _ => None,
+    })
+}
+
+/// The number of bytes before the CRC-32C that they must have. The error is what was found instead.
+fn check_crc(bytes: &[u8]) -> Result<usize, String> {
+    let Some((data, found)) = bytes.split_last_chunk::<CRC_BYTES>() else {
+        return Err(format!("found {} bytes, expected a checksum of {CRC_BYTES}", bytes.len()));
+    };
+    let (found, expected) = (u32::from_le_bytes(*found), crc32c(data));
+    if found == expected {
+        Ok(data.len())
+    } else {
+        Err(format!("found the CRC-32C {found:08x}, expected {expected:08x}"))
+    }
+}
+
+/// Turns the bytes of each number around.
+pub fn swap(data: &mut [u8], number_bytes: u64) {
+    match number_bytes {
+        2 => data.as_chunks_mut::<2>().0.iter_mut().for_each(|number| number.reverse()),
+        4 => data.as_chunks_mut::<4>().0.iter_mut().for_each(|number| number.reverse()),
+        8 => data.as_chunks_mut::<8>().0.iter_mut().for_each(|number| number.reverse()),
+        _ => {}
+    }
+}
+
+/// Turns the bytes of each number of items of a type around.
+pub fn swap_items(data: &mut [u8], data_type: DataType) {
+    let DataType::Struct(_) = data_type else { return swap(data, data_type.number_bytes()) };
+    for item in data.chunks_exact_mut(to_usize(data_type.item_bytes())) {
+        data_type.for_each_leaf(&mut |before, leaf| {
+            let before = to_usize(before);
+            swap(&mut item[before..before + to_usize(leaf.item_bytes())], leaf.number_bytes());
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use scda_format::dataset::Struct;
+
+    /// Planes of every nature.
+    fn plane(nature: u8, items: usize) -> Vec<u8> {
+        let noise =
+            |i: usize| ((i as u32).wrapping_mul(0x9E37_79B1) ^ 0x55AA_1234).wrapping_mul(0x85EB_CA6B) >> 24;
+        let bytes = (0..items).map(|i| match nature {
+            0 => 7,
+            1 => noise(i),
+            2 => noise(i) / 16,
+            3 => i as u32 / 100,
+            4 => noise(i % 3000),
+            _ => noise(i / 5),
+        });
+        bytes.map(|byte| byte as u8).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn planes_of_any_nature_come_back(
+            natures in prop::collection::vec(0..6_u8, 1..9),
+            items in prop_oneof![0..50_usize, 1000..1100_usize, 2000..9000_usize, 32_000..70_000_usize],
+            more in 0..8_usize, level in 0..=9_u32,
+        ) {
+            let planes: Vec<Vec<u8>> = natures.iter().map(|&nature| plane(nature, items)).collect();
+            let item_bytes = planes.len();
+            let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
+            // Bytes that are no whole item.
+            data.resize(data.len() + more % item_bytes, 9);
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounded: None };
+            let mut out = Vec::new();
+            ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
+            let mut sorted = Vec::new();
+            flate2::read::ZlibDecoder::new(&out[..]).read_to_end(&mut sorted).unwrap();
+            let mut found = vec![0; data.len()];
+            unshuffle(&sorted, item_bytes, &mut found);
+            prop_assert!(found == data);
+            // Each plane of one byte takes next to nothing.
+            if level > 0 && natures.iter().all(|&nature| nature == 0) {
+                prop_assert!(out.len() < 100 + data.len() / 100);
+            }
+        }
+    }
+
+    #[test]
+    fn zlib_and_a_plain_loop_decode_chunks() {
+        let data: Vec<u8> = (0..20_000_u32).flat_map(|i| (i * i / 7).to_le_bytes()).collect();
+        for (encoder, level, item_bytes, bytes) in [
+            (Encoder::Fast, 0, 4, 80_000),
+            (Encoder::Fast, 2, 4, 80_000),
+            (Encoder::Fast, 6, 8, 80_000),
+            (Encoder::Fast, 9, 4, 4000),
+            (Encoder::Zlib, 6, 4, 80_000),
+            (Encoder::Fast, 2, 1, 80_000),
+            (Encoder::Fast, 2, 4, 0),
+        ] {
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level), rounded: None };
+            let mut encoder = ChunkEncoder::new(codec).unwrap();
+            let mut out = b"before".to_vec();
+            let length = encoder.encode(&data[..bytes], &mut out).unwrap();
+            assert_eq!(out.len(), 6 + length);
+            let mut sorted = Vec::new();
+            flate2::read::ZlibDecoder::new(&out[6..]).read_to_end(&mut sorted).unwrap();
+            let mut found = vec![0; bytes];
+            unshuffle(&sorted, item_bytes, &mut found);
+            assert!(found == data[..bytes], "{codec:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_turned_around() {
+        let turned = |number_bytes| {
+            let mut data = [1, 2, 3, 4, 5, 6, 7, 8];
+            swap(&mut data, number_bytes);
+            data
+        };
+        assert_eq!(turned(1), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(turned(2), [2, 1, 4, 3, 6, 5, 8, 7]);
+        assert_eq!(turned(4), [4, 3, 2, 1, 8, 7, 6, 5]);
+        assert_eq!(turned(8), [8, 7, 6, 5, 4, 3, 2, 1]);
+        let item = [("a", DataType::Uint8), ("b", DataType::Int16), ("c", DataType::Complex64)];
+        let mut data: Vec<u8> = (0..22).collect();
+        swap_items(&mut data, DataType::Struct(Struct::packed(item).unwrap()));
+        let turned = [0, 2, 1, 6, 5, 4, 3, 10, 9, 8, 7];
+        assert_eq!(data, [turned, turned.map(|byte| byte + 11)].concat());
+        swap_items(&mut data[..4], DataType::Int32);
+        assert_eq!(data[..4], [6, 1, 2, 0]);
+    }
+
+    /// What the decoder says of a chunk: of a known number of bytes, and of an unknown one.
+    fn told(steps: &[Step], chunk: &[u8], n: usize) -> [Result<Vec<u8>, String>; 2] {
+        let codecs = Codecs { big_endian: false, steps: steps.to_vec() };
+        let mut decoder = ChunkDecoder::new(false);
+        // What was there before leaves no trace.
+        let before = decoder.stream(200).unwrap();
+        assert_eq!(before.len(), 200);
+        before.fill(9);
+        decoder.stream(chunk.len() as u64).unwrap().copy_from_slice(chunk);
+        let mut out = vec![1; n];
+        let any = decoder.decode_any(chunk.len() as u64, &codecs);
+        let known = decoder.decode(chunk.len() as u64, &codecs, DataType::Uint8, &mut out).map(|()| out);
+        [known, any].map(|found| found.map_err(|error| error.to_string()))
+    }
+
+    #[test]
+    fn steps_are_undone_and_what_is_wrong_is_told() {
+        let data: Vec<u8> = (0..90_u8).collect();
+        let (mut sorted, mut zlib) = (vec![0; 90], Vec::new());
+        shuffle(&data, 4, &mut sorted);
+        flate2::read::ZlibEncoder::new(&sorted[..], flate2::Compression::new(6))
+            .read_to_end(&mut zlib)
+            .unwrap();
+        let steps = [Step::Shuffle(4), Step::Zlib { level: 6 }, Step::Crc32c];
+        let with_crc = [&zlib[..], &crc32c(&zlib).to_le_bytes()].concat();
+        assert_eq!(told(&steps[..2], &zlib, 90), [Ok(data.clone()), Ok(data.clone())]);
+        assert_eq!(told(&steps, &with_crc, 90), [Ok(data.clone()), Ok(data.clone())]);
+        let longer = [&zlib[..], b"x"].concat();
+        for (steps, chunk, n, expected) in [
+            (&steps[..], &with_crc[..3], 90, ["found 3 bytes, expected a checksum of 4"; 2]),
+            (&steps, &zlib, 90, ["found the CRC-32C"; 2]),
+            (
+                &steps[..2],
+                &longer,
+                90,
+                ["it does not end with its checksum", "found 1 bytes behind the stream"],
+            ),
+            (&[], &data, 91, ["found 90 bytes, expected 91", ""]),
+        ] {
+            for (found, expected) in told(steps, chunk, n).into_iter().zip(expected) {
+                assert!(found.err().unwrap_or_default().contains(expected), "{expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_has_a_most_of_data() {
+        let data = vec![7; 40_000];
+        for most in [40_000, 50_000] {
+            assert!(read_all(&data[..], most, "a").unwrap() == data);
+        }
+        for most in [0, 1, 20_000, 39_999] {
+            let error = read_all(&data[..], most, "a").unwrap_err().to_string();
+            assert_eq!(error, format!("a: found more than {most} bytes of data"));
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! JSON as the metadata of datasets have it: checked before any of it is used, and laid out in one way.
+
+use scda_base::error::{Error, ErrorKind, Result, quote};
+use scda_base::floats::in_default;
+use scda_base::memory::{self, reserve};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::fmt;
+
+/// The most bytes of metadata. So no file makes a reader use much memory for them.
+pub const MAX_METADATA_BYTES: u64 = 4 << 20;
+/// Spaces that are taken away together.
+const SPACES: &str = "                                ";
+/// The most levels of nesting, that of the metadata itself included.
+pub const MAX_DEPTH: usize = 100;
+
+/// A key of an object with the text of its value, and where that begins.
+pub struct JsonMember<'a> {
+    /// Without quotes and escapes.
+    pub key: String,
+    /// The value as it is written.
+    pub text: &'a str,
+    /// Where that begins in the text.
+    pub offset: u64,
+}
+
+/// The members of the object that is the text of the metadata. All of it is valid JSON, nested no deeper than
+/// [`MAX_DEPTH`], without a key that stands twice in an object.
+///
+/// # Errors
+/// `Format`, at the byte counted from the beginning of the text; `Memory`.
+pub fn members(text: &[u8]) -> Result<Vec<JsonMember<'_>>> {
+    if text.len() as u64 > MAX_METADATA_BYTES {
+        let found = text.len();
+        return Err(wrong(format!("found {found} bytes, expected at most {MAX_METADATA_BYTES}"), 0));
+    }
+    // The parser looks at each of the spaces that bring the data to the boundary of a page.
+    let text = trimmed(text);
+    let text = std::str::from_utf8(text).map_err(|error| {
+        let at = error.valid_up_to();
+        wrong(format!("found {}, which is not UTF-8", quote(&text[at..text.len().min(at + 4)])), at)
+    })?;
+    // The parser ends the process where it cannot allocate: so room is asked for first. A value takes most if it is a digit.
+    let tried = memory::temporary();
+    reserve(&mut Vec::<u8>::new(), 32 * text.len())?;
+    drop(tried);
+    check(text, 0)?;
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let members = parser.deserialize_map(Members).map_err(|error| of_serde(text, &error))?;
+    let start = text.as_ptr().addr();
+    let offset = |raw: &RawValue| (raw.get().as_ptr().addr() - start) as u64;
+    Ok(members
+        .into_iter()
+        .map(|(key, raw)| JsonMember { key, text: raw.get(), offset: offset(raw) })
+        .collect())
+}
+
+/// A text without a line feed at its end, and spaces before that.
+pub fn trimmed(text: &[u8]) -> &[u8] {
+    let mut text = text.strip_suffix(b"\n").unwrap_or(text);
+    for spaces in [SPACES, " "] {
+        while let Some(shorter) = text.strip_suffix(spaces.as_bytes()) {
+            text = shorter;
+        }
+    }
+    text
+}
+
+/// An error unless a text is one JSON value as [`members`] says, at this depth of the metadata.
+///
+/// # Errors
+/// `Format`, as [`members`].
+pub fn check(text: &str, depth: usize) -> Result<()> {
+    checked(text, MAX_DEPTH - depth).map_err(|error| of_serde(text, &error))
+}
+
+/// As [`check`], of JSON with at most so many levels of nesting that is nobody's metadata.
+///
+/// # Errors
+/// That of the parser, with line and column.
+pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let check = || Checked { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end());
+    in_default(check)
+}
+
+/// The value of a text, if it is JSON.
+pub fn value(text: &str) -> Option<Value> {
+    in_default(|| serde_json::from_str(text).ok())
+}
+
+/// What is wrong with metadata, at a byte of their text.
+pub fn wrong(what: impl fmt::Display, at: usize) -> Error {
+    Error::new(ErrorKind::Format, format!("metadata: {what}")).at(at as u64)
+}
+
+/// An error of the parser: in its words, without the line and column, at their byte.
+fn of_serde(text: &str, error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
+    let words = error.to_string();
+    let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
+    wrong(words, (before + column.saturating_sub(1)).min(text.len()))
+}
+
+/// Reads the members of an object, whose values it leaves as text.
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(members)
+    }
+}
+
+/// Reads a value and keeps nothing of it.
+#[derive(Clone, Copy)]
+struct Checked {
+    /// How many levels of nesting the text may have, and how many are left.
+    most: usize,
+    levels: usize,
+}
+
+impl Checked {
+    /// What is in an array or object.
+    fn inner<E: de::Error>(self) -> Result<Self, E> {
+        let Self { most, levels } = self;
+        let levels = levels.checked_sub(1);
+        let levels = levels.ok_or_else(|| E::custom(format!("found more than {most} levels of nesting")))?;
+        Ok(Self { most, levels })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Checked {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if let Some(key) = keys.replace(key) {
+                return Err(de::Error::custom(format!("found the key {} twice", quote(key.as_bytes()))));
+            }
+            map.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}
+
+/// In an array of more items than this that has no arrays or objects in it, so many share a line: by themselves, each would take more bytes
+/// for its line than for itself, of the few that metadata may have.
+const MOST_LINES: usize = 64;
+
+/// The tokens before the end of an array that begins before these, if so many that they share lines.
+fn shared_lines<'a, 'b>(tokens: &'b [&'a str]) -> Option<&'b [&'a str]> {
+    let end = tokens.iter().position(|token| matches!(*token, "[" | "]" | "{" | "}"))?;
+    // Between two items is a comma.
+    (tokens[end] == "]" && end.div_ceil(2) > MOST_LINES).then(|| &tokens[..end])
+}
+
+/// Valid JSON in lines, indented by two spaces a level; an empty array or object in one line. Strings and numbers stay as
+/// they are written.
+#[must_use]
+pub fn indented(text: &str) -> String {
+    let mut out = String::with_capacity(2 * text.len());
+    let mut depth = 0;
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        (0..depth).for_each(|_| out.push_str("  "));
+    };
+    let tokens: Vec<&str> = tokens(text).collect();
+    let mut shared = 0;
+    for (index, token) in tokens.iter().enumerate() {
+        if shared > 0 {
+            shared -= 1;
+            continue;
+        }
+        let next = tokens.get(index + 1).copied().unwrap_or_default();
+        match *token {
+            "{" | "[" => {
+                depth += 1;
+                out.push_str(token);
+                if !matches!(next, "}" | "]") {
+                    line(&mut out, depth);
+                }
+                if let Some(items) = shared_lines(&tokens[index + 1..]).filter(|_| *token == "[") {
+                    shared = items.len();
+                    for items in items.chunks(2 * MOST_LINES) {
+                        out.extend(items.iter().copied());
+                        // The last one has no comma behind it.
+                        line(&mut out, if items.len() == 2 * MOST_LINES { depth } else { depth - 1 });
+                    }
+                }
+                continue;
+            }
+            "}" | "]" => depth -= 1,
+            _ => {}
+        }
+        out.push_str(token);
+        match *token {
+            "," => line(&mut out, depth),
+            ":" => out.push(' '),
+            _ if matches!(next, "}" | "]") => line(&mut out, depth - 1),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Valid JSON without white space. Strings and numbers stay as they are written.
+#[must_use]
+pub fn compact(text: &str) -> String {
+    tokens(text).collect()
+}
+
+/// The tokens of valid JSON.
+pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    const WHITE: [char; 4] = [' ', '\t', '\r', '\n'];
+    let mut rest = text.trim_start_matches(WHITE);
+    std::iter::from_fn(move || {
+        let first = *rest.as_bytes().first()?;
+        let length = match first {
+            b'"' => {
+                let mut is_escaped = true;
+                let end = rest.bytes().position(|byte| {
+                    let ends = byte == b'"' && !is_escaped;
+                    is_escaped = byte == b'\\' && !is_escaped;
+                    ends
+                });
+                end.map_or(rest.len(), |end| end + 1)
+            }
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
+            _ => rest.find(|c| WHITE.contains(&c) || "{}[],:".contains(c)).unwrap_or(rest.len()),
+        };
+        let (token, others) = rest.split_at(length);
+        rest = others.trim_start_matches(WHITE);
+        Some(token)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn error(text: &[u8]) -> String {
+        match members(text) {
+            Ok(_) => "none".into(),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Format);
+                error.to_string()
+            }
+        }
+    }
+
+    #[test]
+    fn members_have_their_text_and_its_place() {
+        let found = members(b" {\"a\" : [1, 2.50],\"\\u0062\":{\"c\":null}} \n").unwrap();
+        let found: Vec<_> = found.iter().map(|m| (&*m.key, m.text, m.offset)).collect();
+        assert_eq!(found, [("a", "[1, 2.50]", 8), ("b", "{\"c\":null}", 27)]);
+    }
+
+    #[test]
+    fn what_is_not_metadata_is_an_error_at_its_byte() {
+        for (text, expected) in [
+            (&b"{\"a\": 1, \"a\": 2}"[..], "byte 11: metadata: found the key \"a\" twice"),
+            (b"{\"x\": [{\"a\": 1,\n\"a\": 2}]}", "byte 18: metadata: found the key \"a\" twice"),
+            (b"{\"a\": 1} x", "byte 9: metadata: trailing characters"),
+            (b"{\"a\": 1}\0", "byte 8: metadata: trailing characters"),
+            (b"{\"a\": NaN}", "byte 6: metadata: expected value"),
+            (b"{\"a\": 1e999}", "byte 10: metadata: number out of range"),
+            (b"{\"a\": \"\xff\"}", "byte 7: metadata: found \"\\xff\\\"}\", which is not UTF-8"),
+            (b"{\n\"a\": 1,}", "byte 9: metadata: trailing comma"),
+            (b"{\"a\": 1", "byte 6: metadata: EOF while parsing an object"),
+            (b"", "byte 0: metadata: EOF while parsing a value"),
+        ] {
+            assert_eq!(error(text), expected);
+        }
+        assert!(error(b"[1]").contains("expected an object"));
+        assert!(error(b"3").contains("expected an object"));
+        let long = vec![b' '; 1 + (4 << 20)];
+        assert_eq!(error(&long), "byte 0: metadata: found 4194305 bytes, expected at most 4194304");
+    }
+
+    #[test]
+    fn nesting_has_a_bound() {
+        let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+        members(nested(MAX_DEPTH - 1).as_bytes()).unwrap();
+        for n in [MAX_DEPTH, 1000, 1_000_000] {
+            let error = members(nested(n).as_bytes()).err().unwrap();
+            assert!(
+                error.to_string().ends_with("metadata: found more than 100 levels of nesting"),
+                "{error}"
+            );
+            assert!(matches!(error.offset(), Some(104 | 105)), "{error}");
+        }
+        check("[]", MAX_DEPTH - 1).unwrap();
+        check("[]", MAX_DEPTH).unwrap_err();
+        checked("[[]]", 2).unwrap();
+        let error = checked("[[[]]]", 2).unwrap_err().to_string();
+        assert!(error.starts_with("found more than 2 levels of nesting at line 1"), "{error}");
+    }
+
+    #[test]
+    fn text_is_laid_out_in_one_way() {
+        let text = r#"{"a":[ 1.50,{ } , [] ],"b\"}":"x, {\\","c":{"d":1E5}}"#;
+        let lines = "{\n  \"a\": [\n    1.50,\n    {},\n    []\n  ],\n  \"b\\\"}\": \"x, {\\\\\",\n  \"c\": {\n    \"d\": 1E5\n  }\n}";
+        assert_eq!(indented(text), lines);
+        assert_eq!(indented(lines), lines);
+        assert_eq!(compact(lines), r#"{"a":[1.50,{},[]],"b\"}":"x, {\\","c":{"d":1E5}}"#);
+    }
+
+    #[test]
+    fn many_items_share_lines() {
+        let list = |n: usize| (0..n).map(|k| k.to_string()).collect::<Vec<_>>();
+        for n in [64, 65, 127, 128, 129, 1000] {
+            let text = format!("{{\"a\":[{}],\"b\":[[{}]]}}", list(n).join(","), list(n).join(","));
+            let lines = indented(&text);
+            assert_eq!(compact(&lines), text);
+            assert_eq!(indented(&lines), lines);
+            let of_items = if n <= MOST_LINES { n } else { n.div_ceil(MOST_LINES) };
+            assert_eq!(lines.lines().count(), 8 + 2 * of_items, "{n}");
+        }
+        let start = indented(&format!("{{\"a\":[{}]}}", list(66).join(",")));
+        assert!(
+            start.starts_with("{\n  \"a\": [\n    0,1,2,") && start.ends_with(",63,\n    64,65\n  ]\n}"),
+            "{start}"
+        );
+        // With a list among them, each has its own line.
+        let mixed = format!("[{},[]]", list(100).join(","));
+        assert_eq!(indented(&mixed).lines().count(), 103);
+    }
+
+    /// Any JSON value.
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(".{0,4}", inner, 0..4).prop_map(|map| json!(map)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn layout_changes_no_value(value in values()) {
+            let text = value.to_string();
+            check(&text, 0).unwrap();
+            prop_assert_eq!(compact(&indented(&text)), &*text);
+            prop_assert_eq!(indented(&text), serde_json::to_string_pretty(&value).unwrap());
+        }
+    }
+}

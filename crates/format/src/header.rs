@@ -1,0 +1,361 @@
+//! The file header and the opening 64 bytes of a section (paper, figures 1 to 5).
+
+use super::padding::{LineBreak, MAX_DATA_PADDING, dashes, data_padding, fill, strip_dashes};
+use super::{FILE_HEADER_BYTES, SECTION_HEADER_BYTES, USER_STRING_BYTES, VENDOR_STRING_BYTES};
+use scda_base::error::{Error, ErrorKind, Result, quote};
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Deref;
+
+/// Identifies the format and its version, with the space that follows.
+const MAGIC: &[u8; 8] = b"scdata0 ";
+/// The beginning of the magic, which is the same for every version of the format.
+const MAGIC_FAMILY: &[u8] = b"scdat";
+/// The padded vendor string, after the magic.
+const VENDOR_FIELD: std::ops::Range<usize> = 8..32;
+/// The letter that opens the file header's user string.
+const FILE_LETTER: u8 = b'F';
+
+/// A user string: 0 to 58 bytes with any values.
+#[derive(Clone, Copy)]
+pub struct UserString {
+    /// The string; the bytes behind it have no meaning.
+    bytes: [u8; USER_STRING_BYTES],
+    len: u8,
+}
+
+impl UserString {
+    /// The empty user string.
+    pub const EMPTY: Self = Self { bytes: [0; USER_STRING_BYTES], len: 0 };
+
+    /// A user string of these bytes.
+    ///
+    /// # Errors
+    /// `Argument` if there are more than 58.
+    pub fn new(text: &[u8]) -> Result<Self> {
+        Self::check(text)?;
+        let mut bytes = [0; USER_STRING_BYTES];
+        bytes[..text.len()].copy_from_slice(text);
+        Ok(Self { bytes, len: short_length(text) })
+    }
+
+    /// Returns an error if there are more bytes than a user string can have.
+    ///
+    /// # Errors
+    /// `Argument`.
+    #[inline]
+    pub fn check(text: &[u8]) -> Result<()> {
+        if text.len() <= USER_STRING_BYTES { Ok(()) } else { Err(too_long(text.len())) }
+    }
+
+    /// The user string in a field, if the field is padded correctly.
+    #[inline]
+    fn of_field(field: &[u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
+        // The shortest padding has four bytes, so the string has at most 58.
+        let len = short_length(strip_dashes(field)?);
+        field.first_chunk().map(|bytes| Self { bytes: *bytes, len })
+    }
+}
+
+/// The length of a text that has no more bytes than a user string can have.
+#[allow(clippy::cast_possible_truncation)] // at most 58
+fn short_length(text: &[u8]) -> u8 {
+    text.len() as u8
+}
+
+#[cold]
+fn too_long(found: usize) -> Error {
+    Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
+}
+
+impl PartialEq for UserString {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for UserString {}
+
+impl Ord for UserString {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl PartialOrd for UserString {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Deref for UserString {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Debug for UserString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.escape_ascii())
+    }
+}
+
+/// The four types of section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectionType {
+    /// 32 bytes of data.
+    Inline,
+    /// Global data of a given size.
+    Block,
+    /// Elements of one size.
+    Array,
+    /// Elements of their own sizes.
+    Varray,
+}
+
+impl SectionType {
+    /// The letter in the file: `I`, `B`, `A` or `V`.
+    #[must_use]
+    pub fn letter(self) -> u8 {
+        match self {
+            Self::Inline => b'I',
+            Self::Block => b'B',
+            Self::Array => b'A',
+            Self::Varray => b'V',
+        }
+    }
+
+    fn from_letter(letter: u8) -> Option<Self> {
+        match letter {
+            b'I' => Some(Self::Inline),
+            b'B' => Some(Self::Block),
+            b'A' => Some(Self::Array),
+            b'V' => Some(Self::Varray),
+            _ => None,
+        }
+    }
+}
+
+/// A letter, a space and a padded string: 64 bytes.
+#[inline(always)]
+fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
+    header.copy_from_slice(&dashes::<SECTION_HEADER_BYTES>(style));
+    header[0] = letter;
+    header[1] = b' ';
+    fill(&mut header[2..], user);
+}
+
+/// The user string in a field of 64 bytes whose letter was checked.
+#[inline]
+fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserString> {
+    let field = header.last_chunk().filter(|_| header[1] == b' ');
+    field.and_then(UserString::of_field).ok_or_else(|| user_error(header))
+}
+
+/// The error for a field without a valid user string.
+#[cold]
+fn user_error(header: &[u8; SECTION_HEADER_BYTES]) -> Error {
+    let words = if header[1] == b' ' {
+        let found = quote(&header[2..]);
+        format!("user string: found {found}, expected it to be padded by a space, dashes and two bytes")
+    } else {
+        format!("section header: found {}, expected a space after the type", quote(&header[..2]))
+    };
+    Error::new(ErrorKind::Format, words)
+}
+
+/// The first 128 bytes of a file. A vendor string is at most 20 bytes long.
+#[must_use]
+pub fn file_header(vendor: &[u8], user: &[u8], style: LineBreak) -> [u8; FILE_HEADER_BYTES] {
+    let vendor = &vendor[..vendor.len().min(VENDOR_STRING_BYTES)];
+    let mut header = [0; FILE_HEADER_BYTES];
+    header[..32].copy_from_slice(&dashes::<32>(style));
+    header[..8].copy_from_slice(MAGIC);
+    fill(&mut header[VENDOR_FIELD], vendor);
+    put_line(&mut header[32..96], None, user, style);
+    header[96..].copy_from_slice(data_padding(&mut [0; MAX_DATA_PADDING], 0, None, style));
+    header
+}
+
+/// The contents of a file header.
+#[derive(Clone, Copy)]
+pub struct FileHeader {
+    /// The user string of the file.
+    pub user: UserString,
+    /// The program that wrote the file.
+    pub vendor: UserString,
+    /// The line breaks of the header; the rest of the file may have others.
+    pub line_break: LineBreak,
+}
+
+/// How the vendor string of a file ends that is to have a seal.
+pub const SEAL_MARK: &[u8] = b" sealed";
+
+impl FileHeader {
+    /// Whether the file was created to be sealed: without a seal, nothing behind its header is committed.
+    #[must_use]
+    pub fn has_seal_mark(&self) -> bool {
+        self.vendor.ends_with(SEAL_MARK)
+    }
+}
+
+/// Parses the header of a file. `bytes` are its first 128 bytes, or all of it if it is shorter.
+///
+/// # Errors
+/// `Format` if it is not an scda file, `UnsupportedVersion` if it has another version of the format,
+/// `ShortFile` if it is truncated.
+pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
+    let seen = &bytes[..bytes.len().min(MAGIC.len())];
+    if seen != &MAGIC[..seen.len()] {
+        return Err(magic_error(seen).at(0));
+    }
+    let Some(header) = bytes.first_chunk::<FILE_HEADER_BYTES>() else {
+        return Err(Error::short_file("file header", FILE_HEADER_BYTES as u64, bytes.len() as u64).at(0));
+    };
+    let Some(vendor) = strip_dashes(&header[VENDOR_FIELD]) else {
+        return Err(Error::new(
+            ErrorKind::Format,
+            format!(
+                "vendor string: found {}, expected it to be padded by a space, dashes and two bytes",
+                quote(&header[VENDOR_FIELD])
+            ),
+        )
+        .at(8));
+    };
+    let (_, rest) = header.split_at(VENDOR_FIELD.end);
+    let lettered: &[u8; SECTION_HEADER_BYTES] = rest.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
+    if lettered[0] != FILE_LETTER {
+        return Err(Error::new(
+            ErrorKind::Format,
+            format!("file header: found {}, expected 'F'", quote(&lettered[..1])),
+        )
+        .at(32));
+    }
+    Ok(FileHeader {
+        user: lettered_user(lettered).map_err(|e| e.at(32))?,
+        vendor: UserString::new(vendor)?,
+        line_break: if header[VENDOR_FIELD].ends_with(b"\r\n") { LineBreak::Mime } else { LineBreak::Unix },
+    })
+}
+
+/// Whether these bytes may be the beginning of a file header of this version.
+#[must_use]
+pub fn begins_as_header(bytes: &[u8]) -> bool {
+    bytes.iter().zip(MAGIC).all(|(found, expected)| found == expected)
+}
+
+/// The error for first bytes that are not the magic of this version.
+fn magic_error(seen: &[u8]) -> Error {
+    // Versions are numbered in hexadecimal from a0 to ff (figure 1).
+    let version = seen
+        .strip_prefix(MAGIC_FAMILY)
+        .filter(|rest| matches!(rest, [b'a'..=b'f', b'0'..=b'9' | b'a'..=b'f', b' ']));
+    match version {
+        Some(version) => Error::new(
+            ErrorKind::UnsupportedVersion,
+            format!("scda version: found \"{}\", expected \"a0\"", version[..2].escape_ascii()),
+        ),
+        _ => Error::new(
+            ErrorKind::Format,
+            format!("not an scda file: found {}, expected {}", quote(seen), quote(MAGIC)),
+        ),
+    }
+}
+
+/// Fills the opening 64 bytes of a section. A user string is at most 58 bytes long.
+#[inline]
+pub fn put_section_header(header: &mut [u8], section: SectionType, user: &[u8], style: LineBreak) {
+    put_lettered(header, section.letter(), user, style);
+}
+
+/// Fills the 64 bytes that open a section, or those with the user string of the file.
+pub(super) fn put_line(line: &mut [u8], section: Option<SectionType>, user: &[u8], style: LineBreak) {
+    put_lettered(line, section.map_or(FILE_LETTER, SectionType::letter), user, style);
+}
+
+/// The type and user string of a section; for a file header, `None` and the user string of the file.
+///
+/// # Errors
+/// `Format`.
+pub(super) fn parse_line(line: &[u8; SECTION_HEADER_BYTES]) -> Result<(Option<SectionType>, UserString)> {
+    if line[0] == FILE_LETTER {
+        return Ok((None, lettered_user(line)?));
+    }
+    parse_section_header(line).map(|(section, user)| (Some(section), user))
+}
+
+/// The type and user string in the opening 64 bytes of a section.
+///
+/// # Errors
+/// `Format`.
+#[inline(always)]
+pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserString)> {
+    let section = SectionType::from_letter(header[0]).ok_or_else(|| type_error(header[0]))?;
+    Ok((section, lettered_user(header)?))
+}
+
+#[cold]
+fn type_error(found: u8) -> Error {
+    let found = quote(&[found]);
+    Error::new(ErrorKind::Format, format!("section type: found {found}, expected 'I', 'B', 'A' or 'V'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_the_authors_reference_file() {
+        let user = UserString::new(b"This is a test file").unwrap();
+        let header = file_header(b"libsc", &user, LineBreak::Unix);
+        let reference = include_bytes!("../../../tests/vectors/libsc-2.8.7-reference.scda");
+        assert_eq!(header, reference[..FILE_HEADER_BYTES]);
+        let found = parse_file_header(reference).unwrap();
+        assert_eq!((found.user, &*found.vendor, found.line_break), (user, &b"libsc"[..], LineBreak::Unix));
+        let mime = file_header(b"", &user, LineBreak::Mime);
+        assert_eq!(parse_file_header(&mime).unwrap().line_break, LineBreak::Mime);
+    }
+
+    #[test]
+    fn other_versions_are_told_from_other_files() {
+        let mut header = file_header(b"v", &UserString::new(b"").unwrap(), LineBreak::Unix);
+        for (magic, kind) in [
+            (b"scdata1 ", ErrorKind::UnsupportedVersion),
+            (b"scdatff ", ErrorKind::UnsupportedVersion),
+            (b"scdat9f ", ErrorKind::Format),
+            (b"scdatA0 ", ErrorKind::Format),
+            (b"scdata0-", ErrorKind::Format),
+            (b"p4data0 ", ErrorKind::Format),
+        ] {
+            header[..8].copy_from_slice(magic);
+            assert_eq!(parse_file_header(&header).err().unwrap().kind(), kind, "{}", magic.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_short_file_is_told_from_another_file() {
+        let header = file_header(b"v", &UserString::new(b"").unwrap(), LineBreak::Unix);
+        for cut in 0..FILE_HEADER_BYTES {
+            assert_eq!(parse_file_header(&header[..cut]).err().unwrap().kind(), ErrorKind::ShortFile);
+        }
+        assert_eq!(parse_file_header(b"GIF89a").err().unwrap().kind(), ErrorKind::Format);
+    }
+
+    #[test]
+    fn the_beginning_of_a_header_is_told_from_other_bytes() {
+        let header = file_header(b"v", b"u", LineBreak::Unix);
+        assert!((0..=FILE_HEADER_BYTES).all(|length| begins_as_header(&header[..length])));
+        assert!((0..8).all(|at| {
+            let mut other = header;
+            other[at] ^= 1;
+            !begins_as_header(&other)
+        }));
+    }
+
+    #[test]
+    fn fifty_eight_bytes_and_no_more() {
+        assert!(UserString::new(&[b'-'; 58]).is_ok());
+        assert_eq!(UserString::new(&[b'-'; 59]).unwrap_err().kind(), ErrorKind::Argument);
+    }
+}

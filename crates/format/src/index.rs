@@ -1,0 +1,564 @@
+//! The tables of a seal: the index, with a row for each section, and the anchors of compressed and variable sections.
+//! docs/format.md, "Sealed files", specifies their bytes.
+
+use super::entry::{CountFormat, parse_count};
+use super::header::{
+    SectionType, UserString, parse_line, parse_section_header, put_line, put_section_header,
+};
+use super::layout::{MAX_OFFSET, SectionLayout};
+use super::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use scda_base::error::{Error, ErrorKind, Result};
+use std::cmp::Ordering;
+
+/// The user string of the array of anchors.
+pub const ANCHORS: &[u8] = b"scda anchors 00";
+/// The user string of the index, an array.
+pub const INDEX: &[u8] = b"scda index 00";
+
+/// Bytes of an anchor.
+pub const ANCHOR_BYTES: usize = COUNT_BYTES;
+/// The elements from one anchor to the next.
+pub const ANCHOR_ELEMENTS: u64 = 4096;
+/// Bytes of a row of the index.
+pub const ROW_BYTES: usize = 256;
+/// Bytes of the header of an array.
+pub const TABLE_HEADER_BYTES: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
+/// Bytes of padding of a table, whose data always fill a multiple of 32.
+pub const TABLE_PADDING_BYTES: usize = 32;
+/// Bytes from the entry `C` at the end of the anchors or the seal to the end of the section.
+pub const CRC_TAIL_BYTES: usize = COUNT_BYTES + TABLE_PADDING_BYTES;
+
+/// The letters of the entries of a row. The fourth is `U` for a compressed pair.
+const LETTERS: [u8; 6] = *b"OLNECS";
+/// Index of the entry `E` or `U`.
+const SIZE: usize = 3;
+
+/// The header of a table: an array with this number of elements and this element size.
+#[must_use]
+pub fn table_header(user: &[u8], count: u64, size: usize, style: LineBreak) -> [u8; TABLE_HEADER_BYTES] {
+    let mut header = [0; TABLE_HEADER_BYTES];
+    let (line, entries) = header.split_at_mut(SECTION_HEADER_BYTES);
+    put_section_header(line, SectionType::Array, user, style);
+    put_entries(entries, b"NE", &[count, size as u64], style);
+    header
+}
+
+/// The number of elements, if these bytes are the header of the table of this name and element size.
+#[must_use]
+pub fn parse_table_header(header: &[u8; TABLE_HEADER_BYTES], user: &[u8], size: usize) -> Option<u64> {
+    let (line, entries) = header.split_first_chunk()?;
+    let is_table =
+        parse_section_header(line).is_ok_and(|(kind, found)| kind == SectionType::Array && &*found == user);
+    let [count, found] = parse_entries(entries, b"NE", 0).ok()?;
+    (is_table && found == size as u64).then_some(count)
+}
+
+/// The padding of a table with this number of elements, each of which ends with a line break.
+#[must_use]
+pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] {
+    let mut padding = [0; TABLE_PADDING_BYTES];
+    let last = (count > 0).then_some(b'\n');
+    padding.copy_from_slice(data_padding(&mut [0; MAX_DATA_PADDING], 0, last, style));
+    padding
+}
+
+/// The bytes by which the end of an index is known.
+pub const INDEX_END_BYTES: usize = ROW_BYTES + TABLE_PADDING_BYTES;
+
+/// Whether an index ends with these bytes, which are at offset `at`: its last row or, if it has none, its header; and its padding.
+#[must_use]
+pub fn is_end_of_index(bytes: &[u8; INDEX_END_BYTES], at: u64) -> bool {
+    let (rest, padding) = bytes.split_at(ROW_BYTES);
+    let is_padding = |count| {
+        [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| table_padding(count, style) == *padding)
+    };
+    let is_row = |row| Row::parse(row, at).is_ok_and(|row| row.end() <= at);
+    let is_empty = |header| parse_table_header(header, INDEX, ROW_BYTES) == Some(0);
+    is_padding(1) && rest.first_chunk().is_some_and(is_row)
+        || is_padding(0) && rest.last_chunk().is_some_and(is_empty)
+}
+
+/// The end of the anchors and of a seal: the entry `C` and the padding.
+#[must_use]
+pub fn crc_tail(crc: u64, style: LineBreak) -> [u8; CRC_TAIL_BYTES] {
+    let mut tail = [0; CRC_TAIL_BYTES];
+    let (entry, padding) = tail.split_at_mut(COUNT_BYTES);
+    put_entries(entry, b"C", &[crc], style);
+    padding.copy_from_slice(&table_padding(1, style));
+    tail
+}
+
+/// The CRC in a tail. No CRC covers these bytes, so they must be exactly those that are written.
+///
+/// # Errors
+/// `Format`, with the byte offset in the file; `offset` is that of the tail.
+pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
+    let [crc] = parse_entries(&tail[..COUNT_BYTES], b"C", offset)?;
+    if [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| crc_tail(crc, style) == *tail) {
+        return Ok(crc);
+    }
+    let text = "entry C and padding: not the bytes that are written for this number";
+    Err(Error::new(ErrorKind::Format, text).at(offset))
+}
+
+/// Fills entries with these letters and values.
+pub(super) fn put_entries(entries: &mut [u8], letters: &[u8], values: &[u64], style: LineBreak) {
+    let (entries, _) = entries.as_chunks_mut();
+    for ((entry, &letter), &value) in entries.iter_mut().zip(letters).zip(values) {
+        CountFormat::new(letter, style).put(value, entry);
+    }
+}
+
+/// The values of entries with these letters, which are at `offset` in the file.
+pub(super) fn parse_entries<const N: usize>(
+    entries: &[u8],
+    letters: &[u8; N],
+    offset: u64,
+) -> Result<[u64; N]> {
+    let (entries, _) = entries.as_chunks();
+    let mut values = [0; N];
+    for (at, (entry, &letter)) in entries.iter().zip(letters).enumerate() {
+        values[at] =
+            parse_count(entry, letter).map_err(|error| error.at(offset + (at * COUNT_BYTES) as u64))?;
+    }
+    Ok(values)
+}
+
+/// A row of the index: it describes a section, or the header of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The type that a decoding reader shows; `None` for the header of the file.
+    pub section: Option<SectionType>,
+    /// The user string of the section, or of the file.
+    pub user: UserString,
+    /// Whether it is a compressed pair of sections.
+    pub is_compressed: bool,
+    /// Its offset in the file.
+    pub offset: u64,
+    /// Its bytes in the file; for a pair, those of both sections.
+    pub bytes: u64,
+    /// The number of elements of an array or varray, otherwise 0.
+    pub count: u64,
+    /// Bytes of data before compression; for an array, those of one element.
+    pub size: u64,
+    /// The CRC of its bytes in the file.
+    pub crc: u64,
+    /// The number of the row that has this place in the order of user strings.
+    pub sorted: u64,
+}
+
+impl Row {
+    /// The offset of the first byte behind the section.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset + self.bytes
+    }
+
+    /// How many anchors the section has.
+    #[must_use]
+    pub fn anchors(&self) -> u64 {
+        let has_anchors = match self.section {
+            Some(SectionType::Varray) => true,
+            Some(SectionType::Array) => self.is_compressed,
+            _ => false,
+        };
+        if has_anchors { self.count.saturating_sub(1) / ANCHOR_ELEMENTS } else { 0 }
+    }
+
+    /// Compares rows by the order of user strings; the header of the file comes first.
+    #[must_use]
+    pub fn compare_names(&self, other: &Self) -> Ordering {
+        let is_section = self.section.is_some().cmp(&other.section.is_some());
+        is_section.then_with(|| self.user.cmp(&other.user))
+    }
+
+    /// Fills the bytes of the row.
+    pub fn put(&self, row: &mut [u8; ROW_BYTES], style: LineBreak) {
+        let (line, entries) = row.split_at_mut(SECTION_HEADER_BYTES);
+        put_line(line, self.section, &self.user, style);
+        let mut letters = LETTERS;
+        if self.is_compressed {
+            letters[SIZE] = b'U';
+        }
+        let values = [self.offset, self.bytes, self.count, self.size, self.crc, self.sorted];
+        put_entries(entries, &letters, &values, style);
+    }
+
+    /// Parses a row, which is at offset `at` in the file.
+    ///
+    /// # Errors
+    /// `Format` or `Range`, with the byte offset, if it is not a row or its numbers contradict one another.
+    pub fn parse(row: &[u8; ROW_BYTES], at: u64) -> Result<Self> {
+        let (line, entries) = row.split_at(SECTION_HEADER_BYTES);
+        let line = line.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
+        let (section, user) = parse_line(line).map_err(|error| error.at(at))?;
+        let is_compressed = entries[SIZE * COUNT_BYTES] == b'U';
+        let mut letters = LETTERS;
+        if is_compressed {
+            letters[SIZE] = b'U';
+        }
+        let first_entry = at + SECTION_HEADER_BYTES as u64;
+        let [offset, bytes, count, size, crc, sorted] = parse_entries(entries, &letters, first_entry)?;
+        let row = Self { section, user, is_compressed, offset, bytes, count, size, crc, sorted };
+        row.check().map_err(|error| error.at(at))?;
+        Ok(row)
+    }
+
+    /// The type and user string in the bytes of a row; no type for the header of the file.
+    ///
+    /// # Errors
+    /// `Format` if they do not begin as a row does.
+    pub fn parse_name(row: &[u8; ROW_BYTES]) -> Result<(Option<SectionType>, UserString)> {
+        parse_line(row.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]))
+    }
+
+    /// Returns an error if the numbers contradict one another.
+    fn check(&self) -> Result<()> {
+        let Self { section, is_compressed, offset, bytes, count, size, .. } = *self;
+        let wrong = |found: String, expected: String| {
+            let words = format!("row of the index: found {found}, expected {expected}");
+            Err(Error::new(ErrorKind::Format, words))
+        };
+        let has_elements = matches!(section, Some(SectionType::Array | SectionType::Varray));
+        if count != 0 && !has_elements {
+            return wrong(format!("{count} elements"), "none, as it is neither an array nor a varray".into());
+        }
+        if is_compressed && matches!(section, None | Some(SectionType::Inline)) {
+            return wrong(
+                "the entry U".into(),
+                "the entry E, as only other sections can be compressed".into(),
+            );
+        }
+        let only_size = match section {
+            None => Some(0),
+            Some(SectionType::Inline) => Some(INLINE_BYTES as u64),
+            _ => None,
+        };
+        if let Some(only_size) = only_size.filter(|&only_size| only_size != size) {
+            return wrong(format!("{size} bytes of data"), only_size.to_string());
+        }
+        if section.is_none() && offset != 0 {
+            return wrong(format!("the header of the file at offset {offset}"), "it at offset 0".into());
+        }
+        let (least, most) = match self.possible_bytes() {
+            Some(possible) if offset.checked_add(bytes).is_some_and(|end| end <= MAX_OFFSET) => possible,
+            _ => return Err(Error::range("row of the index: the end of its section exceeds 63 bits")),
+        };
+        if bytes < least || bytes > most || bytes % 32 != 0 || offset % 32 != 0 {
+            let more = if is_compressed { " or more" } else { "" };
+            return wrong(
+                format!("{bytes} bytes at offset {offset}"),
+                format!("{least}{more}, as the other numbers say, and a multiple of 32 for both"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The first section of a compressed pair; `None` if it is none, or its end exceeds 63 bits.
+    #[must_use]
+    pub fn first_of_pair(&self) -> Option<SectionLayout> {
+        match self.section.filter(|_| self.is_compressed)? {
+            SectionType::Varray => SectionLayout::array(self.offset, self.count, COUNT_BYTES as u64),
+            _ => SectionLayout::inline(self.offset),
+        }
+    }
+
+    /// The section in the file that has the data, of a pair the second one; `stored` are the bytes of compressed data.
+    /// `None` if its end exceeds 63 bits, and for the header of the file.
+    #[must_use]
+    pub fn data_section(&self, stored: u64) -> Option<SectionLayout> {
+        let Self { count, size, is_compressed, .. } = *self;
+        let start = if is_compressed { self.first_of_pair()?.end } else { self.offset };
+        match self.section? {
+            SectionType::Inline => SectionLayout::inline(start),
+            SectionType::Block => SectionLayout::block(start, if is_compressed { stored } else { size }),
+            SectionType::Array if !is_compressed => SectionLayout::array(start, count, size),
+            SectionType::Varray if !is_compressed => SectionLayout::varray(start, count, size),
+            SectionType::Array | SectionType::Varray => SectionLayout::varray(start, count, stored),
+        }
+    }
+
+    /// The fewest and the most bytes that the section can take by its other numbers, if that fits 63 bits.
+    fn possible_bytes(&self) -> Option<(u64, u64)> {
+        if self.section.is_none() {
+            return Some((FILE_HEADER_BYTES as u64, FILE_HEADER_BYTES as u64));
+        }
+        // Compressed data can have any length.
+        let layout = self.data_section(0)?;
+        if self.is_compressed {
+            return Some((layout.end - self.offset, MAX_OFFSET));
+        }
+        Some((layout.bytes(), layout.bytes()))
+    }
+}
+
+/// Fills in the order of user strings.
+///
+/// # Errors
+/// `Memory`.
+pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
+    let order = order_of_users(rows.len(), |number| rows[number].section.map(|_| &rows[number].user))?;
+    rows.iter_mut().zip(order).for_each(|(row, number)| row.sorted = number as u64);
+    Ok(())
+}
+
+/// The numbers of the user strings in the order of the strings: first those without one, and equal ones as they are numbered.
+///
+/// # Errors
+/// `Memory`.
+pub(super) fn order_of_users<'a>(
+    count: usize,
+    user: impl Fn(usize) -> Option<&'a UserString>,
+) -> Result<Vec<usize>> {
+    let common = common_start((0..count).filter_map(&user));
+    // The next bytes, as a number, tell most user strings apart without an access to them.
+    let key = |number| {
+        let rest = user(number).and_then(|user| user.get(common..)).unwrap_or_default();
+        let mut key = [0; 8];
+        let bytes = rest.len().min(key.len());
+        key[..bytes].copy_from_slice(&rest[..bytes]);
+        u64::from_be_bytes(key)
+    };
+    let mut order: Vec<(u64, usize)> = Vec::new();
+    order
+        .try_reserve_exact(count)
+        .map_err(|_| Error::memory(count.saturating_mul(size_of::<(u64, usize)>())))?;
+    order.extend((0..count).map(|number| (key(number), number)));
+    order.sort_unstable_by(|&(first, a), &(second, b)| {
+        first.cmp(&second).then_with(|| user(a).cmp(&user(b)).then(a.cmp(&b)))
+    });
+    // In the same memory.
+    Ok(order.into_iter().map(|(_, number)| number).collect())
+}
+
+/// How many bytes all user strings have in common at their beginning.
+fn common_start<'a>(mut users: impl Iterator<Item = &'a UserString>) -> usize {
+    let Some(first) = users.next() else { return 0 };
+    users.fold(first.len(), |common, user| {
+        first[..common].iter().zip(&**user).take_while(|(a, b)| a == b).count()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::file_header;
+    use proptest::prelude::*;
+
+    const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
+
+    fn user(text: &[u8]) -> UserString {
+        UserString::new(text).unwrap()
+    }
+
+    fn row(section: Option<SectionType>, text: &[u8], count: u64, size: u64) -> Row {
+        let offset = if section.is_some() { 128 } else { 0 };
+        let user = user(text);
+        let row =
+            Row { section, user, is_compressed: false, offset, bytes: 0, count, size, crc: 0, sorted: 0 };
+        Row { bytes: row.possible_bytes().unwrap().0, ..row }
+    }
+
+    fn bytes(row: &Row, style: LineBreak) -> [u8; ROW_BYTES] {
+        let mut bytes = [0; ROW_BYTES];
+        row.put(&mut bytes, style);
+        bytes
+    }
+
+    #[test]
+    fn a_row_is_eight_lines_of_text() {
+        let mut row = row(Some(SectionType::Varray), b"coefficients", 3, 20);
+        row.crc = u64::MAX;
+        row.sorted = 7;
+        let text = "V coefficients ------------------------------------------------\n\
+            O 128 -------------------------\nL 224 -------------------------\nN 3 ---------------------------\n\
+            E 20 --------------------------\nC 18446744073709551615 --------\nS 7 ---------------------------\n";
+        assert_eq!(
+            bytes(&row, LineBreak::Unix).escape_ascii().to_string(),
+            text.as_bytes().escape_ascii().to_string()
+        );
+        row.is_compressed = true;
+        row.bytes = 1 << 20;
+        let text = bytes(&row, LineBreak::Mime);
+        assert_eq!(&text[64 + 3 * 32..64 + 4 * 32], b"U 20 -------------------------\r\n");
+        assert_eq!(Row::parse(&text, 0).unwrap(), row);
+    }
+
+    #[test]
+    fn the_first_row_begins_as_the_line_of_the_file() {
+        for style in STYLES {
+            let row = row(None, b"a file", 0, 0);
+            assert_eq!(bytes(&row, style)[..64], file_header(b"v", b"a file", style)[32..96]);
+            assert_eq!(Row::parse(&bytes(&row, style), 0).unwrap(), row);
+        }
+    }
+
+    #[test]
+    fn rows_that_contradict_themselves_are_refused() {
+        use SectionType::{Array, Block, Inline, Varray};
+        let block = row(Some(Block), b"b", 0, 100);
+        let array = row(Some(Array), b"a", 10, 100);
+        let varray = row(Some(Varray), b"v", 10, 100);
+        let inline = row(Some(Inline), b"i", 0, 32);
+        let file = row(None, b"f", 0, 0);
+        for wrong in [
+            Row { bytes: block.bytes + 32, ..block },
+            Row { count: 1, ..block },
+            Row { size: 1 << 40, ..block },
+            Row { offset: 129, ..block },
+            Row { count: 9, ..array },
+            Row { count: 11, ..varray },
+            Row { size: 31, ..inline },
+            Row { bytes: 128, ..inline },
+            Row { is_compressed: true, ..inline },
+            Row { is_compressed: true, ..file },
+            Row { size: 1, ..file },
+            Row { offset: 32, ..file },
+            Row { is_compressed: true, bytes: 96 + 96, ..block },
+            Row { is_compressed: true, count: 1 << 40, bytes: 1 << 40, ..array },
+            Row { is_compressed: true, bytes: (1 << 40) + 1, ..varray },
+        ] {
+            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), 4096).unwrap_err();
+            assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(4096)), "{wrong:?}: {error}");
+        }
+        for wrong in [
+            Row { offset: MAX_OFFSET - 95, ..block },
+            Row { count: 1 << 40, size: 1 << 40, ..array },
+            Row { is_compressed: true, bytes: MAX_OFFSET, ..varray },
+        ] {
+            let error = Row::parse(&bytes(&wrong, LineBreak::Unix), 4096).unwrap_err();
+            assert_eq!((error.kind(), error.offset()), (ErrorKind::Range, Some(4096)), "{wrong:?}: {error}");
+        }
+        let mut text = bytes(&array, LineBreak::Unix);
+        text[64 + 2 * 32] = b'M';
+        let error = Row::parse(&text, 4096).unwrap_err();
+        let words =
+            "byte 4224: count entry: found \"M 10 --------------------------\\n\", expected 'N' and a space";
+        assert_eq!(error.to_string(), words);
+    }
+
+    #[test]
+    fn anchors_stand_for_every_4096_elements_but_the_first() {
+        let varray = row(Some(SectionType::Varray), b"", 0, 0);
+        let array = row(Some(SectionType::Array), b"", 0, 0);
+        for (count, anchors) in [(0, 0), (1, 0), (4096, 0), (4097, 1), (8192, 1), (8193, 2)] {
+            assert_eq!(Row { count, ..varray }.anchors(), anchors);
+            assert_eq!(Row { count, is_compressed: true, ..array }.anchors(), anchors);
+            assert_eq!(Row { count, ..array }.anchors(), 0);
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_index_is_known() {
+        for style in STYLES {
+            let section = row(Some(SectionType::Block), b"b", 0, 100);
+            let full = [&bytes(&section, style)[..], &table_padding(1, style)].concat();
+            let header = table_header(INDEX, 0, ROW_BYTES, style);
+            let empty = [&[b'x'; 128][..], &header, &table_padding(0, style)].concat();
+            let is_end = |end: &[u8], at| is_end_of_index(end.first_chunk().unwrap(), at);
+            assert!(is_end(&full, section.end()) && is_end(&empty, 0));
+            // A section cannot end behind its row.
+            assert!(!is_end(&full, section.end() - 32));
+            for (end, from) in [(&full, 0), (&empty, 128)] {
+                let other = |place: usize| {
+                    let mut other = end.clone();
+                    other[place] = 0;
+                    other
+                };
+                assert!((from..288).step_by(32).all(|place| !is_end(&other(place), section.end())));
+            }
+            // What is not all there: the first bytes of another row.
+            let next = [&bytes(&section, style)[..], &bytes(&section, style)[..32]].concat();
+            assert!(!is_end(&next, section.end()));
+        }
+    }
+
+    #[test]
+    fn tables_begin_as_arrays_do() {
+        for style in STYLES {
+            let header = table_header(INDEX, 12, ROW_BYTES, style);
+            assert!(header.starts_with(b"A scda index 00 ---"));
+            assert_eq!(parse_table_header(&header, INDEX, ROW_BYTES), Some(12));
+            assert_eq!(parse_table_header(&header, ANCHORS, ROW_BYTES), None);
+            assert_eq!(parse_table_header(&header, INDEX, ANCHOR_BYTES), None);
+            let mut other = header;
+            other[0] = b'V';
+            assert_eq!(parse_table_header(&other, INDEX, ROW_BYTES), None);
+        }
+        assert_eq!(&table_padding(0, LineBreak::Unix), b"\n=============================\n\n");
+        assert_eq!(&table_padding(1, LineBreak::Unix), b"==============================\n\n");
+    }
+
+    proptest! {
+        #[test]
+        fn user_strings_are_sorted_as_by_the_naive_way(
+            names in proptest::collection::vec(proptest::collection::vec(b'a'..b'c', 0..3), 0..40), has_header in any::<bool>(),
+            common in proptest::sample::select(vec![0, 1, 20]), spread in proptest::sample::select(vec![1, 9]),
+        ) {
+            // User strings that begin alike, and those that differ only behind some bytes of 0.
+            let names: Vec<Vec<u8>> = names.iter().map(|name| {
+                let rest = name.iter().flat_map(|&byte| std::iter::once(byte).chain(std::iter::repeat_n(0, spread - 1)));
+                std::iter::repeat_n(b'b', common).chain(rest).collect()
+            }).collect();
+            let mut rows: Vec<Row> = names.iter().map(|name| row(Some(SectionType::Inline), name, 0, 32)).collect();
+            if has_header {
+                rows.insert(0, row(None, b"zzz", 0, 0));
+            }
+            sort_rows(&mut rows).unwrap();
+            let mut naive: Vec<_> =
+                rows.iter().enumerate().map(|(i, row)| (row.section.is_some(), row.user.to_vec(), i as u64)).collect();
+            naive.sort();
+            let naive: Vec<_> = naive.into_iter().map(|(.., i)| i).collect();
+            prop_assert_eq!(rows.iter().map(|row| row.sorted).collect::<Vec<_>>(), naive);
+        }
+
+        #[test]
+        fn rows_come_back(
+            kind in 0..4_usize, text in proptest::collection::vec(any::<u8>(), 0..=58), offset in 0..1_u64 << 50,
+            count in 0..1_u64 << 20, size in 0..1_u64 << 40, crc in any::<u64>(), sorted in any::<u64>(),
+            more in proptest::option::of(0..1_u64 << 30),
+        ) {
+            let kind = [SectionType::Inline, SectionType::Block, SectionType::Array, SectionType::Varray][kind];
+            let mut row = match kind {
+                SectionType::Inline => row(Some(kind), &text, 0, 32),
+                SectionType::Block => row(Some(kind), &text, 0, size),
+                _ => row(Some(kind), &text, count, size),
+            };
+            (row.offset, row.crc, row.sorted) = (32 * offset, crc, sorted);
+            if let Some(more) = more.filter(|_| kind != SectionType::Inline) {
+                row.is_compressed = true;
+                row.bytes = row.possible_bytes().unwrap().0 + 32 * more;
+            }
+            for style in STYLES {
+                prop_assert_eq!(Row::parse(&bytes(&row, style), 0).unwrap(), row);
+            }
+        }
+
+        #[test]
+        fn no_bytes_of_a_row_panic(
+            changes in proptest::collection::vec((0..ROW_BYTES, any::<u8>()), 0..4),
+            numbers in any::<[u64; 6]>(), kind in 0..5_usize, is_compressed in any::<bool>(),
+        ) {
+            let [offset, length, count, size, crc, sorted] = numbers;
+            let section = [None, Some(SectionType::Inline), Some(SectionType::Block), Some(SectionType::Array), Some(SectionType::Varray)][kind];
+            let row = Row { section, user: user(b"x"), is_compressed, offset, bytes: length, count, size, crc, sorted };
+            let mut text = bytes(&row, LineBreak::Unix);
+            changes.iter().for_each(|&(place, byte)| text[place] = byte);
+            if let Ok(row) = Row::parse(&text, 1 << 40) {
+                prop_assert!(row.end() <= MAX_OFFSET);
+                prop_assert_eq!(Row::parse(&bytes(&row, LineBreak::Mime), 0).unwrap(), row);
+            }
+        }
+
+        #[test]
+        fn tails_have_one_form_in_each_style(crc in any::<u64>(), place in 0..CRC_TAIL_BYTES, bit in 0..8_u8) {
+            for style in STYLES {
+                let mut tail = crc_tail(crc, style);
+                prop_assert_eq!(parse_crc_tail(&tail, 0).unwrap(), crc);
+                tail[place] ^= 1 << bit;
+                prop_assert!(parse_crc_tail(&tail, 0).ok() != Some(crc));
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Ranks: which elements they own, and how they communicate.
+#![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
+
+pub mod hash;
+pub mod machine;
+#[cfg(feature = "mpi")]
+#[allow(unsafe_code)]
+pub mod mpi;
+mod nodes;
+pub mod partition;
+#[cfg(feature = "rsmpi")]
+#[allow(unsafe_code)]
+mod rsmpi;
+#[allow(unsafe_code)]
+mod shared;
+#[cfg(any(test, feature = "doubles"))]
+pub mod simulated;
+mod threads;
+
+pub use machine::machine;
+pub use nodes::Nodes;
+pub use partition::FEW;
+pub use partition::{KnownPartition, Partition, uniform_partition};
+pub use shared::SharedMemory;
+pub use shared::share_memory;
+pub use threads::{ThreadComm, run_on, run_on_threads};
+
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+
+/// Values that rank 0 has gathered at the same time.
+const GATHERED_VALUES: usize = 1 << 20;
+
+/// What [`Communicator::alltoallv`] sends at the same time, where it is made of broadcasts.
+const BROADCAST_BYTES: usize = 1 << 14;
+
+/// The few collectives that the library needs, on values of 64 bits and on bytes.
+///
+/// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective: all ranks call
+/// it in the same order. All arguments that are not said to differ have the same length everywhere.
+pub trait Communicator: Send {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+    /// The number of ranks.
+    fn size(&self) -> usize;
+    /// Replaces each value by its least over all ranks. Not all of them are 0. Values from 2^63 on may be
+    /// taken for negative, by all ranks alike: MPICH 4.0 does.
+    ///
+    /// # Errors
+    /// `Mpi`, as for all functions of this trait. The values are then 0 if there is no result; else they are
+    /// the result, and this rank alone may have an error: the others go on.
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()>;
+    /// Replaces each value by its sum over all ranks. Not all of them are 0.
+    ///
+    /// # Errors
+    /// `Mpi`; the values are then as after [`allreduce_min`](Self::allreduce_min).
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()>;
+    /// Replaces each value by its sum over the ranks below this one.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()>;
+    /// The values of all ranks, by rank.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn allgather(&self, value: u64) -> Result<Vec<u64>>;
+    /// Sends `bytes` from `root` to all.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()>;
+    /// Fills `all`, on rank 0, with the bytes of all ranks in their order; their lengths may differ.
+    /// On other ranks it becomes empty.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
+    /// On rank 0, replaces each value by the exclusive or of those of all ranks. On other ranks the values are
+    /// meaningless afterwards.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
+        // Few at once, so that rank 0 needs little memory for those of all ranks.
+        let step = (GATHERED_VALUES / self.size()).max(1);
+        let (mut sent, mut all) = (Vec::new(), Vec::new());
+        let mut result = Ok(());
+        for part in values.chunks_mut(step) {
+            sent.clear();
+            let room = reserve(&mut sent, size_of_val(part));
+            if room.is_ok() {
+                sent.extend(part.iter().flat_map(|value| value.to_ne_bytes()));
+            }
+            // The other ranks go on to this exchange, and to the next part.
+            result = result.and(room).and(self.gather(&sent, &mut all));
+            if self.rank() == 0 {
+                part.fill(0);
+                for (value, bytes) in (0..part.len()).cycle().zip(all.as_chunks().0) {
+                    part[value] ^= u64::from_ne_bytes(*bytes);
+                }
+            }
+        }
+        result
+    }
+    /// Sends to each rank its part of `sent`, and fills `received` with what the ranks send to this one; both in the order
+    /// of the ranks. `sent_bytes` and `received_bytes` are the lengths of these parts, which sender and receiver both
+    /// know.
+    ///
+    /// An implementation may leave this out: then each rank sends to all what it has for any.
+    ///
+    /// # Errors
+    /// `Mpi`. What is received has no meaning then; the others may go on.
+    fn alltoallv(
+        &self,
+        sent: &[u8],
+        sent_bytes: &[usize],
+        received: &mut [u8],
+        received_bytes: &[usize],
+    ) -> Result<()> {
+        let mut message = [0; BROADCAST_BYTES];
+        let (mut filled, mut result) = (0, Ok(()));
+        for (root, &expected) in received_bytes.iter().enumerate() {
+            // Where this rank's part begins in what the root sends, and where all of it ends.
+            let (mut start, mut end) = (0, 0);
+            for first in (0..self.size()).step_by(BROADCAST_BYTES / 8) {
+                let ranks = first..self.size().min(first + BROADCAST_BYTES / 8);
+                let message = &mut message[..8 * ranks.len()];
+                if root == self.rank() {
+                    for (bytes, length) in
+                        message.as_chunks_mut().0.iter_mut().zip(&sent_bytes[ranks.clone()])
+                    {
+                        *bytes = (*length as u64).to_ne_bytes();
+                    }
+                }
+                self.broadcast(message, root)?;
+                for (rank, bytes) in ranks.zip(message.as_chunks().0) {
+                    let length = to_usize(u64::from_ne_bytes(*bytes));
+                    start += if rank < self.rank() { length } else { 0 };
+                    end += length;
+                }
+            }
+            let own = &mut received[filled..filled + expected];
+            filled += expected;
+            for first in (0..end).step_by(BROADCAST_BYTES) {
+                let last = end.min(first + BROADCAST_BYTES);
+                let message = &mut message[..last - first];
+                if root == self.rank() {
+                    message.copy_from_slice(&sent[first..last]);
+                }
+                // The other ranks go on to the next message.
+                result = result.and(self.broadcast(message, root));
+                let (from, to) = (start.clamp(first, last), (start + expected).clamp(first, last));
+                if from < to {
+                    own[from - start..to - start].copy_from_slice(&message[from - first..to - first]);
+                }
+            }
+        }
+        result
+    }
+    /// Sends to each rank its part of `sent`, and fills `received` with what the ranks send to this one; both in the order of the ranks,
+    /// all parts of the same length.
+    ///
+    /// An implementation may leave this out: then it is [`alltoallv`](Self::alltoallv).
+    ///
+    /// # Errors
+    /// `Mpi`. What is received has no meaning then; the others may go on.
+    fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<()> {
+        let equal = vec![sent.len() / self.size(); self.size()];
+        self.alltoallv(sent, &equal, received, &equal)
+    }
+    /// Memory of `bytes` bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
+    /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
+    ///
+    /// # Safety
+    /// Only two may call it: this library, which divides the bytes among the ranks so that none writes where
+    /// another reads; and an implementation of this function for a communicator with the same ranks, each with
+    /// the same number, which returns the result as it is and keeps nothing of it.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    #[allow(unsafe_code)] // a promise of the caller
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        let _ = bytes;
+        Ok(None)
+    }
+    /// The nodes that the ranks are on: exchanges then go through one rank of each. `None` on all ranks if they are on one node,
+    /// or each is on its own, or that is not known.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn nodes(&self) -> Result<Option<Nodes>> {
+        Ok(None)
+    }
+    /// A number of the node that this rank is on. Not collective. Ranks with the same one share the caches of one kernel; ranks
+    /// with different ones are on several nodes.
+    #[doc(hidden)]
+    fn node(&self) -> u64 {
+        machine()
+    }
+    /// The MPI communicator behind this one, for MPI-IO.
+    #[cfg(feature = "mpi")]
+    #[doc(hidden)]
+    fn as_mpi(&self) -> Option<&mpi::Mpi> {
+        None
+    }
+}
+
+/// The communicator of a single process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Solo;
+
+impl Communicator for Solo {
+    fn rank(&self) -> usize {
+        0
+    }
+    fn size(&self) -> usize {
+        1
+    }
+    fn allreduce_min(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn reduce_xor(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        values.fill(0);
+        Ok(())
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        Ok(vec![value])
+    }
+    fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn alltoallv(&self, sent: &[u8], _: &[usize], received: &mut [u8], _: &[usize]) -> Result<()> {
+        received.copy_from_slice(sent);
+        Ok(())
+    }
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        all.clear();
+        reserve(all, bytes.len())?;
+        all.extend_from_slice(bytes);
+        Ok(())
+    }
+    #[allow(unsafe_code)]
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        Ok(shared::Allocation::new(bytes).as_ref().map(SharedMemory::from_allocation))
+    }
+}

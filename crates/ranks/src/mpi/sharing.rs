@@ -1,0 +1,283 @@
+//! What the ranks of a node share: memory, and a leader that exchanges messages with those of the other nodes.
+
+use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
+use crate::hash::mix;
+use crate::shared::{Keeper, SharedMemory};
+use crate::{Communicator, Nodes, Solo, machine};
+use scda_base::error::Result;
+use scda_base::floats::in_default;
+use std::ffi::{c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{Ordering, fence};
+
+/// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
+const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
+
+/// The environment variable with the number of consecutive ranks that make a node, where there are no real ones to try.
+const NODE_VARIABLE: &str = "SCDA_NODE_RANKS";
+
+/// How many ranks make a node, if the environment says.
+fn node_ranks() -> Option<usize> {
+    std::env::var(NODE_VARIABLE).ok()?.parse().ok().filter(|&ranks| ranks > 0)
+}
+
+/// What a rank has of a communicator that MPI derives from another one.
+enum Derived {
+    /// The rank asked for none.
+    Unwanted,
+    /// MPI made none.
+    Missing,
+    /// Freeing it, as dropping it does, takes all its ranks.
+    Made {
+        comm: Mpi,
+        /// MPI had no error on this rank.
+        is_sound: bool,
+    },
+}
+
+/// A derived communicator after all ranks have compared what they have. All ranks know the same of it, but for `mine`.
+struct Derivation {
+    /// Each rank that wants one has it, and it serves them all.
+    is_there: bool,
+    /// That of this rank, if it wants one.
+    mine: Option<Mpi>,
+    /// The further condition holds on all ranks.
+    condition: bool,
+}
+
+impl Mpi {
+    /// As [`Communicator::share_memory`]. If MPI fails on the way there is no memory to share, and all ranks go on without
+    /// it.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn share(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.size == 1 {
+            // Nobody else is to see it: that needs no window.
+            // SAFETY: the caller's promise for the one rank that there is.
+            return unsafe { Solo.share_memory(bytes) };
+        }
+        let may_share = std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        let is_one_node =
+            matches!(self.split_by_node(), Derived::Made { comm, is_sound: true } if comm.size == self.size);
+        let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);
+        if self.all([is_one_node && may_share && !is_divided])? == [false] {
+            return Ok(None);
+        }
+        // Open MPI computes which part of its folder is free.
+        let window = in_default(|| self.allocate_shared(bytes));
+        let base = window.as_ref().and_then(|window| window.base(bytes));
+        let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
+        match (window, base) {
+            (Some(window), Some(base)) if all_can_use_it => {
+                // SAFETY: `SharedWindow::base` has asked MPI for memory of `bytes` bytes, which the system has zeroed and
+                // which lasts as long as the window.
+                Ok(Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) }))
+            }
+            (window, _) => {
+                if !all_have_one {
+                    // Not freed: that takes all ranks.
+                    std::mem::forget(window);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// As [`Communicator::node`].
+    pub(super) fn number_of_node(&self) -> u64 {
+        mix(machine(), node_ranks().map_or(0, |ranks| self.rank / ranks) as u64)
+    }
+
+    /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
+    pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
+        let ranks = node_ranks();
+        let Derivation { mine: Some(mut node), condition: is_divided, .. } =
+            self.agree_on(self.split_by_node(), ranks.is_some())?
+        else {
+            return Ok(None);
+        };
+        if is_divided {
+            let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
+            let Some(part) = self.agree_on(part, true)?.mine else { return Ok(None) };
+            node = part;
+        }
+        let leads = node.rank == 0;
+        let leaders = self.split(leads.then_some(0));
+        let mut count = [u64::from(leads), 1];
+        let counted = self.allreduce_sum(&mut count);
+        let Derivation { is_there: true, condition: true, mine } = self.agree_on(leaders, counted.is_ok())?
+        else {
+            return Ok(None);
+        };
+        let [nodes, ranks] = count;
+        let leaders = mine.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
+        Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
+    }
+
+    /// Compares what the ranks have of a derived communicator, and whether a condition holds on all of them. Collective.
+    fn agree_on(&self, mine: Derived, condition: bool) -> Result<Derivation> {
+        let has_it = !matches!(mine, Derived::Missing);
+        let is_sound = !matches!(mine, Derived::Made { is_sound: false, .. });
+        let [all_have_one, all_are_sound, condition] = self.all([has_it, is_sound, condition])?;
+        if !all_have_one {
+            // Not freed: that takes all ranks.
+            std::mem::forget(mine);
+            return Ok(Derivation { is_there: false, mine: None, condition });
+        }
+        let mine = match mine {
+            Derived::Made { comm, .. } if all_are_sound => Some(comm),
+            _ => None,
+        };
+        Ok(Derivation { is_there: all_are_sound, mine, condition })
+    }
+
+    /// Whether each of these holds on all ranks. An error only if no rank has the result.
+    fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
+        let mut values = mine.map(|mine| 1 + u64::from(mine));
+        let reduced = self.allreduce_min(&mut values);
+        if values.contains(&0) {
+            reduced?;
+        }
+        Ok(values.map(|value| value == 2))
+    }
+
+    /// The ranks of this rank's node, in their order. Collective.
+    fn split_by_node(&self) -> Derived {
+        let kind = numbers::COMM_TYPE_SHARED.get();
+        self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
+            unsafe { sys::MPI_Comm_split_type(self.comm, kind, 0, sys::info_null(), new) }
+        })
+    }
+
+    /// The ranks that pass the same number, in their order; those that pass none want no communicator. Collective.
+    fn split(&self, number: Option<usize>) -> Derived {
+        let none = numbers::UNDEFINED;
+        let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
+        let derived = self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
+            // their order.
+            unsafe { sys::MPI_Comm_split(self.comm, color, 0, new) }
+        });
+        match (number, derived) {
+            (None, Derived::Missing) => Derived::Unwanted,
+            (None, unasked) => {
+                // Not freed: that takes all its ranks.
+                std::mem::forget(unasked);
+                Derived::Missing
+            }
+            (Some(_), derived) => derived,
+        }
+    }
+
+    /// A communicator that this call makes of `self.comm`.
+    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> Derived {
+        let mut new = self.comm;
+        let made = make(&raw mut new);
+        if new == self.comm || new == sys::comm_null() {
+            return Derived::Missing;
+        }
+        // SAFETY: MPI has just made this communicator.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::errors_return()) };
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: MPI has just made this communicator; writes one int.
+        let ranked = unsafe { sys::MPI_Comm_rank(new, &raw mut rank) };
+        // SAFETY: MPI has just made this communicator; writes one int.
+        let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
+        let is_sound = [made, ranked, sized].into_iter().all(succeeded);
+        let (rank, size) = (from_mpi(rank), from_mpi(size));
+        Derived::Made {
+            comm: Self { comm: new, rank, size, is_own: true, process: self.process, session: None },
+            is_sound,
+        }
+    }
+
+    /// A window of memory on rank 0; `None` if MPI has none to give.
+    fn allocate_shared(&self, bytes: usize) -> Option<SharedWindow> {
+        let own = if self.rank == 0 { isize::try_from(bytes).ok()? } else { 0 };
+        let mut window = SharedWindow { handle: sys::win_null(), is_locked: false, is_sound: false };
+        let mut base: *mut c_void = null_mut();
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one pointer and one handle.
+        let status = unsafe {
+            sys::MPI_Win_allocate_shared(
+                own,
+                1,
+                sys::info_null(),
+                self.comm,
+                (&raw mut base).cast::<c_void>(),
+                &raw mut window.handle,
+            )
+        };
+        if window.handle == sys::win_null() {
+            std::mem::forget(window);
+            return None;
+        }
+        // SAFETY: MPI has just made this window.
+        let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::errors_return()) };
+        // The epoch lasts as long as the window.
+        let mode = numbers::MODE_NOCHECK.get();
+        // SAFETY: MPI has just made this window.
+        let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
+        window.is_locked = succeeded(locked);
+        window.is_sound = succeeded(status);
+        Some(window)
+    }
+}
+
+/// A window of shared memory.
+struct SharedWindow {
+    handle: sys::Handle,
+    is_locked: bool,
+    /// MPI had no error when it made it.
+    is_sound: bool,
+}
+
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
+unsafe impl Send for SharedWindow {}
+
+impl SharedWindow {
+    /// The memory of rank 0, if it can be reached and has `bytes` bytes.
+    fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let (mut length, mut unit): (isize, c_int) = (0, 0);
+        let mut base: *mut c_void = null_mut();
+        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
+        let status = unsafe {
+            sys::MPI_Win_shared_query(
+                self.handle,
+                0,
+                &raw mut length,
+                &raw mut unit,
+                (&raw mut base).cast::<c_void>(),
+            )
+        };
+        let enough = usize::try_from(length).is_ok_and(|length| length >= bytes);
+        NonNull::new(base.cast::<u8>())
+            .filter(|_| succeeded(status) && self.is_sound && self.is_locked && enough)
+    }
+}
+
+impl Keeper for SharedWindow {
+    fn sync(&self) {
+        fence(Ordering::SeqCst);
+        // SAFETY: a `SharedWindow` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
+        // and this can fail only for one that is not.
+        let _ = unsafe { sys::MPI_Win_sync(self.handle) };
+    }
+}
+
+impl Drop for SharedWindow {
+    fn drop(&mut self) {
+        // Freeing waits for all ranks, which one that panics cannot promise.
+        if std::thread::panicking() || !is_running() {
+            return;
+        }
+        if self.is_locked {
+            // SAFETY: MPI made this window, and it is locked.
+            let _ = unsafe { sys::MPI_Win_unlock_all(self.handle) };
+        }
+        // SAFETY: `allocate_shared` had MPI make this window, and nothing uses it after this.
+        let _ = unsafe { sys::MPI_Win_free(&raw mut self.handle) };
+    }
+}

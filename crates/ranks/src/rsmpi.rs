@@ -1,0 +1,28 @@
+//! Communicators of the crate `mpi`, rsmpi.
+
+use super::mpi::Mpi;
+use ::mpi::topology::Communicator;
+use scda_base::error::Result;
+
+impl Mpi {
+    /// Duplicates a communicator of the crate `mpi` 0.8 (rsmpi). Collective over it.
+    ///
+    /// The duplicate does not need the original. It needs MPI: close the file, or drop it, before the
+    /// `Universe` is dropped, which finalizes MPI. Whatever is called later returns a `Usage` error.
+    ///
+    /// ```no_run
+    /// use scda::{Mpi, Params, Writer};
+    ///
+    /// let universe = mpi::initialize().expect("MPI is not initialised yet");
+    /// let mut file = Writer::create(Mpi::new(&universe.world())?, "state.scda".as_ref(), b"", &Params::default())?;
+    /// file.close()?;
+    /// # Ok::<(), scda::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` if MPI is not running, `Argument` for intercommunicators, `Mpi`.
+    pub fn new(comm: &impl Communicator) -> Result<Self> {
+        // SAFETY: rsmpi has valid handles only, which live as long as what it lends. That MPI is running is checked there.
+        unsafe { Self::duplicate(comm.as_raw().0) }
+    }
+}

@@ -1,0 +1,55 @@
+//! A file for tests: it hands accesses to a function.
+
+use super::ParallelFile;
+use scda_base::error::Result;
+
+type WriteHook = dyn FnMut(u64, &[&[u8]]) -> Result<()> + Send;
+type ReadHook = dyn FnMut(u64, &mut [u8]) + Send;
+
+/// A file that is only written, or only read.
+pub struct Double {
+    write: Box<WriteHook>,
+    read: Box<ReadHook>,
+}
+
+impl Double {
+    /// Hands the offset and the pieces of each write to a function.
+    pub fn written(mut write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
+        Self::failing(move |offset, pieces| {
+            write(offset, pieces);
+            Ok(())
+        })
+    }
+
+    /// As [`Self::written`], with a function that may fail.
+    pub fn failing(write: impl FnMut(u64, &[&[u8]]) -> Result<()> + Send + 'static) -> Self {
+        Self { write: Box::new(write), read: Box::new(|_, _| unreachable!("this file is only written")) }
+    }
+
+    /// Has each read answered by a function.
+    pub fn read(read: impl FnMut(u64, &mut [u8]) + Send + 'static) -> Self {
+        Self { write: Box::new(|_, _| unreachable!("this file is only read")), read: Box::new(read) }
+    }
+}
+
+impl ParallelFile for Double {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        (self.write)(offset, pieces)
+    }
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        (self.read)(offset, buffer);
+        Ok(())
+    }
+    fn size(&mut self) -> Result<u64> {
+        Ok(u64::MAX >> 1)
+    }
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}

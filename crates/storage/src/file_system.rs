@@ -1,0 +1,327 @@
+//! What the file system says of a file, and what it is asked to do with its name.
+
+use super::calls::{retry, system};
+use super::descriptors;
+use super::names::{folder, lock_test, target_path};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+use scda_base::error::{Error, ErrorKind, Result, quote_path};
+use std::path::Path;
+
+/// What the library needs to know of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Size in bytes.
+    pub size: u64,
+    /// The bytes that the file system likes to access at once: on a parallel one, a stripe or a block.
+    pub block_bytes: u64,
+    /// A regular file: not a device, a pipe or a folder.
+    pub is_regular: bool,
+    /// A folder.
+    pub is_folder: bool,
+    /// A pipe or socket, which cannot be written at offsets.
+    pub is_stream: bool,
+    /// Which file it is, under any of its names.
+    pub identity: Identity,
+    /// Permission bits.
+    pub mode: u32,
+    /// User and group.
+    pub owner: (u32, u32),
+}
+
+/// What all names of a file share, and no other file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device that the file is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl Status {
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // the types differ between systems
+    pub(super) fn new(stat: &rustix::fs::Stat) -> Self {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or(0), // never negative
+            block_bytes: u64::try_from(stat.st_blksize).unwrap_or(0),
+            is_regular: kind == FileType::RegularFile,
+            is_folder: kind == FileType::Directory,
+            is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
+            identity: Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
+            mode: (stat.st_mode as u32) & 0o777,
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+}
+
+/// What `stat` says of a path; `None` if nothing is there.
+///
+/// # Errors
+/// Those of the file system.
+pub fn status(path: &Path) -> Result<Option<Status>> {
+    found("stat", retry(|| rustix::fs::stat(path)))
+}
+
+/// As [`status`], but of a link itself, not of what it points to.
+///
+/// # Errors
+/// Those of the file system.
+pub fn link_status(path: &Path) -> Result<Option<Status>> {
+    found("lstat", retry(|| rustix::fs::lstat(path)))
+}
+
+/// What is there, if anything is.
+fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Option<Status>> {
+    match stat {
+        Ok(stat) => Ok(Some(Status::new(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(e) => Err(Error::io(call, e)),
+    }
+}
+
+/// The kind of file system that a file is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its name, as `mount` has it; `None` if it is not known here.
+    pub name: Option<&'static str>,
+    /// Whether every node sees at once what another has written, so that every rank may use `pwrite`. That holds for
+    /// file systems of one node and for parallel ones with POSIX semantics, and not for NFS. On an unknown file
+    /// system it is not relied on: [`Driver::Auto`](super::Driver::Auto) chooses MPI-IO there.
+    pub is_coherent: bool,
+    /// Each node has one of its own: what two nodes have under the same name are two files.
+    pub is_of_one_node: bool,
+}
+
+/// The environment variable that says of every file system that it is coherent (1) or not (0).
+const COHERENT_VARIABLE: &str = "SCDA_COHERENT";
+
+impl FileSystem {
+    /// That of a file, or of the folder where it will be.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn of(path: &Path) -> Result<Self> {
+        // Coherent, and of one node. A squashfs cannot be written, and nodes mount copies of the same image.
+        const KNOWN: [(u64, &str, bool, bool); 25] = [
+            (0xEF53, "ext4", true, true), // and ext2, ext3
+            (0x5846_5342, "xfs", true, true),
+            (0x9123_683E, "btrfs", true, true),
+            (0x2FC1_2FC1, "zfs", true, true),
+            (0xF2F5_2010, "f2fs", true, true),
+            (0xCA45_1A4E, "bcachefs", true, true),
+            (0x0102_1994, "tmpfs", true, true),
+            (0x8584_58F6, "ramfs", true, true),
+            (0x794C_7630, "overlay", true, true),
+            (0x7371_7368, "squashfs", true, false),
+            (0x0BD0_0BD0, "lustre", true, false),
+            (0x4750_4653, "gpfs", true, false),
+            (0x1983_0326, "beegfs", true, false),
+            (0x6969, "nfs", false, false),
+            (0xFF53_4D42, "cifs", false, false),
+            (0xFE53_4D42, "smb2", false, false),
+            (0x6573_5546, "fuse", false, false),
+            (0x0102_1997, "9p", false, false),
+            (0x00C3_6400, "ceph", false, false),
+            (0x5346_414F, "afs", false, false),
+            (0x2003_0528, "orangefs", false, false),
+            (0xAAD7_AAEA, "panfs", false, false),
+            (0x0116_1970, "gfs2", false, false),
+            (0x7461_636F, "ocfs2", false, false),
+            (0x9FA0, "proc", false, true),
+        ];
+        #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
+        let kind = |path: &Path| retry(|| rustix::fs::statfs(path)).map(|fs| fs.f_type as u32 as u64);
+        let kind =
+            kind(path).or_else(|_| kind(folder(&target_path(path)))).map_err(|e| Error::io("statfs", e))?;
+        let known = KNOWN.iter().find(|known| known.0 == kind);
+        Ok(Self {
+            name: known.map(|known| known.1),
+            is_coherent: known.is_some_and(|known| known.2),
+            is_of_one_node: known.is_some_and(|known| known.3),
+        })
+    }
+
+    /// What the environment of this process says instead of [`Self::is_coherent`], if anything.
+    ///
+    /// # Errors
+    /// `Argument` if it is neither 0 nor 1.
+    pub fn coherent_by_environment() -> Result<Option<bool>> {
+        match std::env::var(COHERENT_VARIABLE).as_deref() {
+            Ok("1") => Ok(Some(true)),
+            Ok("0") => Ok(Some(false)),
+            Ok(other) => Err(Error::argument(format!(
+                "{COHERENT_VARIABLE}: found \"{other}\", expected \"0\" or \"1\""
+            ))),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Opens the folder of a file, so that a network file system asks its server for what it remembers of the names there: a file of
+/// another node that this one has looked for in vain is found then, and one that was renamed is not taken for the one that has
+/// its name now.
+pub fn look_again(path: &Path) {
+    // Where that fails, opening the file says why.
+    let _ = Folder::open(path);
+}
+
+/// The status of a file that is opened anew: only then do network file systems ask their server.
+///
+/// # Errors
+/// Those of the file system.
+pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let opened =
+        descriptors::open(path, flags, Mode::empty()).and_then(|file| retry(|| rustix::fs::fstat(&file)));
+    // A file may be written by those who may not read it.
+    opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
+}
+
+/// Whether the file system, or the limit of this process for the length of files, has no room for these bytes of a
+/// file. `false` where that cannot be told: a quota is not seen.
+#[cfg(feature = "mpi")]
+#[must_use]
+pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
+    let free = retry(|| rustix::fs::statvfs(path))
+        .ok()
+        .map(|system| system.f_bavail.saturating_mul(system.f_frsize));
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    free.is_some_and(|free| free < bytes.end - bytes.start) || limit.is_some_and(|limit| limit < bytes.end)
+}
+
+/// Gives a new file the permissions of the old one that it will replace, and its owner and group if the system allows
+/// that. If the group stays another one, it gets no permissions. Only the file of this identity is changed, also if its
+/// name has become a link.
+///
+/// # Errors
+/// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
+/// every file system lets them be set.
+pub fn adopt(path: &Path, identity: Identity, old: &Status) -> Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = descriptors::open(path, flags, Mode::empty());
+    let file = opened.map_err(|error| Error::io("opening to set its permissions", error))?;
+    let status = || system("fstat", || rustix::fs::fstat(&file)).map(|stat| Status::new(&stat));
+    let found = status()?;
+    if found.identity != identity {
+        return Err(replaced(path));
+    }
+    let (user, group) = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
+    let give = |user| retry(|| rustix::fs::fchown(&file, user, Some(group))).is_ok();
+    let mut mode = old.mode;
+    if found.owner != old.owner && !give(Some(user)) && found.owner.1 != old.owner.1 && !give(None) {
+        mode &= !0o070;
+    }
+    let set = system("setting the permissions of the file that it is to replace", || {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+    });
+    match set {
+        Err(_) if status()?.mode == mode => Ok(()),
+        set => set,
+    }
+}
+
+/// The error for a name that now belongs to another file, or to none, while the file is being written.
+pub(super) fn replaced(path: &Path) -> Error {
+    Error::new(ErrorKind::FileInUse, format!("{}: it was removed or replaced", quote_path(path)))
+}
+
+/// Checks that a file may be written or, if it does not exist, created in its folder. An error has the system's own
+/// words.
+///
+/// # Errors
+/// Those of the file system.
+pub fn check_writable(path: &Path) -> Result<()> {
+    if status(path)?.is_some() {
+        return system("opening to write", || rustix::fs::access(path, Access::WRITE_OK));
+    }
+    let needed = Access::WRITE_OK | Access::EXEC_OK;
+    system("creating in its folder", || rustix::fs::access(folder(path), needed))
+}
+
+/// Checks that a file that may be written may also be replaced. In a sticky folder such as `/tmp`, a user who owns
+/// neither the file nor the folder cannot rename another file over it.
+///
+/// # Errors
+/// `Access`, and those of the file system.
+pub fn check_replaceable(path: &Path) -> Result<()> {
+    let stat = |path| system("stat", || rustix::fs::stat(path));
+    let (folder, file) = (stat(folder(path))?, stat(path)?);
+    let user = rustix::process::geteuid();
+    let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
+    let owns = [folder.st_uid, file.st_uid].contains(&user.as_raw());
+    if is_sticky && !owns && !user.is_root() {
+        return Err(Error::new(
+            ErrorKind::Access,
+            "another user's file in a sticky folder cannot be replaced",
+        ));
+    }
+    Ok(())
+}
+
+/// Removes what an earlier job left of an atomic write. Nothing to remove is no error.
+///
+/// # Errors
+/// Those of the file system.
+pub fn remove_stale(part: &Path) -> Result<()> {
+    remove(part).map_err(|e| Error::io("removing the remains of an earlier write", e))?;
+    // These are in nobody's way: Open MPI uses and removes them itself, on ranks of the same numbers.
+    let _ = (0..).find(|&rank| !remove(&lock_test(part, rank)).unwrap_or(false));
+    Ok(())
+}
+
+/// Removes a file. `false` if there is none.
+///
+/// # Errors
+/// Those of the file system.
+pub(super) fn remove(path: &Path) -> rustix::io::Result<bool> {
+    match retry(|| rustix::fs::unlink(path)) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Syncs the folder of a new file, so that a crash does not lose its name.
+///
+/// # Errors
+/// Those of the file system.
+pub fn sync_folder(path: &Path) -> Result<()> {
+    Folder::open(path)?.sync()
+}
+
+/// The folder of a file, to be synced.
+pub(super) struct Folder(OwnedFd);
+
+impl Folder {
+    pub fn open(path: &Path) -> Result<Self> {
+        let opened = descriptors::open(folder(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+        opened.map(Self).map_err(|error| Error::io("opening the folder to sync it", error))
+    }
+
+    pub fn sync(&self) -> Result<()> {
+        match retry(|| rustix::fs::fsync(&self.0)) {
+            // Some file systems cannot sync a folder, and have then nothing to sync.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(e) => Err(Error::io("syncing the folder", e)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_file_systems_are_coherent_and_others_unknown() {
+        let of = |path| FileSystem::of(Path::new(path)).unwrap();
+        let one_node = |name, is_coherent| FileSystem { name: Some(name), is_coherent, is_of_one_node: true };
+        assert_eq!(of("/dev/shm/not-there-yet"), one_node("tmpfs", true));
+        assert_eq!(of("/proc/self/status"), one_node("proc", false));
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/shm/not-there-yet", &link).unwrap();
+        assert_eq!(FileSystem::of(&link).unwrap().name, Some("tmpfs"));
+    }
+}

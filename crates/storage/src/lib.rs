@@ -1,0 +1,82 @@
+//! Files that all ranks write and read at once, by one of two drivers.
+#![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
+
+mod calls;
+pub mod copy;
+pub mod descriptors;
+#[cfg(any(test, feature = "doubles"))]
+pub mod double;
+pub mod elsewhere;
+pub mod faults;
+pub mod file_system;
+pub mod kept;
+#[allow(unsafe_code)]
+pub mod lent;
+pub mod lock_file;
+#[cfg(feature = "mpi")]
+#[allow(unsafe_code)]
+pub mod mpi_io;
+pub mod names;
+pub mod posix;
+pub mod queue;
+pub mod timed;
+
+use scda_base::error::Result;
+
+/// How the ranks reach the file. The bytes of the file are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Driver {
+    /// POSIX on file systems that are known to be coherent between the ranks' nodes, and where
+    /// there is no MPI; MPI-IO on others and when hints are given.
+    #[default]
+    Auto,
+    /// MPI-IO.
+    MpiIo,
+    /// `pwrite` and `pread` by every rank.
+    Posix,
+}
+
+/// A file that is open on all ranks.
+///
+/// Reading and writing are independent, not collective. A rank whose access fails then leaves no other waiting, and
+/// its counts are right; collective writes of Open MPI report success on a full disk. The accesses of this library
+/// are contiguous, so that collective buffering would gain nothing. The ranks agree on the outcome afterwards.
+pub trait ParallelFile: Send {
+    /// Writes the pieces one after the other, beginning at `offset`. It is an error if not all is written.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// `ShortFile` if the file ends before, `Io` if it does not and yet no byte could be read, and those of
+    /// the file system.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// The bytes of the file now. Not collective.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn size(&mut self) -> Result<u64>;
+
+    /// Cuts the file to `length` bytes, which it has at least. Collective: every rank calls it, when none of them
+    /// writes.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn truncate(&mut self, length: u64) -> Result<()>;
+
+    /// Brings what was written to stable storage. Collective.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Closes the file. Collective.
+    ///
+    /// # Errors
+    /// Those that the file system reports only now.
+    fn close(self: Box<Self>) -> Result<()>;
+}

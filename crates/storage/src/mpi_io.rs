@@ -1,0 +1,448 @@
+//! MPI-IO, by independent accesses with explicit offsets.
+//!
+//! What to expect of it (measured with Open MPI 4.1 and MPICH): counts have 32 bits, so long accesses go in
+//! steps; Open MPI reports success for accesses that a full device or a signal cut short, so the count decides;
+//! opening for writing does not truncate; Open MPI makes `MPI_File_get_size` collective, so the size is what
+//! `stat` says.
+
+use super::calls::{read_all, write_all};
+use super::descriptors::Occupied;
+use super::{ParallelFile, file_system};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_ranks::Communicator as _;
+use scda_ranks::mpi::{Mpi, MpiHandle, from_mpi, is_running, mpi_message, numbers, succeeded, sys};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Pieces that together are no longer than this are copied into one call.
+const COPY_BYTES: usize = 1 << 20;
+
+/// Hints for MPI-IO; by default there are none.
+#[derive(Clone, Copy, Debug)]
+pub struct Hints(sys::Handle);
+
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
+unsafe impl Send for Hints {}
+// SAFETY: as above; a shared reference only copies the handle.
+unsafe impl Sync for Hints {}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self(sys::info_null())
+    }
+}
+
+impl Hints {
+    /// The hints of an info object.
+    ///
+    /// # Safety
+    /// `info` is `MPI_INFO_NULL`, or valid until every file opened with these hints is open.
+    #[must_use]
+    pub unsafe fn from_raw(info: impl Into<MpiHandle>) -> Self {
+        Self(info.into())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        [MpiHandle::NONE, sys::info_null()].contains(&self.0)
+    }
+}
+
+impl Hints {
+    /// The hints that MPI-IO says are in effect for a file that exists, by name, when this library opens it with
+    /// no others. Collective over `comm`.
+    ///
+    /// # Errors
+    /// Those of the file system and of MPI.
+    pub fn in_effect(comm: &Mpi, path: &Path) -> Result<Vec<(String, String)>> {
+        let name = MpiName::new(path, OsStr::new(""), comm.size())?;
+        let (file, opened) = MpiFile::open(Some(comm), &name, Access::Read, &complete(Self::default())?);
+        let Some(file) = file else {
+            return opened.map(|()| Vec::new());
+        };
+        let hints = file.hints();
+        Box::new(file).close()?;
+        opened.and(hints)
+    }
+}
+
+/// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving gains nothing, and it
+/// locks the file, which some file systems refuse.
+const DEFAULT_HINTS: [(&CStr, &CStr); 2] = [(c"romio_ds_write", c"disable"), (c"romio_ds_read", c"disable")];
+/// Hints of the same meaning: ROMIO's and the standard's name, and that of Open MPI up to 4.
+const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"striping_factor", c"stripe_width"]];
+/// More than the longest value of a hint.
+const VALUE_BYTES: usize = 4096;
+
+/// The user's hints, completed with those that hold by default.
+pub struct CompleteHints(sys::Handle);
+
+impl Drop for CompleteHints {
+    fn drop(&mut self) {
+        // SAFETY: `complete` or `MpiFile::hints` had MPI make this handle for us; nothing uses it after this.
+        let _ = unsafe { sys::MPI_Info_free(&raw mut self.0) };
+    }
+}
+
+/// Completes the user's hints.
+///
+/// # Errors
+/// Those of MPI.
+pub fn complete(hints: Hints) -> Result<CompleteHints> {
+    let mut info = hints.0;
+    if hints.is_none() {
+        // SAFETY: writes one handle.
+        check("MPI_Info_create", unsafe { sys::MPI_Info_create(&raw mut info) })?;
+    } else {
+        // SAFETY: whoever made these hints promised a valid handle (`Hints::from_raw`); writes one handle.
+        check("MPI_Info_dup", unsafe { sys::MPI_Info_dup(hints.0, &raw mut info) })?;
+    }
+    let info = CompleteHints(info);
+    for (key, value) in DEFAULT_HINTS {
+        if get(info.0, key)?.is_none() {
+            set(info.0, key, value)?;
+        }
+    }
+    for names in ALIASES {
+        match [get(info.0, names[0])?, get(info.0, names[1])?] {
+            [Some(value), None] => set(info.0, names[1], &value)?,
+            [None, Some(value)] => set(info.0, names[0], &value)?,
+            _ => {}
+        }
+    }
+    Ok(info)
+}
+
+/// The value of a hint, if it is set.
+fn get(info: sys::Handle, key: &CStr) -> Result<Option<CString>> {
+    let mut value = [0_u8; VALUE_BYTES];
+    let mut is_set = 0;
+    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; the key is a C string, and
+    // the value has room for the length said and a NUL.
+    let status = unsafe {
+        sys::MPI_Info_get(
+            info,
+            key.as_ptr(),
+            int(VALUE_BYTES - 1),
+            value.as_mut_ptr().cast::<c_char>(),
+            &raw mut is_set,
+        )
+    };
+    check("MPI_Info_get", status)?;
+    let value = CStr::from_bytes_until_nul(&value).ok().filter(|_| is_set != 0);
+    Ok(value.map(CStr::to_owned))
+}
+
+fn set(info: sys::Handle, key: &CStr, value: &CStr) -> Result<()> {
+    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; both are C strings.
+    check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
+}
+
+/// The purpose of opening a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading a file that exists.
+    Read,
+    /// Reading and writing a file that exists.
+    ReadWrite,
+    /// Creating a file that must not exist.
+    Create,
+}
+
+/// The name of a file as MPI-IO takes it, so that it opens this file and no other.
+pub struct MpiName {
+    name: CString,
+    /// Its name in the file system.
+    real: PathBuf,
+}
+
+impl MpiName {
+    /// `real` is the name in the file system, `prefix` what the program has put before it to choose a driver of ROMIO, and `ranks`
+    /// how many open it together.
+    ///
+    /// # Errors
+    /// `Argument` for a name that Open MPI's own MPI-IO cannot take: longer ones overflow its buffers.
+    pub fn new(real: &Path, prefix: &OsStr, ranks: usize) -> Result<Self> {
+        let has_colon = real.as_os_str().as_bytes().contains(&b':');
+        let prefix = match prefix.as_bytes() {
+            // ROMIO takes what precedes the first colon of any name for one of its drivers. This one stands for the name itself.
+            b"" if has_colon && is_romio() => match file_system::FileSystem::of(real) {
+                Ok(system) if system.name == Some("nfs") => b"nfs:",
+                _ => b"ufs:",
+            },
+            given => given,
+        };
+        let name = [prefix, real.as_os_str().as_bytes()].concat();
+        let last = real.file_name().unwrap_or_default().len();
+        let most = MOST_PATH_BYTES.saturating_sub(ranks.to_string().len());
+        if (name.len() > most || last > MOST_NAME_BYTES) && !is_romio() {
+            return Err(Error::argument(format!(
+                "MPI-IO: found a path of {} bytes that ends in a name of {last}, expected at most {most} and \
+                 {MOST_NAME_BYTES}: Open MPI would abort; use the POSIX driver or a shorter path",
+                name.len()
+            )));
+        }
+        let name = CString::new(name).map_err(|_| Error::argument("the file name has a NUL byte inside"))?;
+        Ok(Self { name, real: real.to_owned() })
+    }
+}
+
+/// Open MPI's own MPI-IO (OMPIO) writes the path, ".locktest.", the number of the rank and NUL into a buffer of 256 bytes.
+const MOST_PATH_BYTES: usize = 256 - 11;
+/// It makes files of its own whose names are this one and up to 24 bytes more.
+const MOST_NAME_BYTES: usize = 231;
+
+/// Whether MPI-IO is ROMIO, which removes prefixes from names. Open MPI does not tell which one it uses; so this is tried. Not
+/// collective.
+pub fn is_romio() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let mut file = sys::file_null();
+        let mode = numbers::MODE_RDONLY.get();
+        let _occupied = Occupied::take();
+        // SAFETY: any MPI has this communicator and this info object; the path is a C string; writes one handle.
+        let status = unsafe {
+            sys::MPI_File_open(
+                sys::comm_self(),
+                c"ufs:/dev/null".as_ptr(),
+                mode,
+                sys::info_null(),
+                &raw mut file,
+            )
+        };
+        let is_open = succeeded(status) && file != sys::file_null() && !file.is_null();
+        if is_open {
+            // SAFETY: MPI has just opened it.
+            let _ = unsafe { sys::MPI_File_close(&raw mut file) };
+        }
+        is_open
+    })
+}
+
+/// An MPI file handle of this rank.
+pub struct MpiFile {
+    file: sys::File,
+    /// Its name in the file system.
+    path: PathBuf,
+}
+
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
+unsafe impl Send for MpiFile {}
+
+/// The kind of an MPI error of file access.
+fn kind(code: c_int) -> ErrorKind {
+    let mut class = 0;
+    // SAFETY: takes any code and writes one int.
+    let status = unsafe { sys::MPI_Error_class(code, &raw mut class) };
+    let known = numbers::kind_of(class).filter(|&kind| succeeded(status) && kind != ErrorKind::Mpi);
+    known.unwrap_or(ErrorKind::Io)
+}
+
+/// An error if MPI is finalised: it ends the program that calls it then.
+fn check_running(what: &str) -> Result<()> {
+    if is_running() { Ok(()) } else { Err(Error::usage(format!("{what}: MPI is finalised already"))) }
+}
+
+fn check(call: &str, code: c_int) -> Result<()> {
+    if succeeded(code) {
+        return Ok(());
+    }
+    let message = mpi_message(code);
+    // ROMIO has one class for most failures, but puts the system's words into the text.
+    let kind = match kind(code) {
+        ErrorKind::Io => ErrorKind::of_text(&message),
+        kind => kind,
+    };
+    Err(Error::new(kind, format!("{call}: {message}")))
+}
+
+/// An offset of the file, at most 63 bits, as MPI has it.
+fn mpi_offset(offset: u64) -> Result<i64> {
+    i64::try_from(offset).map_err(|_| Error::range(format!("offset {offset} exceeds 63 bits")))
+}
+
+impl MpiFile {
+    /// Opens a file. Collective over `comm`; `name` and `access` are the same on all ranks.
+    ///
+    /// If MPI opens the file and yet reports an error, both are returned.
+    pub fn open(
+        comm: Option<&Mpi>,
+        name: &MpiName,
+        access: Access,
+        hints: &CompleteHints,
+    ) -> (Option<Self>, Result<()>) {
+        let Some(comm) = comm else {
+            return (None, Err(Error::argument("driver: MPI-IO needs MPI, which is not there")));
+        };
+        // `Mpi` holds a handle that MPI made and only its drop frees.
+        Self::open_over(comm.handle(), name, access, hints)
+    }
+
+    /// Creates a file, with the hints that only MPI-IO understands. Not collective.
+    ///
+    /// # Errors
+    /// `FileExists` if there is one of this name, and others of the file system and of MPI.
+    pub fn create(name: &MpiName, hints: &CompleteHints) -> Result<()> {
+        let (file, created) = Self::open_over(sys::comm_self(), name, Access::Create, hints);
+        let closed = file.map_or(Ok(()), |file| Box::new(file).close());
+        created.and(closed)
+    }
+
+    fn open_over(
+        comm: sys::Handle,
+        name: &MpiName,
+        access: Access,
+        hints: &CompleteHints,
+    ) -> (Option<Self>, Result<()>) {
+        let mode = match access {
+            Access::Read => numbers::MODE_RDONLY.get(),
+            Access::ReadWrite => numbers::MODE_RDWR.get(),
+            Access::Create => {
+                numbers::MODE_RDWR.get() | numbers::MODE_CREATE.get() | numbers::MODE_EXCL.get()
+            }
+        };
+        let mut file = sys::file_null();
+        let _occupied = Occupied::take();
+        // SAFETY: the callers' communicator is valid, and `CompleteHints` holds a handle that MPI made and only its drop frees; the
+        // name is a C string; writes one handle.
+        let status = unsafe { sys::MPI_File_open(comm, name.name.as_ptr(), mode, hints.0, &raw mut file) };
+        let opened = check("MPI_File_open", status);
+        // MPICH 5.0.2 leaves NULL by the ABI of MPI 5, which is no handle.
+        if file == sys::file_null() || file.is_null() {
+            return (None, opened);
+        }
+        // The default for files, unless the program has changed that: if this fails, nothing is lost.
+        // SAFETY: MPI has just opened the file.
+        let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::errors_return()) };
+        (Some(Self { file, path: name.real.clone() }), opened)
+    }
+
+    /// The hints in effect, by name.
+    fn hints(&self) -> Result<Vec<(String, String)>> {
+        let mut info = sys::info_null();
+        // SAFETY: an `MpiFile` is open until `close` consumes it; writes one handle, which is ours.
+        check("MPI_File_get_info", unsafe { sys::MPI_File_get_info(self.file, &raw mut info) })?;
+        let info = CompleteHints(info);
+        let mut count = 0;
+        // SAFETY: MPI has just made this handle; writes one int.
+        check("MPI_Info_get_nkeys", unsafe { sys::MPI_Info_get_nkeys(info.0, &raw mut count) })?;
+        let mut hints = Vec::new();
+        for index in 0..count {
+            let mut key = [0_u8; 256]; // MPI_MAX_INFO_KEY is 255 at most, without the NUL of MPICH
+            // SAFETY: MPI made the handle, the index is below the number of keys, and the buffer has room for any key.
+            let status =
+                unsafe { sys::MPI_Info_get_nthkey(info.0, index, key.as_mut_ptr().cast::<c_char>()) };
+            check("MPI_Info_get_nthkey", status)?;
+            let Ok(key) = CStr::from_bytes_until_nul(&key) else { continue };
+            if let Some(value) = get(info.0, key)? {
+                hints.push((key.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+            }
+        }
+        hints.sort();
+        Ok(hints)
+    }
+
+    fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
+        let write = |offset, step: &[u8]| {
+            let mut status = MaybeUninit::<sys::MpiStatus>::zeroed();
+            // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
+            // MPI writes the status.
+            let code = unsafe {
+                sys::MPI_File_write_at(
+                    self.file,
+                    mpi_offset(offset)?,
+                    step.as_ptr().cast::<c_void>(),
+                    int(step.len()),
+                    sys::uint8(),
+                    status.as_mut_ptr(),
+                )
+            };
+            check("MPI_File_write_at", code).and_then(|()| moved(&status))
+        };
+        write_all("MPI_File_write_at", offset, piece, write, |left| file_system::is_full(&self.path, left))
+    }
+}
+
+/// How many bytes an access moved.
+fn moved(status: &MaybeUninit<sys::MpiStatus>) -> Result<usize> {
+    let mut count: c_int = 0;
+    // SAFETY: the status was zeroed, and then written by MPI; writes one int.
+    let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::uint8(), &raw mut count) };
+    check("MPI_Get_count", code)?;
+    // MPI_UNDEFINED, which is negative, tells of nothing that has moved.
+    Ok(from_mpi(count))
+}
+
+/// A length of at most 2^30 as MPI has it. A greater one would be cut short, and never run beyond the buffer.
+fn int(length: usize) -> c_int {
+    c_int::try_from(length).unwrap_or(c_int::MAX)
+}
+
+impl ParallelFile for MpiFile {
+    fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        check_running("write")?;
+        if pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= COPY_BYTES {
+            return self.write_piece(offset, &pieces.concat());
+        }
+        for piece in pieces {
+            self.write_piece(offset, piece)?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        check_running("read")?;
+        let read = |offset, step: &mut [u8]| {
+            let mut status = MaybeUninit::<sys::MpiStatus>::zeroed();
+            // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
+            // MPI writes the status.
+            let code = unsafe {
+                sys::MPI_File_read_at(
+                    self.file,
+                    mpi_offset(offset)?,
+                    step.as_mut_ptr().cast::<c_void>(),
+                    int(step.len()),
+                    sys::uint8(),
+                    status.as_mut_ptr(),
+                )
+            };
+            check("MPI_File_read_at", code).and_then(|()| moved(&status))
+        };
+        read_all("MPI_File_read_at", offset, buffer, read, || {
+            let gone =
+                || Error::new(ErrorKind::Io, "MPI_File_read_at: the file was removed while it was read");
+            file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
+        })
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        let gone = || Error::new(ErrorKind::Io, "fstat: the file was removed while it was read");
+        file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        check_running("truncate")?;
+        let length = mpi_offset(length)?;
+        // SAFETY: an `MpiFile` is open until `close` consumes it.
+        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, length) })
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        check_running("sync")?;
+        // SAFETY: an `MpiFile` is open until `close` consumes it.
+        check("MPI_File_sync", unsafe { sys::MPI_File_sync(self.file) })
+    }
+
+    fn close(mut self: Box<Self>) -> Result<()> {
+        check_running("close")?;
+        // SAFETY: an `MpiFile` is open until here, where it is consumed.
+        check("MPI_File_close", unsafe { sys::MPI_File_close(&raw mut self.file) })
+    }
+}

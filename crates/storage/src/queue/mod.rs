@@ -1,0 +1,300 @@
+//! A queue of writes: the one place that decides when a write happens.
+//!
+//! Without memory for it, every write is executed by the call that makes it. With memory, the bytes are copied, and a thread of
+//! the file writes them, in the order of the calls. The thread calls nothing but the file: no MPI. After the first error
+//! it executes nothing more; the error is told by whatever is called next, and by [`Queue::settle`].
+
+mod thread;
+
+#[cfg(test)]
+mod tests;
+
+use self::thread::{Background, Job};
+use super::ParallelFile;
+use super::lent::Lent;
+use scda_base::error::{Error, Result};
+use std::time::{Duration, Instant};
+
+/// The least memory for a queue.
+pub const LEAST_BYTES: u64 = 1 << 20;
+/// What is shorter is copied, even from memory that is lent.
+const LEAST_LENT_BYTES: usize = 64 << 10;
+
+/// How a job writes its bytes.
+pub type Write<F> = fn(&mut F, u64, &[&[u8]]) -> Result<()>;
+
+/// What is written from an offset on is called in messages, by the labels of what follows there.
+pub type Title = fn(&mut dyn Iterator<Item = &[u8]>) -> Option<String>;
+
+/// What the writes of this rank took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// The bytes that were copied for the thread.
+    pub copied_bytes: u64,
+    /// How long copying took.
+    pub copying: Duration,
+    /// Waiting for the thread: for room, or until it has written everything.
+    pub waiting: Duration,
+    /// The bytes that were written, by the calls or by the thread.
+    pub written_bytes: u64,
+    /// How long writing took.
+    pub writing: Duration,
+    /// Bringing what was written to stable storage.
+    pub syncing: Duration,
+}
+
+/// A file whose writes are executed in their order: at once, or by a thread.
+pub struct Queue<F: ParallelFile + 'static> {
+    /// The file, unless the thread has it.
+    here: Option<F>,
+    thread: Option<Background<F>>,
+    /// What the program lends for the call that is running.
+    lent: Option<Lent>,
+    changes: u64,
+    times: Times,
+}
+
+impl<F: ParallelFile + 'static> Queue<F> {
+    /// The file, with this memory for writing it by a thread; with 0 bytes there is none. A thread that cannot be had is an
+    /// error of the first write.
+    pub fn new(file: F, background_bytes: u64, title: Title) -> Self {
+        let thread = (background_bytes > 0).then(|| Background::start(background_bytes, title));
+        Self { here: Some(file), thread, lent: None, changes: 0, times: Times::default() }
+    }
+
+    /// Whether a thread writes.
+    #[inline]
+    pub fn is_background(&self) -> bool {
+        self.thread.is_some()
+    }
+
+    /// What is written from this memory is not copied, until another one or none is lent.
+    pub fn lend(&mut self, lent: Option<Lent>) {
+        self.lent = lent;
+    }
+
+    /// A number that grows with whatever is changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The times of all calls until now. Not collective.
+    pub fn times(&self) -> Times {
+        let mut times = self.times;
+        if let Some(by_thread) = self.thread.as_ref().and_then(Background::times) {
+            times.written_bytes += by_thread.written_bytes;
+            times.writing += by_thread.writing;
+            times.syncing += by_thread.syncing;
+        }
+        times
+    }
+
+    /// What is written from this offset on has this user string, for errors of the thread.
+    #[cold]
+    pub fn label(&mut self, offset: u64, label: &[u8]) {
+        if let Some(thread) = &mut self.thread {
+            thread.label(offset, label);
+        }
+    }
+
+    /// Whether all is written, or never will be, as far as this rank knows without waiting.
+    pub fn is_settled(&self) -> bool {
+        let Some(thread) = &self.thread else { return true };
+        self.here.is_some() || thread.is_idle()
+    }
+
+    /// Waits until all is written. The file is back then.
+    ///
+    /// # Errors
+    /// The first one of the thread, each time.
+    pub fn settle(&mut self) -> Result<()> {
+        let Some(thread) = &mut self.thread else { return Ok(()) };
+        if self.here.is_none() {
+            let began = Instant::now();
+            self.here = thread.wait()?;
+            self.times.waiting += began.elapsed();
+        }
+        thread.check()
+    }
+
+    /// The file itself, when all is written.
+    ///
+    /// # Errors
+    /// As [`Self::settle`].
+    pub fn now(&mut self) -> Result<&mut F> {
+        self.settle()?;
+        self.changes += 1;
+        self.here.as_mut().ok_or_else(gone)
+    }
+
+    /// As [`Self::now`], whatever the thread could not write. `None` in a process that was forked off.
+    fn after_all(&mut self) -> Option<&mut F> {
+        let _ = self.settle();
+        self.here.as_mut()
+    }
+
+    /// Does something with the file, in its turn.
+    ///
+    /// # Errors
+    /// Those of `job`, or of the thread until now: the error of a job that is executed later is told later.
+    pub fn run(&mut self, job: impl FnOnce(&mut F) -> Result<()> + Send + 'static) -> Result<()> {
+        self.changes += 1;
+        if self.is_settled() {
+            return job(self.now()?);
+        }
+        match &mut self.thread {
+            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(job))),
+            None => Err(gone()),
+        }
+    }
+
+    /// Memory that may be [reserved](Self::reserve) in all, so that writing still finds room beside it. The same on all ranks.
+    pub fn most_reserved(&self) -> u64 {
+        self.thread.as_ref().map_or(0, |thread| thread.most() / 2)
+    }
+
+    /// Waits until there is room for `bytes` bytes beside those of all jobs, and takes it until [`Self::release`].
+    ///
+    /// # Errors
+    /// Those of the thread until now.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        thread.reserve(bytes, &mut self.times.waiting)
+    }
+
+    /// Lets the thread begin no job until [`Self::go_on`], or until something waits for it: so that a thread without a core of its
+    /// own takes no time from a call that copies.
+    pub fn hold(&mut self) {
+        if let Some(thread) = &self.thread {
+            thread.hold();
+        }
+    }
+
+    /// Ends [`Self::hold`].
+    pub fn go_on(&mut self) {
+        if let Some(thread) = &self.thread {
+            thread.go_on();
+        }
+    }
+
+    /// `bytes` bytes are no longer [reserved](Self::reserve).
+    pub fn release(&mut self, bytes: u64) {
+        if let Some(thread) = &self.thread {
+            thread.release(bytes);
+        }
+    }
+
+    /// Something that the thread does in its turn, in memory that was [reserved](Self::reserve): nothing of the file changes.
+    ///
+    /// # Errors
+    /// Those of the thread until now.
+    pub fn behind(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+        match &mut self.thread {
+            Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work()))),
+            None => work(),
+        }
+    }
+
+    /// `bytes` bytes were copied since `began` for the thread, elsewhere.
+    pub fn note_copied(&mut self, bytes: u64, began: Instant) {
+        self.times.copied_bytes += bytes;
+        self.times.copying += began.elapsed();
+    }
+
+    /// This piece as a part of the memory that is lent, if it is one and is not short.
+    pub fn lent(&self, piece: &[u8]) -> Option<Lent> {
+        part_of(self.lent, piece)
+    }
+
+    /// Brings what is written until then to stable storage, if a thread does it: so that the sync that is waited for has
+    /// less to do.
+    ///
+    /// # Errors
+    /// Those of the thread until now.
+    pub fn sync_ahead(&mut self) -> Result<()> {
+        match &mut self.thread {
+            Some(thread) => thread.push(&mut self.here, Job::Sync),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes as `write` does: now, or a copy of the pieces later.
+    ///
+    /// # Errors
+    /// Those of `write`, `Memory`, and those of the thread until now.
+    pub fn write_by(&mut self, offset: u64, pieces: &[&[u8]], write: Write<F>) -> Result<()> {
+        self.changes += 1;
+        let bytes = pieces.iter().map(|piece| piece.len()).sum::<usize>() as u64;
+        let began = Instant::now();
+        let Some(thread) = &mut self.thread else {
+            let written = write(self.here.as_mut().ok_or_else(gone)?, offset, pieces);
+            self.times.writing += began.elapsed();
+            self.times.written_bytes += bytes;
+            return written;
+        };
+        thread.check()?;
+        let (mut at, mut rest, mut waited) = (offset, pieces, Duration::ZERO);
+        let mut copied = bytes;
+        while let Some((&first, others)) = rest.split_first() {
+            if let Some(lent) = part_of(self.lent, first) {
+                thread.push(&mut self.here, Job::WriteLent(at, lent, write))?;
+                (at, rest, copied) = (at + first.len() as u64, others, copied - first.len() as u64);
+                continue;
+            }
+            let own =
+                rest.iter().position(|&piece| part_of(self.lent, piece).is_some()).unwrap_or(rest.len());
+            let (now, later) = rest.split_at(own);
+            let bytes = now.iter().map(|piece| piece.len()).sum::<usize>() as u64;
+            waited += thread.copy(&mut self.here, at, now, bytes, write)?;
+            (at, rest) = (at + bytes, later);
+        }
+        self.times.waiting += waited;
+        self.times.copying += began.elapsed().saturating_sub(waited);
+        self.times.copied_bytes += copied;
+        Ok(())
+    }
+}
+
+impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.write_by(offset, pieces, F::write_at)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.now()?.read_at(offset, buffer)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.now()?.size()
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.changes += 1;
+        self.after_all().ok_or_else(gone)?.truncate(length)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        // Collective: a rank whose thread has failed takes part.
+        let settled = self.settle();
+        let began = Instant::now();
+        let synced = self.here.as_mut().map_or(Ok(()), ParallelFile::sync);
+        self.times.syncing += began.elapsed();
+        settled.and(synced)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<()> {
+        let settled = self.settle();
+        let closed = self.here.take().map_or(Ok(()), |file| Box::new(file).close());
+        settled.and(closed)
+    }
+}
+
+/// A piece as a part of memory that is lent, if it is one and is not short.
+fn part_of(lent: Option<Lent>, piece: &[u8]) -> Option<Lent> {
+    lent.filter(|_| piece.len() >= LEAST_LENT_BYTES)?.part(piece)
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::usage("the file is closed")
+}

@@ -1,0 +1,78 @@
+//! A file that counts what is read from it.
+
+use super::ParallelFile;
+use scda_base::error::Result;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// What was read from a file, and how long that took.
+#[derive(Clone, Default)]
+pub struct Reads(Arc<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    bytes: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl Reads {
+    /// The bytes, and the time.
+    pub fn so_far(&self) -> (u64, Duration) {
+        (self.0.bytes.load(Relaxed), Duration::from_nanos(self.0.nanoseconds.load(Relaxed)))
+    }
+}
+
+/// A file of which reads are counted.
+pub struct Timed {
+    file: Box<dyn ParallelFile>,
+    reads: Reads,
+}
+
+impl Timed {
+    /// The file; its reads are counted in `reads`.
+    pub fn new(file: Box<dyn ParallelFile>, reads: Reads) -> Self {
+        Self { file, reads }
+    }
+
+    /// Counts what is read from another file, and gives back the one of before.
+    pub fn exchange(&mut self, file: &mut Box<dyn ParallelFile>) {
+        std::mem::swap(&mut self.file, file);
+    }
+
+    /// The file, of which no more is counted.
+    pub fn into_inner(self) -> Box<dyn ParallelFile> {
+        self.file
+    }
+}
+
+impl ParallelFile for Timed {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.file.write_at(offset, pieces)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let began = Instant::now();
+        let read = self.file.read_at(offset, buffer);
+        let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.reads.0.nanoseconds.fetch_add(time, Relaxed);
+        self.reads.0.bytes.fetch_add(buffer.len() as u64, Relaxed);
+        read
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.file.truncate(length)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.file.close()
+    }
+}
