@@ -32,6 +32,15 @@ impl Fail {
         Self::Trouble(format!("{name}: {what}"))
     }
 
+    /// As an error of `std::io`, for what reads or writes by its traits.
+    pub fn into_io(self) -> io::Error {
+        match self {
+            Self::Scda(error) => io::Error::other(error),
+            Self::Invalid(text) | Self::Trouble(text) => io::Error::other(text),
+            Self::Said(_) | Self::Quiet => io::ErrorKind::Other.into(),
+        }
+    }
+
     pub fn code(&self) -> u8 {
         match self {
             Self::Scda(error) if is_invalid(first(error)) => NO,

@@ -2,7 +2,6 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, mode_like, status};
-use crate::pieces::as_io_error;
 use scda::Params;
 use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
@@ -101,7 +100,7 @@ impl Read for Named {
 }
 
 fn named(name: &str, error: io::Error) -> io::Error {
-    as_io_error(Fail::file(name, error))
+    Fail::file(name, error).into_io()
 }
 
 pub fn run(args: &Args) -> Result<()> {

@@ -270,21 +270,12 @@ impl Stream<'_> {
     }
 }
 
-/// An error of the reader as one of `std::io`, which the writer hands back.
-pub fn as_io_error(fail: Fail) -> io::Error {
-    match fail {
-        Fail::Scda(error) => io::Error::other(error),
-        Fail::Invalid(text) | Fail::Trouble(text) => io::Error::other(text),
-        Fail::Said(_) | Fail::Quiet => io::ErrorKind::Other.into(),
-    }
-}
-
 impl Read for Stream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.used == self.pieces.data().len() {
             self.progress.add(self.pieces.data().len() as u64);
             self.used = 0;
-            if !self.pieces.next(self.reader).map_err(as_io_error)? {
+            if !self.pieces.next(self.reader).map_err(Fail::into_io)? {
                 self.pieces.data.clear();
                 return Ok(0);
             }

@@ -3,7 +3,6 @@
 use super::in_order::InOrder;
 use super::{Found, to_little};
 use crate::fail::{Fail, Result};
-use crate::pieces::as_io_error;
 use crate::progress::Progress;
 use scda::{BoxStream, DataStream, Reader, Region, target_path};
 use std::fs::File;
@@ -69,7 +68,7 @@ impl Read for Source<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.used == self.data.len() {
             self.used = 0;
-            if !self.order.next(self.reader, self.found, &mut self.data).map_err(as_io_error)? {
+            if !self.order.next(self.reader, self.found, &mut self.data).map_err(Fail::into_io)? {
                 self.data.clear();
                 return Ok(0);
             }

@@ -1,6 +1,5 @@
 //! As much of HTTP as the page needs: one request and one answer a connection, in bounded time and memory.
 
-use super::guard::Guard;
 use crate::output::visible;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -173,9 +172,13 @@ impl Strangers {
     }
 }
 
-/// Answers requests with the token, of which `answer` gets the path behind it, until the program ends.
-pub fn serve(listener: &TcpListener, guard: &Guard, answer: impl Fn(&str) -> Answer + Sync) {
-    let (strangers, answer) = (Strangers::default(), &answer);
+/// Answers requests until the program ends: those of which `path_of` tells the path by `answer`, others by what it returns.
+pub fn serve(
+    listener: &TcpListener,
+    path_of: impl Fn(&Request) -> Result<&str, Answer> + Sync,
+    answer: impl Fn(&str) -> Answer + Sync,
+) {
+    let (strangers, path_of, answer) = (Strangers::default(), &path_of, &answer);
     let strangers = &strangers;
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
@@ -188,7 +191,7 @@ pub fn serve(listener: &TcpListener, guard: &Guard, answer: impl Fn(&str) -> Ans
             strangers.add(&stream);
             // Without a thread, the connection ends here.
             let own = Arc::clone(&stream);
-            if Builder::new().spawn_scoped(scope, move || talk(&own, strangers, guard, answer)).is_err() {
+            if Builder::new().spawn_scoped(scope, move || talk(&own, strangers, path_of, answer)).is_err() {
                 strangers.remove(&stream);
             }
         }
@@ -196,9 +199,14 @@ pub fn serve(listener: &TcpListener, guard: &Guard, answer: impl Fn(&str) -> Ans
 }
 
 /// Answers the request of a connection. Whoever asked may have gone away: errors are not missed.
-fn talk(stream: &Arc<TcpStream>, strangers: &Strangers, guard: &Guard, answer: &impl Fn(&str) -> Answer) {
+fn talk(
+    stream: &Arc<TcpStream>,
+    strangers: &Strangers,
+    path_of: &impl Fn(&Request) -> Result<&str, Answer>,
+    answer: &impl Fn(&str) -> Answer,
+) {
     if let Ok(request) = Request::read(stream) {
-        let answer = match request.as_ref().map(|request| guard.path_of(request)) {
+        let answer = match request.as_ref().map(path_of) {
             None => Answer::text(400, "400: no request that is understood\n"),
             Some(Err(refused)) => refused,
             Some(Ok(path)) => {

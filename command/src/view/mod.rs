@@ -79,9 +79,13 @@ pub fn run(args: &Args) -> Result<()> {
         fail.report();
         Redirect::none()
     });
-    http::serve(&listener, &guard, |path| {
-        redirect.remove();
-        api::answer(&view, path)
-    });
+    http::serve(
+        &listener,
+        |request| guard.path_of(request),
+        |path| {
+            redirect.remove();
+            api::answer(&view, path)
+        },
+    );
     Ok(())
 }

@@ -106,6 +106,6 @@ fn import_knows_the_files_of_the_package_by_their_beginning_or_name() {
     scda("e new.scda").bad(1, "scda: e: byte 0: it begins with none of \"SDF format\"");
     scda("a a").bad(2, "the file exists");
     place.write("f", b"sion");
-    scda("f new.scda --without x").bad(2, "--without is for files of HDF5, NetCDF, NumPy and AMReX");
+    scda("f new.scda --without x").bad(2, "--without is for files of HDF5, NetCDF, NumPy, Zarr and AMReX");
     assert_eq!(place.names(), ["a", "b", "c", "d.h5", "e", "f", "python3"]);
 }
