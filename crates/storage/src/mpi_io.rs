@@ -290,8 +290,13 @@ impl MpiFile {
     /// `FileExists` if there is one of this name, and others of the file system and of MPI.
     pub fn create(name: &MpiName, hints: &CompleteHints) -> Result<()> {
         let (file, created) = Self::open_over(sys::comm_self(), name, Access::Create, hints);
-        let closed = file.map_or(Ok(()), |file| Box::new(file).close());
-        created.and(closed)
+        let Some(file) = file else { return created };
+        let created = created.and(Box::new(file).close());
+        if created.is_err() {
+            // There was none of this name before: nobody else's file is removed.
+            let _ = file_system::remove(&name.real);
+        }
+        created
     }
 
     fn open_over(
