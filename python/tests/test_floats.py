@@ -40,7 +40,7 @@ ATTRS = {"tiny": 1e-310, "tenth": 0.1, "many": [123456789.123456789, 3.3e-5]}
 
 
 def write(path: Path) -> bytes:
-    with scda.open(path, "w") as w:
+    with scda.create(path) as w:
         w.dataset("decimals", NUMBERS, codec="pcodec", attrs=ATTRS, fill_value=1e-310)
         w.dataset("tiny", TINY, codec="pcodec", max_absolute_error=5e-324)
         w.dataset("rounded", NUMBERS, encode=True, max_relative_error=1e-4)
