@@ -28,7 +28,7 @@ builds)
     heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
     step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a "${cargo[@]}" clippy --workspace "${with_mpi[@]}" --all-targets -- -D warnings
     heading "Rust lints, serial" # the tests and benchmarks are the same
-    step clippy-serial 900 "${cargo[@]}" clippy --features sc,bundled-zlib --lib -- -D warnings
+    step clippy-serial 900 "${cargo[@]}" clippy --features scda/sc,scda/bundled-zlib --lib -- -D warnings
   else
     echo "Rust lints: left out: rustup component add clippy"
   fi
@@ -45,15 +45,15 @@ builds)
   heading "A release, dry"
   step release 120 scripts/release.sh --dry-run 99.0.0
   heading "Rust documentation"
-  step doc 600 env RUSTDOCFLAGS=-Dwarnings "${cargo[@]}" doc --no-deps --features mpi,bundled-zlib
+  step doc 600 env RUSTDOCFLAGS=-Dwarnings "${cargo[@]}" doc --no-deps --features scda/mpi,scda/bundled-zlib
   heading "Rust package"
-  step package 600 cargo package --no-verify --locked --offline --allow-dirty --target-dir $folder/cargo
+  step package 600 cargo package "${packaged[@]/#/--package=}" --no-verify --locked --offline --allow-dirty --target-dir $folder/cargo
   if grep '^warning' "$log"; then
     exit 1
   fi
   # That it compiles, by the crates that the lints have compiled. (scripts/long.sh runs its tests.)
-  unpack_crate $folder/cargo
-  step package-check 900 "${cargo[@]}" check --features sc,rsmpi,bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml
+  unpack_crates $folder/cargo
+  step package-check 900 "${cargo[@]}" check --workspace --features scda/sc,scda/rsmpi,scda/bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

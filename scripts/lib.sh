@@ -103,6 +103,7 @@ c_tests() {
 # others are compiled once, with SCDA_CARGO_DIR=target/test/cargo.
 cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo")
 crates=(scda scda-base scda-codec scda-command scda-format scda-import scda-ranks scda-storage)
+packaged=(scda scda-base scda-codec scda-format scda-import scda-ranks scda-storage) # what programs use
 with_mpi=("${crates[@]/#/--package=}" --features scda/sc,scda/rsmpi,scda/bundled-zlib)
 # What only tests have: assertions, and with them small buffers.
 with_assertions=()
@@ -212,12 +213,22 @@ unpack_python() {
   tar -xzf "$1"/scda-*.tar.gz -C "$1/sources" --strip-components 1
 }
 
-# unpack_crate TARGET: unpacks the crate that cargo has packaged below TARGET to TARGET/unpacked.
-unpack_crate() {
-  rm -rf "$1/unpacked"
-  mkdir "$1/unpacked"
-  # With the time of now: cargo takes what is older than the last build for known.
-  tar -xmzf "$1"/package/scda-*.crate -C "$1/unpacked" --strip-components 1
+# unpack_crates TARGET: unpacks the crate that cargo has packaged below TARGET to TARGET/unpacked.
+unpack_crates() {
+  local crate there=$1/unpacked
+  rm -rf "$there"
+  mkdir "$there"
+  cp Cargo.lock "$there"
+  printf '[workspace]\nresolver = "3"\nmembers = ["scda*"]\n\n[patch.crates-io]\n' >"$there/Cargo.toml"
+  for crate in "${packaged[@]}"; do
+    mkdir "$there/$crate"
+    # With the time of now: cargo takes what is older than the last build for known.
+    tar -xmzf "$1/package/$crate-$(scripts/version.py).crate" -C "$there/$crate" --strip-components 1
+    printf '%s = { path = "%s" }\n' "$crate" "$crate" >>"$there/Cargo.toml"
+  done
+  # A package has no dependency that closes a circle, which is one of tests.
+  printf '\n[dev-dependencies.scda-import]\nversion = "*"\n' >>"$there/scda/Cargo.toml"
+  cargo metadata --offline --format-version 1 --manifest-path "$there/Cargo.toml" >/dev/null 2>>"$log"
 }
 
 # run_without_network SECONDS COMMAND...: run, where there is no network and cargo has downloaded nothing yet. The loopback interface is
