@@ -111,8 +111,11 @@ fn create_on_all(
 /// write-back at close, even where there is nothing to truncate.
 fn empty(team: &mut Team, driver: Driver, file: &mut dyn ParallelFile) -> Result<(), Failure> {
     team.agree(Ok(()))?;
-    // With MPI-IO all ranks truncate it together.
-    if driver == Driver::MpiIo || team.rank() == 0 {
+    if driver == Driver::MpiIo {
+        // ROMIO's driver for NFS has each rank truncate the file, and none wait: the header would be lost.
+        let truncated = file.truncate(0);
+        team.agree(truncated)?;
+    } else if team.rank() == 0 {
         let truncated = file.truncate(0);
         team.defer(truncated);
     }

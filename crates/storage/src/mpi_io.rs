@@ -290,10 +290,11 @@ impl MpiFile {
     /// `FileExists` if there is one of this name, and others of the file system and of MPI.
     pub fn create(name: &MpiName, hints: &CompleteHints) -> Result<()> {
         let (file, created) = Self::open_over(sys::comm_self(), name, Access::Create, hints);
-        let Some(file) = file else { return created };
-        let created = created.and(Box::new(file).close());
-        if created.is_err() {
-            // There was none of this name before: nobody else's file is removed.
+        let created = created.and(file.map_or(Ok(()), |file| Box::new(file).close()));
+        // ROMIO may create the file and then fail to open it. What is there for another reason is `FileExists`, or has bytes.
+        if created.as_ref().is_err_and(|error| error.kind() != ErrorKind::FileExists)
+            && file_system::link_status(&name.real).is_ok_and(|status| status.is_some_and(|s| s.size == 0))
+        {
             let _ = file_system::remove(&name.real);
         }
         created
