@@ -45,7 +45,7 @@ builds)
   heading "A release, dry"
   step release 120 scripts/release.sh --dry-run 99.0.0
   heading "Rust documentation"
-  step doc 600 env RUSTDOCFLAGS=-Dwarnings "${cargo[@]}" doc --no-deps --features scda/mpi,scda/bundled-zlib
+  step doc 600 env RUSTDOCFLAGS=-Dwarnings "${cargo[@]}" doc "${packaged[@]/#/--package=}" --no-deps --features scda/mpi,scda/bundled-zlib
   heading "Rust package"
   step package 600 cargo package "${packaged[@]/#/--package=}" --no-verify --locked --offline --allow-dirty --target-dir $folder/cargo
   if grep '^warning' "$log"; then

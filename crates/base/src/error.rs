@@ -199,7 +199,7 @@ impl Error {
         }))
     }
 
-    /// A message between ranks that failed, in words: for those who implement a [`Communicator`](crate::Communicator).
+    /// A message between ranks that failed, in words: for those who implement a `Communicator`.
     #[must_use]
     pub fn communication(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Mpi, message)

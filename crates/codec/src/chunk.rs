@@ -177,7 +177,7 @@ pub struct ChunkDecoder {
 }
 
 impl ChunkDecoder {
-    /// `strict`: as [`Inflater::new`].
+    /// `strict`: as `Inflater::new`.
     pub fn new(strict: bool) -> Self {
         let (stream, shuffled) = (Vec::new(), Vec::new());
         Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }

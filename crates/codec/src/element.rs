@@ -115,7 +115,7 @@ pub struct ElementDecoder {
 }
 
 impl ElementDecoder {
-    /// `strict`: as [`Inflater::new`].
+    /// `strict`: as `Inflater::new`.
     ///
     /// # Errors
     /// `Memory`.

@@ -5,7 +5,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use std::io;
 
 /// Bytes that can be read at offsets, such as an object in a store that is reached over a network, for
-/// [`Reader::open_at`](crate::Reader::open_at).
+/// `Reader::open_at`.
 pub trait ReadAt: Send {
     /// The number of bytes now.
     ///

@@ -49,7 +49,7 @@ pub enum DataType {
     Bytes(u32),
     /// Members of any of these types but the next two.
     Struct(Struct),
-    /// A text of any length, in UTF-8. Such items are written by [`Writer::texts`](crate::Writer::texts).
+    /// A text of any length, in UTF-8. Such items are written by `Writer::texts`.
     String,
     /// Any number of bytes, likewise.
     VariableBytes,

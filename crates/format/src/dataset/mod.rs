@@ -114,7 +114,7 @@ pub struct Dataset {
     /// Whether these are rows that are added to the last dataset of this name in the file, behind its own: `shape` is theirs alone, and
     /// what is written of them begins at row 0. A row is all items with one index of the first dimension. Layout, codec and level may be
     /// others; type, fill value and the other numbers of the shape are those of the dataset, and no larger error is allowed.
-    /// Names of dimensions and attributes are not looked at. The file must be a [sealed](crate::Params::seal) one. False when reading.
+    /// Names of dimensions and attributes are not looked at. The file must be a sealed one. False when reading.
     pub extends: bool,
     /// Of a dataset that was read: what keeps this library from reading its data, such as a codec that it does not have.
     /// Not looked at in writing.
