@@ -75,7 +75,7 @@ def test_vtk_shows_particles(tmp_path: Path) -> None:
     from test_vtk import arrays, opened
 
     path = write(tmp_path / "p.scda")
-    assert main(["vtk", str(path)]) == 0
+    assert main(["vtk", str(path)]) == 3
     reader, messages = opened(tmp_path / "p.vtkhdf")
     for step, count in enumerate([5, 2]):
         reader.SetStep(step)

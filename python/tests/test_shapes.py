@@ -82,7 +82,7 @@ def test_vtk_reads_it(tmp_path: Path) -> None:
 
     path = tmp_path / "t8code.scda"
     shutil.copyfile(PATH, path)
-    assert main(["vtk", str(path)]) == 0
+    assert main(["vtk", str(path)]) == 3
     reader = vtk.vtkHDFReader()
     reader.SetFileName(str(tmp_path / "t8code.vtkhdf"))
     reader.Update()
