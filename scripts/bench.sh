@@ -222,7 +222,7 @@ done
 if [ -n "$seal" ]; then
   printf '\n## One rank, in time of the processor, too\n' | tee -a "$report"
   cargo build --quiet --locked --release -p scda-command --no-default-features --features bundled-zlib
-  SCDA_COMMAND=$root/target/release/scda cargo bench --quiet --locked --no-default-features --features bundled-zlib --bench seal -- "${folders[@]}" | sed "s|$root/||" | tee -a "$report"
+  SCDA_COMMAND=$root/target/release/scda cargo bench -p scda --quiet --locked --no-default-features --features bundled-zlib --bench seal -- "${folders[@]}" | sed "s|$root/||" | tee -a "$report"
 fi
 if [ -n "$record" ]; then
   name=peers

@@ -29,7 +29,7 @@ for crate in proptest rand regex-syntax; do
   options+=(--config "profile.release.package.$crate.opt-level=0")
 done
 # Without MPI: what is counted has none, and its start would take most of the time.
-program=$(cargo bench --locked --no-default-features --features bundled-zlib --bench instructions --no-run \
+program=$(cargo bench -p scda --locked --no-default-features --features bundled-zlib --bench instructions --no-run \
   --message-format=json "${options[@]}" "$@" 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 counts=$(mktemp)
 trap 'rm -f "$counts" "$counts".*' EXIT

@@ -151,12 +151,12 @@ step_ranks() { # 1000 ranks in one process, and 64 real ones
     measured "$mpiexec" -n $ranks "$tests/matrix" $folder/files/matrix
   done
 }
-step_digits() { optimized --lib format::proofs -- --ignored; } # all numbers of eight digits; rows, seals and headers with each two bytes
+step_digits() { optimized -p scda-format --lib proofs -- --ignored; } # all numbers of eight digits; rows, seals and headers with each two bytes
 step_each() { # each byte that is flipped or cut off, each exchange or allocation that fails, large chunks at each level, each way to copy
   export SCDA_EACH=1
   optimized --test files -- levels:: sealed_reading:: to_seal::
   optimized --test faults --test exhaustion
-  optimized --lib -- file::writer::simulation::
+  optimized -p scda --lib -- file::writer::simulation::
   optimized -p scda-command --test tools -- sealed:: written::
 }
 # step_power_loss STATES: this number of disks after a loss of power

@@ -114,7 +114,7 @@ check_thread() {
   export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=12
   local test=(cargo test -Zbuild-std --target "$host" --target-dir $folder/thread "${serial[@]}")
   heading "That the thread sanitizer is in"
-  sees_race "ThreadSanitizer: data race" "${test[@]}" -p scda-ranks --lib
+  sees_race "ThreadSanitizer: data race" "${test[@]}" -p scda-ranks -p scda-codec --lib # which has the feature
   heading "Rust tests with the thread sanitizer"
   # Where one thread simulates all ranks, there is nothing to see.
   run 2400 "${test[@]}" --workspace --exclude scda-codec --exclude scda-command --exclude scda-python --lib --test background --test fuzzed -- --skip time_grows --skip writer::simulation::
@@ -136,10 +136,10 @@ check_miri() {
   for target in "$host" s390x-unknown-linux-gnu; do
     heading "Miri, $target"
     export MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=3
-    test=(cargo +nightly miri test --target "$target" --target-dir $folder/miri "${serial[@]}" --lib)
+    test=(cargo +nightly miri test --locked --no-default-features --target "$target" --target-dir $folder/miri --lib)
     sees_race "Undefined Behavior: Data race" "${test[@]}" -p scda-ranks
     run 2400 "${test[@]}" -p scda-base -p scda-format -p scda-ranks
-    run 2400 "${test[@]}" -p scda -p scda-codec -- file::window file::team base64::
+    run 2400 "${test[@]}" -p scda -p scda-codec --features bundled-zlib -- file::window file::team base64::
     show_passed
   done
 }
