@@ -30,7 +30,7 @@ static scda_fcontext_t *read_logs (const char *name, int rank, int size, int *er
   f = scda_fread_streams_sizes (f, Ei, Nq, err);
   for (uint64_t i = 0; f && i < Nq[rank]; ++i) { bytes += Ei[i]; }
   char *data = malloc (bytes);
-  f = scda_fread_streams_data (f, data, Nq, Ei, 0, err); /* one stream directly behind the other */
+  f = scda_fread_streams_data (f, data, Nq, Ei, 0, err); /* one stream directly after the other */
   for (uint64_t i = 0; f && i < bytes; ++i) { lines += data[i] == '\n'; }
   if (f) { printf ("process %d: %d of %d logs, %d lines\n", rank, (int) Nq[rank], (int) tasks, (int) lines); }
   free (Nq), free (Ei), free (data);
