@@ -7,8 +7,8 @@
 # The ABI number of this library, kept here and nowhere else. The ABI is that of libsc 2.8.7.
 set(SCDA_SC_SOVERSION 0)
 
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS abi/scda_sc.symbols)
-file(STRINGS abi/scda_sc.symbols sc_symbols REGEX "^[a-z]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS crates/libsc/scda_sc.symbols)
+file(STRINGS crates/libsc/scda_sc.symbols sc_symbols REGEX "^[a-z]")
 list(TRANSFORM sc_symbols PREPEND "LINKER:--require-defined=" OUTPUT_VARIABLE sc_roots)
 list(JOIN sc_symbols "; " sc_globals)
 set(sc_version_script "${PROJECT_BINARY_DIR}/scda_sc.map")

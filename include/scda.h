@@ -1,4 +1,4 @@
-/* Generated from src/ffi by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Generated from crates/c/src by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file scda.h
  * Parallel, serial-equivalent, archival files: the scda format.

@@ -1,4 +1,4 @@
-/* Generated from src/ffi by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Generated from crates/c/src by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file scda_bind.h
  * What bindings of other languages call, and headers for C that build on scda.h.

@@ -46,8 +46,8 @@ fits() {
 
 interface new include/scda.h include/scda_bind.h
 count=$(grep -c builtin_trap "$work/new/all.c")
-same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | LC_ALL=C sort | diff - abi/scda.symbols) || {
-  echo "FAILED: gcc sees other functions in the headers than abi/scda.symbols has:" >&2
+same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | LC_ALL=C sort | diff - crates/c/scda.symbols) || {
+  echo "FAILED: gcc sees other functions in the headers than crates/c/scda.symbols has:" >&2
   echo "$same" >&2
   exit 1
 }
@@ -77,7 +77,7 @@ as_long_as "$work/old.h" include/scda.h >"$work/comparable.h"
 interface comparable "$work/comparable.h" include/scda_bind.h
 # same_soname FILE: whether the number of the ABI that it sets is that of the tag.
 same_soname() { [ "$(git show "$tag:$1" | grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$')" = "$(grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$' "$1")" ]; }
-missing=$(git show "$tag:abi/scda_sc.symbols" | LC_ALL=C comm -23 - abi/scda_sc.symbols)
+missing=$(git show "$tag:crates/libsc/scda_sc.symbols" | LC_ALL=C comm -23 - crates/libsc/scda_sc.symbols)
 if [ -n "$missing" ] && same_soname cmake/libsc.cmake; then
   echo "FAILED: libscda_sc of $tag has, and this one has not: $missing" >&2
   exit 1

@@ -28,7 +28,7 @@ builds)
     heading "Rust lints, with those of the fuzzers and of the Python package" # libFuzzer itself: scripts/fuzz.sh
     step clippy 900 env CUSTOM_LIBFUZZER_PATH=/not/built/libfuzzer.a "${cargo[@]}" clippy --workspace "${with_mpi[@]}" --all-targets -- -D warnings
     heading "Rust lints, serial" # the tests and benchmarks are the same
-    step clippy-serial 900 "${cargo[@]}" clippy --features scda/sc,scda/bundled-zlib --lib -- -D warnings
+    step clippy-serial 900 "${cargo[@]}" clippy -p scda -p scda-c -p scda-libsc --features scda/bundled-zlib --lib -- -D warnings
   else
     echo "Rust lints: left out: rustup component add clippy"
   fi
@@ -53,7 +53,7 @@ builds)
   fi
   # That it compiles, by the crates that the lints have compiled. (scripts/long.sh runs its tests.)
   unpack_crates $folder/cargo
-  step package-check 900 "${cargo[@]}" check --workspace --features scda/sc,scda/rsmpi,scda/bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml
+  step package-check 900 "${cargo[@]}" check --workspace --features scda/rsmpi,scda/bundled-zlib --manifest-path $folder/cargo/unpacked/Cargo.toml
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it
   ;;

@@ -11,7 +11,7 @@ PARSERS = (
     *(f"src/file/reader/{name}" for name in ("chain", "index", "lookup", "survey")),
 )
 # ffi-tests, and tests with MPI, run these.
-LEFT_OUT = ("..", "src/ffi/", "crates/ranks/src/mpi", "crates/storage/src/mpi_io")
+LEFT_OUT = ("..", "crates/c/", "crates/libsc/", "crates/ranks/src/mpi", "crates/storage/src/mpi_io")
 
 
 def lines_of(lcov: str) -> dict[str, dict[int, int]]:

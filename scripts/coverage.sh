@@ -11,7 +11,7 @@ mkdir -p $folder/logs
 export CARGO_LLVM_COV_TARGET_DIR=$root/$folder CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 PROPTEST_CASES=32
 log=$root/$folder/logs/coverage.log
 # --failure-mode all: a program that a test kills may leave counts that nobody can read.
-run 3600 cargo llvm-cov nextest --failure-mode all --locked "${crates[@]/#/--package=}" --no-default-features --features sc --ignore-run-fail \
+run 3600 cargo llvm-cov nextest --failure-mode all --locked "${crates[@]/#/--package=}" --no-default-features --ignore-run-fail \
   --lib --bins --test tools --test files --test ranks --test vectors --test fuzzed --test faults --test background \
   --lcov --output-path $folder/lines.lcov
 grep -E 'Summary|^ *FAIL ' "$log" | sort -u

@@ -54,7 +54,7 @@ step_package() { # all tests of the packaged crate, in the package, without MPI 
   cargo package "${packaged[@]/#/--package=}" --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
   unpack_crates $folder/cargo
   export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 # as scripts/test.sh
-  measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --workspace --target-dir $folder/cargo --no-default-features --features scda/sc
+  measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --workspace --target-dir $folder/cargo --no-default-features
 }
 # step_tests VARIANT: all tests of the C library; those with Open MPI write the files that the others compare with
 step_tests() {

@@ -23,7 +23,7 @@ run_without_network 300 sh -ec "cd '$root/$folder/dist/sources' && cargo metadat
 rm -rf $folder/dist/sources
 # The core and the command are those that CMake has compiled.
 run 1200 env "PATH=$root/$folder/venv/bin:$PATH" "CC=$(command -v cc)" sh cmake/cargo.sh maturin "$root" "${SCDA_CARGO_DIR:-$root/target/cargo}" build \
-  --manifest-path python/Cargo.toml --features scda/sc,bundled-zlib --compatibility linux --out $folder/dist
+  --manifest-path python/Cargo.toml --features bundled-zlib --compatibility linux --out $folder/dist
 run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
 run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
 

@@ -27,7 +27,7 @@ for test in tests/*.rs tests/*/main.rs; do
   esac
 done
 cargo=(cargo)
-rust_tests cargo-test 1200 "${crates[@]/#/--package=}" -p scda-header --locked --target-dir $folder/cargo-serial --no-default-features --features sc "${tests[@]}"
+rust_tests cargo-test 1200 "${crates[@]/#/--package=}" -p scda-header --locked --target-dir $folder/cargo-serial --no-default-features "${tests[@]}"
 for variant in serial openmpi; do
   heading "C library, $variant"
   log=$root/$folder/logs/library-$variant.log

@@ -15,8 +15,7 @@ mod documentation {
     mod rust {}
 }
 
-#[doc(hidden)] // documented for C, in include/scda.h
-pub mod ffi;
+pub mod bindings;
 mod file;
 mod items;
 mod texts;

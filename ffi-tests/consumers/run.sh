@@ -7,7 +7,7 @@ here=$(cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../../scripts/lib.sh"
 prefix=$(cd -- "$1" && pwd)
 name=${2:-scda}
-symbols=$root/abi/scda.symbols
+symbols=$root/crates/c/scda.symbols
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

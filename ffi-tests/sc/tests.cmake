@@ -25,7 +25,7 @@ function(sc_test name ranks library program) # sc_test(NAME RANKS LIBRARY PROGRA
 endfunction()
 set(ours $<TARGET_FILE:scda::scda_sc>)
 
-scda_test(sc-symbols 0 "${sc}/symbols.sh" ${ours} "${CMAKE_CURRENT_SOURCE_DIR}/../abi/scda_sc.symbols")
+scda_test(sc-symbols 0 "${sc}/symbols.sh" ${ours} "${CMAKE_CURRENT_SOURCE_DIR}/../crates/libsc/scda_sc.symbols")
 scda_test(sc-prepare 0 sh -c "rm -rf '${out}/sc' && mkdir -p '${out}/sc/alone' && cp '$<TARGET_FILE:scda::scda_sc>' '${out}/sc/alone/moved.so'")
 after(sc-prepare prepare)
 

@@ -35,17 +35,12 @@ mod writer;
 
 pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
-pub(crate) use reader::OwnRequest;
 pub use reader::{
-    AddedRows, Located, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams,
+    AddedRows, Located, OwnRequest, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams,
 };
-pub(crate) use session::ThisRank;
-pub(crate) use source::Sizes;
-pub use source::{Elements, ElementsMut, Sink, Source};
+pub use session::ThisRank;
+pub use source::{Elements, ElementsMut, Sink, Sizes, Source};
 pub use statistics::Statistics;
 pub use stripes::{of_block as stripe_of_block, writers_of_pieces};
 pub use whole::WholeFile;
-pub(crate) use writer::Given;
-#[cfg(feature = "mpi")]
-pub(crate) use writer::Pending;
-pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Writer};
+pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Given, Pending, Writer};

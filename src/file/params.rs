@@ -91,9 +91,9 @@ pub struct Params {
     /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
     /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
     pub background_bytes: u64,
-    /// Writing in the background: the memory that the C interface gets stays as it is until what is written from it was waited
-    /// for, so it is not copied.
-    pub(crate) lend: bool,
+    /// Writing in the background: the memory that a call of [`bindings`](crate::bindings) is lent stays as it is until what is written
+    /// from it was waited for, so it is not copied.
+    pub lend: bool,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,

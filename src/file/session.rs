@@ -202,9 +202,11 @@ impl<S: SessionState> Session<S> {
 }
 
 /// Which rank this one is, and of how many.
-#[derive(Clone, Copy)]
-pub(crate) struct ThisRank {
+#[derive(Clone, Copy, Debug)]
+pub struct ThisRank {
+    /// This rank.
     pub rank: usize,
+    /// The number of ranks.
     pub size: usize,
 }
 

@@ -50,7 +50,8 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// All data, if they lie in one piece of memory.
-    pub(crate) fn contiguous(&self) -> &'a [u8] {
+    #[must_use]
+    pub fn contiguous(&self) -> &'a [u8] {
         match *self {
             Self::Contiguous(data) => data,
             Self::Indirect(_) => &[],
@@ -69,15 +70,22 @@ pub enum Sink<'a> {
 }
 
 /// The sizes of this rank's elements in bytes.
-#[derive(Clone, Copy)]
-pub(crate) enum Sizes<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum Sizes<'a> {
     /// This many elements of the same size each.
-    Fixed { count: u64, size: u64 },
+    Fixed {
+        /// The number of elements.
+        count: u64,
+        /// The bytes of each.
+        size: u64,
+    },
     /// A size for each element.
     Each(&'a [u64]),
 }
 
 impl Sizes<'_> {
+    /// The number of elements.
+    #[must_use]
     pub fn count(&self) -> usize {
         match self {
             // More elements than can be addressed are caught when the memory is compared.
@@ -86,6 +94,8 @@ impl Sizes<'_> {
         }
     }
 
+    /// The bytes of an element.
+    #[must_use]
     pub fn size(&self, index: usize) -> u64 {
         match self {
             Self::Fixed { size, .. } => *size,
@@ -94,6 +104,7 @@ impl Sizes<'_> {
     }
 
     /// The size of an element for which there is memory.
+    #[must_use]
     pub fn bytes(&self, index: usize) -> usize {
         to_usize(self.size(index))
     }
@@ -201,7 +212,7 @@ fn check_count(found: usize, sizes: Sizes<'_>) -> Result<()> {
 
 impl<'a> Source<'a> {
     /// No data.
-    pub(crate) const EMPTY: Source<'static> = Source::Contiguous(&[]);
+    pub const EMPTY: Source<'static> = Source::Contiguous(&[]);
 
     /// An error if the memory is not of these sizes.
     ///

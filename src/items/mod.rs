@@ -192,7 +192,7 @@ impl<'a> Memory<'a> {
     /// # Safety
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
+    pub unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
         Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
@@ -269,7 +269,7 @@ impl<'a> MemoryMut<'a> {
     /// # Safety
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
+    pub unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
         Self { first, room: Reach::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 

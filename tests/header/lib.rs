@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The order in which `scda.h` has what files in `src/ffi` declare. What others declare comes behind.
+/// The order in which `scda.h` has what files in `crates/c/src` declare. What others declare comes behind.
 const ORDER: [&str; 20] = [
     "errors",
     "params",
@@ -39,13 +39,14 @@ const ORDER: [&str; 20] = [
 ];
 
 /// The files that `scda_bind.h` is made from.
-const BINDING_SOURCES: [&str; 3] = ["src/ffi/bind.rs", "src/ffi/lengths.rs", "src/ffi/notes.rs"];
+const BINDING_SOURCES: [&str; 3] =
+    ["crates/c/src/bind.rs", "crates/c/src/lengths.rs", "crates/c/src/notes.rs"];
 
-/// Those that `scda.h` is made from: all others, in its order. (`mod.rs` would bring all of them once more.)
+/// Those that `scda.h` is made from: all others, in its order. (`lib.rs` would bring all of them once more.)
 static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut found = sources("src/ffi");
-    found.retain(|path| !BINDING_SOURCES.contains(&path.as_str()) && !path.ends_with("/mod.rs"));
-    let order = ORDER.map(|name| format!("src/ffi/{name}.rs"));
+    let mut found = sources("crates/c/src");
+    found.retain(|path| !BINDING_SOURCES.contains(&path.as_str()) && !path.ends_with("/lib.rs"));
+    let order = ORDER.map(|name| format!("crates/c/src/{name}.rs"));
     assert!(order.iter().all(|path| found.contains(path)), "{order:?}");
     found.sort_by_key(|path| order.iter().position(|ordered| ordered == path).unwrap_or(order.len()));
     found
@@ -67,7 +68,7 @@ fn read(path: &str) -> String {
 
 /// The header as cbindgen makes it from the sources.
 static HEADER: LazyLock<String> = LazyLock::new(|| {
-    let mut config = cbindgen::Config::from_file(Path::new(ROOT).join("cbindgen.toml")).unwrap();
+    let mut config = cbindgen::Config::from_file(Path::new(ROOT).join("crates/c/cbindgen.toml")).unwrap();
     let version = [
         ("@MAJOR@", env!("CARGO_PKG_VERSION_MAJOR")),
         ("@MINOR@", env!("CARGO_PKG_VERSION_MINOR")),
@@ -85,14 +86,14 @@ static HEADER: LazyLock<String> = LazyLock::new(|| {
 
 /// That for bindings, likewise.
 static BINDINGS: LazyLock<String> = LazyLock::new(|| {
-    let path = Path::new(ROOT).join("cbindgen_bind.toml");
+    let path = Path::new(ROOT).join("crates/c/cbindgen_bind.toml");
     generate(cbindgen::Config::from_file(path).unwrap(), &BINDING_SOURCES)
 });
 
 /// Both.
 static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
 
-/// What types in `src/ffi` are for C: pointers, some of which are followed by the type of what they point to.
+/// What types in `crates/c/src` are for C: pointers, some of which are followed by the type of what they point to.
 const POINTERS: [(&str, &str); 11] = [
     ("Comm", "MPI_Comm"),
     ("Text", "*const c_char"),
@@ -275,20 +276,20 @@ fn the_functions_for_forests_are_documented() {
 fn the_symbol_list_is_that_of_the_header() {
     let exported: Vec<String> = exported().into_iter().map(|name| name + "\n").collect();
     assert!(exported.len() > 15);
-    compare("abi/scda.symbols", &exported.concat());
+    compare("crates/c/scda.symbols", &exported.concat());
 }
 
 #[test]
 fn the_symbol_list_of_libscda_sc_is_that_of_the_sources() {
     let mut functions = BTreeSet::new();
-    for source in sources("src/ffi/sc") {
+    for source in sources("crates/libsc/src") {
         let text = read(&source);
         for function in text.split("#[unsafe(no_mangle)]").skip(1) {
             let (_, name) = function.split_once("fn ").unwrap();
             functions.insert(name[..name.find('(').unwrap()].to_owned());
         }
     }
-    let listed: Vec<String> = read("abi/scda_sc.symbols").lines().map(str::to_owned).collect();
+    let listed: Vec<String> = read("crates/libsc/scda_sc.symbols").lines().map(str::to_owned).collect();
     assert_eq!(listed.len(), 18);
     assert_eq!(listed, functions.into_iter().collect::<Vec<_>>());
 }
@@ -319,9 +320,9 @@ fn every_function_of_c_is_one_guarded_body() {
         "with_value(f, err, ",
         "close(f, err)",
     ];
-    assert_eq!(guarded("src/ffi", &calls), exported().len());
+    assert_eq!(guarded("crates/c/src", &calls), exported().len());
     // The helpers by which they are called end in the guard.
-    assert_eq!(read("src/ffi/context.rs").matches(" guard(").count(), 4);
+    assert_eq!(read("crates/c/src/context.rs").matches(" guard(").count(), 4);
 
     let calls = [
         "guard(",
@@ -330,7 +331,7 @@ fn every_function_of_c_is_one_guarded_body() {
         "open(comm, params, errcode, body)",
         "caught(",
     ];
-    assert_eq!(guarded("src/ffi/sc", &calls), read("abi/scda_sc.symbols").lines().count());
+    assert_eq!(guarded("crates/libsc/src", &calls), read("crates/libsc/scda_sc.symbols").lines().count());
 }
 
 #[test]

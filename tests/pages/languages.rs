@@ -66,7 +66,7 @@ fn a_name_in_a_comment_is_none() {
 }
 
 fn functions() -> BTreeSet<String> {
-    read("abi/scda.symbols").lines().map(str::to_owned).collect()
+    read("crates/c/scda.symbols").lines().map(str::to_owned).collect()
 }
 
 #[test]

@@ -17,8 +17,7 @@ mod streams;
 mod survey;
 
 pub(super) use chain::Chain;
-pub(crate) use datasets::OwnRequest;
-pub use datasets::{AddedRows, Request};
+pub use datasets::{AddedRows, OwnRequest, Request};
 pub use index::Sealed;
 pub use inspect::{Located, Seals};
 pub(crate) use last::is_kept;

@@ -61,7 +61,6 @@ impl Reader {
     }
 
     /// The word of rank 0, unless a rank has an error.
-    #[cfg(feature = "sc")]
     pub(crate) fn of_first_rank(&mut self, word: Result<u64>) -> Result<u64> {
         self.session.operate(|state| Ok(state.team().share(0, word.map(|word| [word]))?[0]))
     }

@@ -20,11 +20,14 @@ pub struct CommitRequest(u64);
 pub struct Closing(Writer);
 
 /// What is between its two halves: at most one commit, or the close.
-#[derive(Clone, Copy, Default, PartialEq)]
-pub(crate) enum Pending {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pending {
+    /// All that was begun is complete.
     #[default]
     Nothing,
+    /// A commit.
     Commit,
+    /// The close.
     Close,
 }
 
@@ -69,13 +72,14 @@ impl Commits {
 }
 
 impl CommitRequest {
-    /// Its number among those of the file, from 1 on: for C.
-    pub(crate) fn number(self) -> u64 {
+    /// Its number among those of the file, from 1 on: for languages in which a request is a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
         self.0
     }
 
     /// See [`Self::number`].
-    pub(crate) fn of(number: u64) -> Self {
+    pub fn of(number: u64) -> Self {
         Self(number)
     }
 }
@@ -156,7 +160,6 @@ impl Writer {
     }
 
     /// What was begun and not completed.
-    #[cfg(feature = "mpi")]
     pub(crate) fn pending(&self) -> Pending {
         self.session.state().map_or(Pending::Nothing, |state| state.commits.pending)
     }

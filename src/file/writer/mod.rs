@@ -15,10 +15,8 @@ mod state;
 mod stream_calls;
 mod streams;
 
-#[cfg(feature = "mpi")]
-pub(crate) use background::Pending;
-pub use background::{Closing, CommitRequest};
-pub(crate) use datasets::Given;
+pub use background::{Closing, CommitRequest, Pending};
+pub use datasets::Given;
 pub use kinds::{BoxStream, DataStream, ElementStream};
 
 use super::open::{self, ExistingFile};

@@ -171,12 +171,16 @@ pub struct Request<'a> {
 }
 
 /// The regions that this rank reads, and the memory for them.
-pub(crate) type BoxesMut<'a> = (&'a [Region], DataMut<'a>);
+pub type BoxesMut<'a> = (&'a [Region], DataMut<'a>);
 
 /// A request, of which the regions and the memory may be an error of this rank.
-pub(crate) struct OwnRequest<'a> {
+#[derive(Debug)]
+pub struct OwnRequest<'a> {
+    /// Its name, type and shape.
     pub dataset: &'a Dataset,
+    /// Which of the datasets of this name.
     pub record: i64,
+    /// The regions of this rank, and the memory for them.
     pub mine: Result<BoxesMut<'a>>,
 }
 

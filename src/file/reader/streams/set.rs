@@ -150,7 +150,10 @@ impl Stream {
     }
 
     /// An error unless the stream has these bytes.
-    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Argument`.
+    pub fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         if sum(offset, bytes).is_some_and(|end| end <= self.bytes) {
             return Ok(());
         }

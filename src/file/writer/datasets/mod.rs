@@ -53,11 +53,14 @@ const MOST_IN_TURNS: usize = MOST_WORDS;
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
 /// The boxes of this rank, and their items.
-pub(crate) type Boxes<'a> = (&'a [Region], Data<'a>);
+pub type Boxes<'a> = (&'a [Region], Data<'a>);
 
 /// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
-pub(crate) struct Given<'a> {
+#[derive(Debug)]
+pub struct Given<'a> {
+    /// The dataset.
     pub dataset: &'a Dataset,
+    /// The boxes of this rank, and their items.
     pub boxes: Result<Boxes<'a>>,
 }
 

@@ -1,0 +1,87 @@
+//! Appending to a file that exists, and sealing what was written.
+
+use super::context::{on_writer, scda_fcontext_t};
+use super::guard;
+use super::mpi_types::Comm;
+use super::open::{append, hand_out};
+use super::params::{read_params, scda_params_t};
+use super::pointers::{Text, UserTextOut};
+use super::versioned::In;
+use scda::Writer;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
+///
+/// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
+/// before it. Sections that were not committed, because a job was killed while it appended, are cut off,
+/// whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+/// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
+///
+/// The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
+/// `params.behind` can go back to a seal before it.
+///
+/// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
+/// returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
+/// `scda seal` decodes them first.
+///
+/// With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
+/// of the new sections are those of `params`.
+///
+/// While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
+///
+/// A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
+/// interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
+///
+/// Collective; `userstr`, `len`, and `info` and `threads` in `params` may differ between the ranks.
+///
+/// @param [in] comm      The communicator. The library duplicates it.
+/// @param [in] filename  The path of the file, the same file on all ranks. Where the program chooses MPI-IO and this is
+///                       ROMIO, it may have a prefix that ROMIO removes, such as `ufs:`. Every other name is taken literally.
+/// @param [out] userstr  The user string of the file, which stays as it is.
+/// @param [out] len      Its length.
+/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [out] err      The error code.
+/// @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+/// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
+/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
+/// is not running, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_append(
+    comm: Comm<'_>,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
+    params: In<'_, scda_params_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        let params = read_params(params);
+        append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
+    };
+    guard(err, null_mut(), body)
+}
+
+/// Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
+/// job that is killed later loses nothing of them: who appends to the file goes on there. With
+/// `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
+///
+/// Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section
+/// since the last seal, and 32 for each 4096 elements of varrays and compressed sections. The bytes of the file
+/// depend on where the program commits.
+///
+/// Collective.
+///
+/// @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` for another file, `SCDA_ERR_FILE_IN_USE` if the name is that of another file now,
+/// or of none, and those of all sections since the last flush.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcommit(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_writer(f, err, Writer::commit)
+}

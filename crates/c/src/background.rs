@@ -1,0 +1,258 @@
+//! Commits and closes in two halves, and where the time goes.
+
+use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
+use super::memory::put;
+use super::versioned::{InOut, versioned};
+use super::{Outcome, guard, on_null};
+use scda::bindings::BindingCalls;
+use scda::{CommitRequest, Reader, Statistics, Writer};
+use scda_base::error::{Error, Result};
+use scda_base::floats::in_default;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
+/// is waited for once; a copy of it is the same request.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_request {
+    /// The file. NULL: there is no request.
+    pub file: *mut scda_fcontext_t,
+    /// Which commit of the file it is; 0: its close.
+    pub number: u64,
+}
+
+/// A commit or close that was begun.
+pub type scda_request_t = scda_request;
+
+/// Where the time of this rank went since a file was opened, in seconds, and its bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_statistics {
+    /// The size of this struct in bytes, as the program sets it before the call.
+    pub size: usize,
+    /// Meeting the other ranks to agree, which waits for the slowest.
+    pub agree_seconds: f64,
+    /// Bytes that were copied for the thread that writes in the background.
+    pub copied_bytes: u64,
+    /// Copying them.
+    pub copy_seconds: f64,
+    /// Waiting for that thread: for room, where `params.background_bytes` did not suffice, or until all was
+    /// written.
+    pub wait_seconds: f64,
+    /// Bytes that compression has made.
+    pub encoded_bytes: u64,
+    /// Compressing, by the calls.
+    pub encode_seconds: f64,
+    /// Bytes that this rank has written.
+    pub written_bytes: u64,
+    /// Writing and summing up, by the calls or by the thread.
+    pub write_seconds: f64,
+    /// Bringing the file to stable storage, by the calls or by the thread.
+    pub sync_seconds: f64,
+    /// Bytes that this rank has read.
+    pub read_bytes: u64,
+    /// Reading them.
+    pub read_seconds: f64,
+    /// Bytes that decompression has made.
+    pub decoded_bytes: u64,
+    /// Decompressing.
+    pub decode_seconds: f64,
+}
+
+/// Where the time of this rank went.
+pub type scda_statistics_t = scda_statistics;
+
+versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statistics::default()), decode_seconds: f64);
+
+/// No request.
+const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
+
+/// The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
+/// writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
+/// `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
+///
+/// The program may write the next sections before it waits. The next collective call on this file then
+/// completes the commit first, and returns its error if it failed.
+///
+/// Collective.
+///
+/// @param [in] f         The file, open for writing with `params.seal`, or opened to append to a file with a seal.
+/// @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` for another file; those of all calls until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcommit_begin(
+    f: *mut scda_fcontext_t,
+    request: Option<&mut MaybeUninit<scda_request_t>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let mut begun = NONE;
+    let body = |context: &mut Context| {
+        let number = context.writer()?.commit_begin()?.number();
+        begun = scda_request_t { file: f, number };
+        #[cfg(feature = "mpi")]
+        super::begun::note(f);
+        Ok(())
+    };
+    let f = with(f, err, body);
+    put(request, begun);
+    f
+}
+
+/// The first half of `scda_fclose`, which also ends the use of `f`: returns when all that was written before is
+/// copied. The second half, `scda_wait`, closes the file: only its success says that every byte is in it.
+///
+/// Collective.
+///
+/// @param [in] f         The file. For one that is open for reading, this is only the agreement of the ranks.
+/// @param [out] request  The request, for `scda_wait`. Must not be NULL.
+/// @param [out] err      The error code.
+/// @return               0 if that went well. On error the file is closed.
+/// Errors: `SCDA_ERR_USAGE` while streams are open; `SCDA_ERR_ARG` if `request` is NULL on any rank; those of all calls until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fclose_begin(
+    f: *mut scda_fcontext_t,
+    request: Option<&mut MaybeUninit<scda_request_t>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let is_wanted = request.is_some();
+    let mut begun = NONE;
+    let body = |context: &mut Context| {
+        if !is_wanted {
+            context.refuse(Error::argument("request is NULL"));
+        }
+        context.begin_close()?;
+        #[cfg(feature = "mpi")]
+        super::begun::note(f);
+        begun = scda_request_t { file: f, number: 0 };
+        Ok(())
+    };
+    let closed = with(f, err, body);
+    put(request, begun);
+    if closed.is_null() { -1 } else { 0 }
+}
+
+/// Whether this rank has written what it has to before `request` can be completed: then `scda_wait` waits only
+/// for the other ranks and for the disk.
+///
+/// Not collective: no message is sent.
+///
+/// @param [in] request  The request. NULL and a completed one count as written.
+/// @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_test(request: Option<&scda_request_t>) -> c_int {
+    let request = request.copied().unwrap_or(NONE);
+    guard(None, 1, || Ok((c_int::from(is_written(request)), Outcome::Success)))
+}
+
+/// Whether nothing of this rank is left to be written before a request can be completed.
+fn is_written(request: scda_request_t) -> bool {
+    let mut is_written = true;
+    if !request.file.is_null() {
+        locally(request.file, None, |context| {
+            if let Context::Writing(writer) = context {
+                is_written = match request.number {
+                    0 => writer.is_settled(),
+                    number => writer.test(CommitRequest::of(number)),
+                };
+            }
+            Ok(())
+        });
+    }
+    is_written
+}
+
+/// Completes a commit or a close that was begun. When this returns without an error, what `scda_fcommit` or
+/// `scda_fclose` says of its success holds for all that was written before it was begun.
+///
+/// Collective over the ranks of the file.
+///
+/// @param [in,out] request  The request, which is none then. Must not be NULL.
+/// @param [in,out] err      The error code. After an error the file is closed: its next call returns
+///                          `SCDA_ERR_USAGE`. If the request is none, because the call that was to begin it has failed, the error in `*err` stays.
+/// @return                  0 if that went well.
+/// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
+/// error that closed it, and for a copy of a request that was waited for; `SCDA_ERR_ARG` for a request that is none, if `*err` has no error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_wait(
+    request: Option<&mut scda_request_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let taken = request.map(|request| std::mem::replace(request, NONE));
+    if taken.is_some_and(|request| request.file.is_null()) {
+        return on_null(err, -1);
+    }
+    guard(err, -1, || taken.map_or_else(without_request, wait))
+}
+
+fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outcome)> {
+    #[cfg(feature = "mpi")]
+    super::context::forget_begun(file);
+    match number {
+        0 => run_close(file),
+        number => {
+            run(file, |context| context.writer()?.wait(CommitRequest::of(number)))?;
+            Ok((0, Outcome::Success))
+        }
+    }
+}
+
+/// Fails for want of a request: on all ranks, if it can only be that of one file.
+fn without_request() -> Result<(c_int, Outcome)> {
+    let why = || Error::argument("request is NULL");
+    #[cfg(feature = "mpi")]
+    if let Some(file) = super::begun::only() {
+        super::context::forget_begun(file);
+        run(file, |context| Err::<(), _>(context.fail(why())))?;
+    }
+    Err(why())
+}
+
+/// Where the time of this rank went since the file was opened. With the environment variable
+/// `SCDA_STATISTICS=1`, rank 0 prints a line when a file is closed, with the most of any rank.
+///
+/// Not collective: no message is sent.
+///
+/// @param [in] f            The file.
+/// @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
+/// @param [out] err         The error code. After an error the file stays open.
+/// @return                  0 if that went well.
+/// Errors: `SCDA_ERR_USAGE` for a file that is closed, `SCDA_ERR_ARG`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_get_statistics(
+    f: *mut scda_fcontext_t,
+    statistics: InOut<'_, scda_statistics_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| -> Result<()> {
+        let found = match context {
+            Context::Writing(writer) => Writer::statistics(writer),
+            Context::Reading(reader, ..) => Reader::statistics(reader),
+        };
+        let found = found.ok_or_else(|| Error::usage("the file is closed"))?;
+        statistics.write(in_default(|| of_statistics(&found)))
+    };
+    locally(f, err, body)
+}
+
+fn of_statistics(found: &Statistics) -> scda_statistics_t {
+    scda_statistics_t {
+        size: size_of::<scda_statistics_t>(),
+        agree_seconds: found.agreeing.as_secs_f64(),
+        copied_bytes: found.copied_bytes,
+        copy_seconds: found.copying.as_secs_f64(),
+        wait_seconds: found.waiting.as_secs_f64(),
+        encoded_bytes: found.encoded_bytes,
+        encode_seconds: found.encoding.as_secs_f64(),
+        written_bytes: found.written_bytes,
+        write_seconds: found.writing.as_secs_f64(),
+        sync_seconds: found.syncing.as_secs_f64(),
+        read_bytes: found.read_bytes,
+        read_seconds: found.reading.as_secs_f64(),
+        decoded_bytes: found.decoded_bytes,
+        decode_seconds: found.decoding.as_secs_f64(),
+    }
+}

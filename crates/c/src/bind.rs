@@ -1,0 +1,216 @@
+//! What only bindings of other languages and headers of C call: `include/scda_bind.h`.
+
+use super::context::{Context, locally, scda_fcontext_t, with};
+use super::dataset::{scda_dataset_t, without_pointers};
+use super::memory::{Room, Values, put};
+use super::mpi_types::{comm_of_fortran, hints_of_fortran};
+use super::open::{hand_out, open_in_mode};
+use super::params::{read_params, scda_params_t};
+use super::pointers::{Text, UserTextOut};
+use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
+use super::versioned::{In, InOut};
+use super::{Outcome, guard};
+use scda::bindings::BindingCalls;
+use scda::bindings::ReaderCalls;
+use scda_base::error::{Error, Result};
+use scda_base::floats::in_default;
+use scda_format::dataset::{DataType, fill};
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Opens a file with the handles of MPI's Fortran interface, as languages have them that know a
+/// communicator by its number.
+///
+/// Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
+///
+/// @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
+///                           is `SCDA_COMM_SELF`, also in the build without MPI.
+/// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
+///                           those of `params`.
+/// @param [in] filename      The path of the file.
+/// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
+///                           `scda_fopen_append`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
+/// @param [in] params        The parameters. NULL: the defaults.
+/// @param [out] rank         This rank in `comm`. May be NULL.
+/// @param [out] size         The number of ranks of `comm`. May be NULL.
+/// @param [out] err          The error code.
+/// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
+/// Errors: those of `scda_fopen`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_f(
+    comm: c_int,
+    info: Option<&c_int>,
+    filename: Text<'_>,
+    mode: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
+    params: In<'_, scda_params_t>,
+    rank: Option<&mut MaybeUninit<c_int>>,
+    size: Option<&mut MaybeUninit<c_int>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        let mut chosen = read_params(params);
+        if let (Ok(chosen), Some(info)) = (&mut chosen, info) {
+            // SAFETY: C passes valid hints of Fortran.
+            unsafe { hints_of_fortran(*info, chosen) };
+        }
+        // SAFETY: C passes a valid communicator of Fortran.
+        let comm = unsafe { comm_of_fortran(comm) }.duplicate()?;
+        let mut context = open_in_mode(comm, filename, mode, userstr, len, chosen)?;
+        let ranks = context.ranks();
+        put(rank, c_int::try_from(ranks.rank).unwrap_or(c_int::MAX));
+        put(size, c_int::try_from(ranks.size).unwrap_or(c_int::MAX));
+        hand_out(context)
+    };
+    guard(err, null_mut(), body)
+}
+
+/// Makes all ranks fail with an error that the caller has found on this rank.
+///
+/// A binding can check more than C, such as the length of an array. On the rank that has the error it
+/// calls this function, and then the function that it was about to call, with NULL instead of the wrong
+/// argument. All ranks then get the error, with this message, as they get any error that only one rank
+/// can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
+/// several errors the first counts.
+///
+/// Not collective.
+///
+/// @param [in] f     The file, open for writing or reading.
+/// @param [in] why   The message, a C string: what was found, and what was expected.
+/// @param [out] err  The error code: 0 if the file is open.
+/// @return           `f`, or NULL if it is not an open file.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_refuse(
+    f: *mut scda_fcontext_t,
+    why: Text<'_>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let why = why.get("why");
+        context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
+        Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Leaves a file that this rank cannot go on with, and says so to the others: they get this error from the call that they are in,
+/// or from their next one that meets. What is written is incomplete, as after any error; an atomic write leaves the old file.
+///
+/// Collective, but the others need not call it.
+///
+/// @param [in] f     The file, open for writing or reading. It is closed.
+/// @param [out] err  The error code, with which the other ranks fail, too. Never 0.
+/// @return           NULL, as after any error.
+/// Errors: `SCDA_ERR_USAGE`, and any that another rank has at the same time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fleave(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| -> Result<()> {
+        Err(context.fail(Error::usage("left the file without closing it")))
+    };
+    with(f, err, body)
+}
+
+/// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
+/// is large enough.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
+/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
+///                     not written if there is none. Must not be NULL.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_current_dataset(
+    f: *mut scda_fcontext_t,
+    found: Option<&mut MaybeUninit<c_int>>,
+    d: InOut<'_, scda_dataset_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let (reader, _) = context.reader_locally()?;
+        d.given().size()?;
+        let dataset = reader.current_dataset();
+        put(found, c_int::from(dataset.is_some()));
+        if let Some(dataset) = dataset {
+            d.write(without_pointers(dataset))?;
+        }
+        Ok(())
+    };
+    locally(f, err, body)
+}
+
+/// A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
+/// program. Infinities and NaN, which JSON does not have, become strings.
+///
+/// Not collective.
+///
+/// @param [in] value  The number, in memory.
+/// @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
+/// @param [out] text  Room for `size` characters: the text, with a NUL behind it. 40 suffice.
+/// @param [in] size   The number of these.
+/// @return            The length of the text; 0 for another type, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_json_number(
+    value: Values<'_, c_void>,
+    r#type: c_int,
+    text: Room<'_, c_char>,
+    size: usize,
+) -> usize {
+    let body = || {
+        let json = in_default(|| json_number(value, r#type))?;
+        Ok((text.put_text(json.as_bytes(), size), Outcome::Success))
+    };
+    guard(None, 0, body)
+}
+
+fn json_number(value: Values<'_, c_void>, code: c_int) -> Result<String> {
+    let (data_type, item) = match code {
+        SCDA_TYPE_FLOAT32 => {
+            let number = value.bytes(4)?.first_chunk().copied().map_or(0.0, f32::from_ne_bytes);
+            (DataType::Float32, if number.is_nan() { f32::NAN } else { number }.to_le_bytes().to_vec())
+        }
+        SCDA_TYPE_FLOAT64 => {
+            let number = value.bytes(8)?.first_chunk().copied().map_or(0.0, f64::from_ne_bytes);
+            (DataType::Float64, if number.is_nan() { f64::NAN } else { number }.to_le_bytes().to_vec())
+        }
+        other => {
+            return Err(Error::argument(format!("type: found {other}, expected floating-point numbers")));
+        }
+    };
+    Ok(fill::to_json(data_type, &item).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_fewest_digits() {
+        let of = |bytes: &[u8], code| {
+            // SAFETY: no type has more bytes.
+            json_number(unsafe { Values::at(bytes.as_ptr().cast()) }, code)
+        };
+        for (number, expected) in [
+            (0.25, "0.25"),
+            (-0.0, "-0.0"),
+            (1e-310, "1e-310"),
+            (-f64::NAN, "\"NaN\""),
+            (f64::INFINITY, "\"Infinity\""),
+        ] {
+            assert_eq!(of(&f64::to_ne_bytes(number), SCDA_TYPE_FLOAT64).unwrap(), expected);
+        }
+        assert_eq!(of(&0.5_f32.to_ne_bytes(), SCDA_TYPE_FLOAT32).unwrap(), "0.5");
+        of(&[0; 8], 0).unwrap_err();
+    }
+}

@@ -1,0 +1,213 @@
+//! How long the arguments of a call are, which C does not say: languages in which arrays have lengths do.
+
+use super::context::{Context, locally, scda_fcontext_t};
+use super::memory::Values;
+use super::versioned::{InOut, versioned};
+use scda::bindings::{BindingCalls, ThisRank};
+use scda_base::error::{Error, Result};
+use scda_ranks::partition::is_known;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+/// A length that is not known.
+const NO_LENGTH: u64 = u64::MAX;
+
+/// How long the arguments of a call are that reads or writes elements. `UINT64_MAX` stands for what is not known, and for arguments that
+/// the call does not have: it is not looked at.
+#[derive(Clone, Copy)]
+#[repr(C)]
+#[allow(non_snake_case)]
+pub struct scda_lengths<'a> {
+    /// The size of this struct in bytes, as the caller sets it.
+    pub size: usize,
+    /// What is passed as `Nq`.
+    pub Nq: Values<'a, u64>,
+    /// The entries there are in it.
+    pub Nq_entries: u64,
+    /// With `Nq`, out: the index of the first element of this rank, how many it has, and how many all ranks have. Without, in: the number
+    /// of elements in `n`.
+    pub first: u64,
+    /// See `first`.
+    pub n: u64,
+    /// See `first`.
+    pub total: u64,
+    /// The bytes of each element, where there are no `Ei`.
+    pub E: u64,
+    /// What is passed as `Ei`. NULL: the sizes are to be read.
+    pub Ei: Values<'a, u64>,
+    /// The entries there are in it.
+    pub Ei_entries: u64,
+    /// The entries of `Sq`.
+    pub Sq_entries: u64,
+    /// The bytes of the data or, with `indirect`, the number of pointers.
+    pub data: u64,
+    /// If the data are an array, the bytes of its elements: those of a pointer with `indirect`, otherwise `E` is a multiple of it.
+    pub unit: u64,
+    /// The number of elements of the data, which is that of this rank.
+    pub elements: u64,
+    /// 1: there is a pointer to each element.
+    pub indirect: c_int,
+    /// 1: the data have exactly the bytes of the elements.
+    pub exactly: c_int,
+}
+
+/// How long the arguments of a call are.
+pub type scda_lengths_t<'a> = scda_lengths<'a>;
+
+versioned!(scda_lengths_t<'_>, "lengths", "the binding", UNKNOWN, exactly: c_int);
+
+/// Nothing is known.
+const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
+    size: size_of::<scda_lengths_t>(),
+    Nq: Values::NULL,
+    Nq_entries: NO_LENGTH,
+    first: 0,
+    n: 0,
+    total: 0,
+    E: 0,
+    Ei: Values::NULL,
+    Ei_entries: NO_LENGTH,
+    Sq_entries: NO_LENGTH,
+    data: NO_LENGTH,
+    unit: NO_LENGTH,
+    elements: NO_LENGTH,
+    indirect: 0,
+    exactly: 0,
+};
+
+/// Compares the lengths of the arguments of the next call with what the call will use. If they are too short on this rank, all
+/// ranks fail, as with `scda_refuse`; the caller then passes NULL in place of `Nq` or of the data, so that nothing is read or written.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f           The file, open for writing or reading.
+/// @param [in,out] lengths  The lengths. Must not be NULL.
+/// @param [out] err        The error code.
+/// @return                 0 if the arguments are long enough, otherwise -1.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_check_lengths(
+    f: *mut scda_fcontext_t,
+    lengths: InOut<'_, scda_lengths_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let mut known = lengths.given().read()?;
+        let checked = known.check(context);
+        lengths.write(known)?;
+        checked.inspect_err(|error| context.refuse(error.again()))
+    };
+    locally(f, err, body)
+}
+
+impl scda_lengths<'_> {
+    #[allow(non_snake_case)]
+    fn check(&mut self, context: &mut Context) -> Result<()> {
+        let Self { Nq, Nq_entries, Ei, Ei_entries, Sq_entries, .. } = *self;
+        let ThisRank { rank, size } = context.ranks();
+        let ranks = size as u64;
+        let has_counts = Nq_entries != NO_LENGTH;
+        if has_counts {
+            (self.first, self.n, self.total) = (0, 0, 0);
+            let counts = Nq.get(Nq_entries, "Nq")?;
+            (self.first, self.n, self.total) = match *counts {
+                [_, _, _, first, n, total, _, _] if is_known(counts) => (first, n, total),
+                _ => {
+                    long_enough("Nq", Nq_entries, "entries", ranks, "one per rank")?;
+                    let sum = |counts: &[u64]| counts.iter().fold(0, |sum: u64, n| sum.wrapping_add(*n));
+                    (sum(&counts[..rank]), counts[rank], sum(&counts[..size]))
+                }
+            };
+        }
+        let n = self.n;
+        long_enough("Sq", Sq_entries, "entries", ranks, "one per rank")?;
+        if self.elements != NO_LENGTH && self.elements != n {
+            return Err(self.other_elements(has_counts));
+        }
+        let why = "one per element of this rank";
+        long_enough("Ei", Ei_entries, "entries", n, why)?;
+        if self.indirect != 0 {
+            self.check_unit()?;
+            return long_enough("data", self.data, "pointers", n, why);
+        }
+        if self.data == NO_LENGTH {
+            return Ok(());
+        }
+        if Ei_entries == NO_LENGTH {
+            self.check_bytes(has_counts)?;
+            return self.check_unit();
+        }
+        check_sizes(self.data, Ei.get(n, "Ei")?)
+    }
+
+    /// The error for another number of elements.
+    fn other_elements(&self, has_counts: bool) -> Error {
+        let Self { elements, n, E: size, .. } = *self;
+        let why = if has_counts { ", as Nq says for this rank" } else { "" };
+        let (each, advice) = match size {
+            0 => (String::new(), ""),
+            _ => (format!(" of {size} bytes"), "; or pass E"),
+        };
+        Error::argument(format!("data: found {elements} elements{each}, expected {n}{why}{advice}"))
+    }
+
+    /// Whether the elements of the data are what the call takes.
+    fn check_unit(&self) -> Result<()> {
+        let Self { data, unit, E: size, .. } = *self;
+        if unit == NO_LENGTH {
+            return Ok(());
+        }
+        if self.indirect != 0 {
+            if data > 0 && unit != size_of::<*const u8>() as u64 {
+                let words = format!("data: found elements of {unit} bytes, expected pointers with indirect");
+                return Err(Error::argument(words));
+            }
+            return Ok(());
+        }
+        if size == 0 && data > 0 {
+            return Err(Error::argument("E: it is 0, but there are data"));
+        }
+        if unit != 0 && size % unit != 0 {
+            let words =
+                format!("E: found {size}, expected a multiple of {unit}, the bytes of an element of data");
+            return Err(Error::argument(words));
+        }
+        Ok(())
+    }
+
+    /// Whether `n` elements of `E` bytes fit, or are exactly the data. A number of more than 63 bits is left to the call.
+    fn check_bytes(&self, has_counts: bool) -> Result<()> {
+        let Self { n, E: size, data, .. } = *self;
+        let fits = size == 0 || n <= data / size;
+        if (n | size) >> 63 != 0 || fits && (self.exactly == 0 || n * size == data) {
+            return Ok(());
+        }
+        let expected = match n {
+            1 if !has_counts => size.to_string(),
+            _ => format!("{n} elements of {size} bytes"),
+        };
+        let advice = if fits { "; or pass E" } else { "" };
+        Err(Error::argument(format!("data: found {data} bytes, expected {expected}{advice}")))
+    }
+}
+
+/// An error if there are less entries than expected.
+fn long_enough(what: &str, found: u64, unit: &str, expected: u64, why: &str) -> Result<()> {
+    if found >= expected {
+        return Ok(());
+    }
+    Err(Error::argument(format!("{what}: found {found} {unit}, expected {expected}, {why}")))
+}
+
+/// Whether elements of these sizes fit.
+fn check_sizes(data: u64, sizes: &[u64]) -> Result<()> {
+    let mut left = data;
+    for (index, &size) in sizes.iter().enumerate() {
+        left = left.checked_sub(size).ok_or_else(|| {
+            Error::argument(format!(
+                "data: found {data} bytes, of which {left} are left for element {index} of this rank, of {size} bytes"
+            ))
+        })?;
+    }
+    Ok(())
+}

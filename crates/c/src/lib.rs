@@ -1,0 +1,159 @@
+//! The C interface: pointers in, error codes out.
+//!
+//! It does what the public Rust interface does. Of C's arguments more can be wrong on one rank alone, such
+//! as NULL; so the functions run the operations of `Writer` and `Reader` with data that may be an error, which
+//! all ranks get when they next agree.
+//!
+//! Every function is one call of `guard`, which turns a panic into an error code. C knows a file by a number
+//! that is stored in a pointer. A context that was freed already is thus an error: no such pointer is ever
+//! dereferenced.
+//!
+//! The C caller guarantees what `include/scda.h` says of each argument. The type of the argument says it, too, so that it is
+//! used without `unsafe` code: a single value is `Option<&T>`, or `Option<&mut MaybeUninit<T>>` if it goes out, `None` for NULL;
+//! lists and data are `Values` and `Room`; the others are in `pointers`, `versioned` and `mpi_types`. How many values there are,
+//! only `scda.h` says: who asks for them passes that number. Comments on the rest name the guarantee as what "C passes".
+#![allow(unsafe_code, non_camel_case_types)]
+#![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
+#![allow(clippy::missing_errors_doc)] // so are the errors; what is public for Rust is for crates/libsc alone
+#![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links
+
+mod append;
+pub mod arguments;
+mod background;
+#[cfg(feature = "mpi")]
+mod begun;
+mod bind;
+mod boxes;
+pub mod context;
+mod dataset;
+mod encode;
+mod errors;
+mod given;
+mod info;
+mod lengths;
+pub mod memory;
+pub mod mpi_types;
+mod notes;
+mod open;
+pub mod params;
+mod partition;
+pub mod pointers;
+mod ranges;
+mod read;
+mod read_datasets;
+mod sections;
+mod streams;
+mod texts;
+mod types;
+mod versioned;
+mod write;
+mod write_datasets;
+
+pub use append::*;
+pub use background::*;
+pub use bind::*;
+pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
+pub use context::{scda_fcontext, scda_fcontext_t};
+pub use dataset::*;
+pub use encode::*;
+pub use errors::*;
+pub use info::*;
+pub use mpi_types::{MPI_Comm, MPI_Info};
+pub use notes::scda_note;
+pub use open::*;
+pub use params::*;
+pub use partition::*;
+pub use ranges::*;
+pub use read::*;
+pub use read_datasets::*;
+pub use sections::*;
+pub use streams::*;
+pub use types::*;
+pub use write::*;
+pub use write_datasets::*;
+
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::panics::catch;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+use std::mem::MaybeUninit;
+
+/// What a function returns by its error code, apart from errors.
+pub enum Outcome {
+    /// The call did what it is for.
+    Success,
+    /// No section follows.
+    EndOfFile,
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Self::Success
+    }
+}
+
+thread_local! {
+    /// The message of the last error of this thread, and the rank on which it came up.
+    static LAST_ERROR: RefCell<(CString, Option<usize>)> = RefCell::default();
+}
+
+/// Where C wants an error code, which need not have a value before; `None` for NULL.
+pub type CodeOut<'a> = Option<&'a mut MaybeUninit<c_int>>;
+
+/// Runs the body of a C function, sets `*err`, and keeps the message of an error. Returns what the body
+/// returns, or `on_error`.
+pub fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
+    let (value, code) = caught(on_error, body);
+    if let Some(err) = err {
+        err.write(code);
+    }
+    value
+}
+
+/// As [`guard`]: what is returned, and the error code.
+pub fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_int) {
+    match catch(body) {
+        Ok((value, Outcome::Success)) => (value, 0),
+        Ok((value, Outcome::EndOfFile)) => {
+            keep_message(ErrorKind::EndOfFile.text(), None);
+            (value, ErrorKind::EndOfFile.code())
+        }
+        Err(error) => {
+            keep_message(&error.to_string(), error.rank());
+            (on_error, error.code())
+        }
+    }
+}
+
+/// A call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so does its
+/// message; if `*err` holds none, the NULL is an error of this call.
+#[cold]
+fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
+    let has_error = err.as_ref().is_none_or(|err| {
+        // SAFETY: C passes an `err` that has a value if the file is NULL.
+        let code = unsafe { err.assume_init_read() };
+        ErrorKind::from_code(code).is_some_and(|kind| kind != ErrorKind::EndOfFile)
+    });
+    if has_error {
+        return on_error;
+    }
+    guard(err, on_error, || Err(Error::argument("file context is NULL")))
+}
+
+/// Keeps the text of the last error of this thread, and its rank.
+fn keep_message(text: &str, rank: Option<usize>) {
+    let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
+    // A thread that is about to end has no message any more.
+    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = (text, rank));
+}
+
+/// The text of the last error of this thread.
+pub fn last_error() -> *const c_char {
+    LAST_ERROR.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// The rank on which the last error of this thread came up; -1 for one of all ranks, and for none.
+fn failed_rank() -> c_int {
+    let rank = LAST_ERROR.try_with(|last| last.borrow().1).unwrap_or(None);
+    rank.and_then(|rank| rank.try_into().ok()).unwrap_or(-1)
+}

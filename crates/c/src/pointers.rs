@@ -1,0 +1,140 @@
+//! Pointers of C whose types say what C passes. The caller of an exported function guarantees that each is as its type
+//! says; so what is read or written through it needs no further argument.
+//!
+//! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
+
+use super::memory::{Room, put, slice, utf8};
+use scda_base::error::{Error, Result};
+use scda_format::USER_STRING_BYTES;
+use scda_ranks::partition::{KNOWN_WORDS, is_known};
+use std::ffi::{CStr, OsStr, c_char};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::null;
+
+/// A C string, or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
+
+impl<'a> Text<'a> {
+    /// None.
+    pub const NULL: Self = Self(null(), PhantomData);
+
+    /// # Safety
+    /// There is a C string for the lifetime, unless it is NULL.
+    pub unsafe fn at(pointer: *const c_char) -> Self {
+        Self(pointer, PhantomData)
+    }
+
+    /// Whether it is NULL.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The C string; `None` for NULL.
+    pub fn optional(self) -> Option<&'a CStr> {
+        // SAFETY: not NULL, so it is a C string.
+        (!self.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
+    }
+
+    /// The C string, an error for NULL.
+    pub fn get(self, name: &str) -> Result<&'a CStr> {
+        self.optional().ok_or_else(|| Error::argument(format!("{name} is NULL")))
+    }
+
+    /// As [`Self::get`], if it is UTF-8.
+    pub fn utf8(self, name: &str) -> Result<&'a str> {
+        utf8(self.get(name)?.to_bytes(), name)
+    }
+
+    /// A file name.
+    pub fn path(self) -> Result<&'a Path> {
+        let name = self.get("file name")?.to_bytes();
+        if name.is_empty() {
+            return Err(Error::argument("file name: found an empty string"));
+        }
+        Ok(Path::new(OsStr::from_bytes(name)))
+    }
+}
+
+/// A user string to write: of as many bytes as the `len` beside it says, or a C string if that is NULL; or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct UserText<'a>(*const c_char, PhantomData<&'a [u8]>);
+
+impl<'a> UserText<'a> {
+    /// Whether it is NULL.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Its bytes. `len` is what was passed beside it.
+    pub fn bytes(self, len: Option<&usize>) -> Result<&'a [u8]> {
+        let n = match len {
+            Some(&n) if n > USER_STRING_BYTES => return Err(too_long(&n.to_string())),
+            Some(&n) => n,
+            None if self.is_null() => return Err(Error::argument("user string is NULL")),
+            // SAFETY: a C string; no more of it is read than the longest user string has.
+            None => match unsafe { libc::strnlen(self.0, USER_STRING_BYTES + 1) } {
+                n if n > USER_STRING_BYTES => return Err(too_long("more")),
+                n => n,
+            },
+        };
+        // SAFETY: it has `n` bytes, unless it is NULL.
+        unsafe { slice(self.0.cast(), n as u64, "user string") }
+    }
+}
+
+#[cold]
+fn too_long(found: &str) -> Error {
+    Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
+}
+
+/// Room for the longest user string and a NUL, or NULL.
+#[repr(transparent)]
+pub struct UserTextOut<'a>(Room<'a, c_char>);
+
+impl<'a> UserTextOut<'a> {
+    /// The user string to write that it is instead, where a mode of the function says so.
+    pub fn given(self) -> UserText<'a> {
+        UserText(self.0.pointer(), PhantomData)
+    }
+
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Hands out a user string that was read, with a NUL behind it, and its length.
+    pub fn put(self, user: &[u8], len: Option<&mut MaybeUninit<usize>>) {
+        self.0.put_text(user, USER_STRING_BYTES + 1);
+        put(len, user.len());
+    }
+}
+
+/// One number for each rank of the file that the function gets, or the numbers of a partition; or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PerRank<'a>(*const u64, PhantomData<&'a [u64]>);
+
+impl<'a> PerRank<'a> {
+    /// The counts of all ranks, which may be the numbers of a partition.
+    #[inline]
+    pub fn counts(self, ranks: usize) -> Result<&'a [u64]> {
+        // SAFETY: every file has a rank.
+        let known = unsafe { slice(self.0, 1, "Nq") }.map(is_known)?;
+        let words = if known { KNOWN_WORDS } else { ranks };
+        // SAFETY: there is a number for each rank, or those of a partition, of which this is the first.
+        unsafe { slice(self.0, words as u64, "Nq") }
+    }
+
+    /// The bytes of all ranks; `None` for NULL.
+    #[inline]
+    pub fn sums(self, ranks: usize) -> Result<Option<&'a [u64]>> {
+        // SAFETY: not NULL, so there is a number for each rank.
+        (!self.0.is_null()).then(|| unsafe { slice(self.0, ranks as u64, "Sq") }).transpose()
+    }
+}

@@ -1,0 +1,126 @@
+//! Sections by number and by user string.
+
+use super::arguments::Arguments;
+use super::context::{on_reader, scda_fcontext_t};
+use super::memory::put;
+use super::pointers::UserText;
+use scda::Reader;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+/// The number of sections in the file. A compressed section counts once, and seals do not count.
+///
+/// If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
+/// the file is open.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f     The file, open for reading. Its position does not change.
+/// @param [out] N    The number of sections. May be NULL.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_CHECKSUM`; without a seal those of `scda_fread_section_header` and of reading the
+/// sizes of elements; and those of the file system.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fsections(
+    f: *mut scda_fcontext_t,
+    N: Option<&mut MaybeUninit<u64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let sections = reader.sections()?;
+        put(N, sections);
+        Ok(())
+    };
+    on_reader(f, err, body)
+}
+
+/// Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
+/// section that were not read are skipped.
+///
+/// If a seal ends the file, a few reads lead to any section. Otherwise the headers before it are read, once
+/// while the file is open.
+///
+/// Collective.
+///
+/// @param [in] f        The file, open for reading.
+/// @param [in] section  The number of the section, from 0. A compressed section counts once, and seals do
+///                      not count.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` if the file has fewer sections, and those of `scda_fsections`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fseek(
+    f: *mut scda_fcontext_t,
+    section: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_reader(f, err, |reader| reader.seek_section(section))
+}
+
+/// Finds a section by its user string. `scda_fseek` goes there.
+///
+/// If seals end the file, it is found in their tables, those of short ones read once while the file is
+/// open. Otherwise the headers of all sections are read, once while the file is open.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f         The file, open for reading. Its position does not change.
+/// @param [in] userstr   The user string.
+/// @param [in] len       Its length, or NULL.
+/// @param [in] record    Which of the sections with this user string: 0 is the first, 1 the next; -1 is
+///                       the last, -2 the one before it.
+/// @param [out] found    1 if there is such a section, otherwise 0. May be NULL.
+/// @param [out] section  Its number, for `scda_fseek`. Not written if there is none. May be NULL.
+/// @param [out] err      The error code: 0 also if there is no such section.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_fsections`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind(
+    f: *mut scda_fcontext_t,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    record: i64,
+    found: Option<&mut MaybeUninit<c_int>>,
+    section: Option<&mut MaybeUninit<u64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let user = reader.user_string(userstr, len)?;
+        let number = reader.find(user, record)?;
+        put(found, c_int::from(number.is_some()));
+        if let Some(number) = number {
+            put(section, number);
+        }
+        Ok(())
+    };
+    on_reader(f, err, body)
+}
+
+/// Looks again how far the file can be read: a job that appends to it may have committed more since it was
+/// opened. The sections before stay, and so does the position; further ones follow behind them. With
+/// `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f         The file, open for reading.
+/// @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FILE_IN_USE` if a job went back behind a seal that was read (`params.behind`), or created the file anew: open
+/// it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
+/// end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_frefresh(
+    f: *mut scda_fcontext_t,
+    changed: Option<&mut MaybeUninit<c_int>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let more = reader.refresh()?;
+        put(changed, c_int::from(more));
+        Ok(())
+    };
+    on_reader(f, err, body)
+}

@@ -1,0 +1,272 @@
+//! Streams of tasks: bytes that each rank writes and reads without the others.
+
+use super::arguments::Arguments;
+use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, with};
+use super::memory::{Room, Values, put};
+use super::pointers::{PerRank, UserText};
+use scda::Writer;
+use scda::bindings::{BindingCalls, ReaderCalls, Sizes};
+use scda_base::error::{Error, Result};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+
+/// Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
+/// often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
+/// `scda_fflush` and `scda_fcommit` may be called besides.
+///
+/// The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
+/// another array behind it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
+/// has holes.
+///
+/// Collective.
+///
+/// @param [in] f            The file, open for writing.
+/// @param [in] userstr      The user string of the set: a name by which `scda_ffind_streams` finds it.
+/// @param [in] len          Its length, or NULL.
+/// @param [in] chunk_bytes  The bytes of a chunk, 1 to 2^30. It should be a multiple of the blocks of the file system, so that no
+///                          two ranks write the same one. 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.
+/// @param [out] err         The error code.
+/// @return                  `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
+/// system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_streams_begin(
+    f: *mut scda_fcontext_t,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    chunk_bytes: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        let user = writer.user_string(userstr, len)?;
+        writer.begin_streams(user, chunk_bytes)
+    };
+    on_writer(f, err, body)
+}
+
+/// Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
+/// rest is collected.
+///
+/// Not collective. An error is that of this rank at once; all ranks get it when they next meet, from
+/// `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
+///
+/// @param [in] f      The file, open for writing, between `scda_fwrite_streams_begin` and
+///                    `scda_fwrite_streams_end`.
+/// @param [in] data   The bytes. May be NULL if there are none.
+/// @param [in] bytes  How many.
+/// @param [out] err   The error code.
+/// @return            0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_stream_write(
+    f: *mut scda_fcontext_t,
+    data: Values<'_, c_void>,
+    bytes: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let Context::Writing(writer) = context else {
+            return Err(Error::usage("this function writes; the file is open for reading"));
+        };
+        match data.bytes(bytes) {
+            Ok(data) => writer.write_stream(data),
+            Err(error) => {
+                writer.refuse(error.again());
+                Err(error)
+            }
+        }
+    };
+    locally(f, err, body)
+}
+
+/// Ends the streams that `scda_fwrite_streams_begin` has begun.
+///
+/// Collective.
+///
+/// @param [in] f     The file, open for writing.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if there are none, those that any rank got from `scda_stream_write`, `SCDA_ERR_RANGE`, and
+/// those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_streams_end(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_writer(f, err, Writer::end_streams)
+}
+
+/// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
+/// `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
+/// has the chunks of a dataset: each element is the stream of a task.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f             The file, open for reading. `scda_fread_section_header` goes on behind the set; the position does not
+///                           change if there is none.
+/// @param [in] userstr       The user string.
+/// @param [in] len           Its length, or NULL.
+/// @param [in] record        Which of the sets with this user string: 0 is the first in the file, 1 the next; -1 is the
+///                           last, -2 the one before it.
+/// @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
+/// @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
+///                           NULL.
+/// @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
+///                           May be NULL.
+/// @param [out] err          The error code: 0 also if there is no such set.
+/// @return                   `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` also if another section or a dataset has this user string; `SCDA_ERR_ARG`, and those of
+/// `scda_ffind`, `scda_fseek` and `scda_fread_section_header`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind_streams(
+    f: *mut scda_fcontext_t,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    record: i64,
+    found: Option<&mut MaybeUninit<c_int>>,
+    tasks: Option<&mut MaybeUninit<u64>>,
+    chunk_bytes: Option<&mut MaybeUninit<u64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let user = reader.user_string(userstr, len)?;
+        let streams = reader.find_streams(user, record)?;
+        put(found, c_int::from(streams.is_some()));
+        if let Some(streams) = &streams {
+            put(tasks, streams.tasks());
+            put(chunk_bytes, streams.chunk_bytes());
+        }
+        given.keep_streams(streams);
+        Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Tells how many bytes a stream has.
+///
+/// Not collective: each rank may ask for any streams. After an error `f` stays open.
+///
+/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+/// @param [in] task    The stream: a number from 0, below that of the tasks.
+/// @param [out] bytes  How many bytes it has. Must not be NULL.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
+/// `SCDA_ERR_MEMORY`, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_stream_size(
+    f: *mut scda_fcontext_t,
+    task: u64,
+    bytes: Option<&mut MaybeUninit<u64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let bytes = bytes.ok_or_else(|| Error::argument("bytes is NULL"))?;
+        let (_, stream) = read_locally(context, task)?;
+        bytes.write(stream.bytes());
+        Ok(())
+    };
+    locally(f, err, body)
+}
+
+/// Reads bytes of a stream.
+///
+/// Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
+/// error `f` stays open.
+///
+/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+/// @param [in] task    The stream: a number from 0, below that of the tasks.
+/// @param [in] offset  The first byte to read, from 0.
+/// @param [out] data   Room for the bytes. May be NULL if there are none.
+/// @param [in] bytes   How many, no more than the stream has from `offset` on.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_stream_read(
+    f: *mut scda_fcontext_t,
+    task: u64,
+    offset: u64,
+    data: Room<'_, c_void>,
+    bytes: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| -> Result<()> {
+        let (reader, stream) = read_locally(context, task)?;
+        stream.check_range(offset, bytes)?;
+        reader.read_stream(stream, offset, data.bytes(bytes)?)
+    };
+    locally(f, err, body)
+}
+
+/// Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
+///
+/// The streams are divided among the ranks as the elements of an array are, in the order of the tasks: on fewer ranks than wrote
+/// them, each has several. For streams that have nothing to do with such a partition there is `scda_stream_read`.
+///
+/// Collective; `Ei` may differ between the ranks.
+///
+/// @param [in] f     The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
+/// @param [out] Ei   Room for the bytes of each stream of this rank. NULL skips them on this rank.
+/// @param [in] Nq    The number of streams on each rank. The sum is that of the tasks.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
+/// those of the file system.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_streams_sizes(
+    f: *mut scda_fcontext_t,
+    Ei: Room<'_, u64>,
+    Nq: PerRank<'_>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let streams = reader.require(given.streams())?;
+        let (counts, count) = reader.counts(Nq)?;
+        let sizes = Ei.optional(count, "Ei");
+        reader.read_streams_sizes_if_valid(streams, counts, sizes)
+    };
+    with(f, err, body)
+}
+
+/// Reads whole streams: all of this rank's share, in the order of the tasks.
+///
+/// Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from the one with which the sizes
+/// were read.
+///
+/// @param [in] f         The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
+/// @param [out] dbytes   Room for the streams of this rank, one directly behind the other, or NULL.
+/// @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
+/// @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
+///                       `dbytes` is NULL.
+/// @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each stream; NULL skips one.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differ from the sizes in the file.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_streams_data(
+    f: *mut scda_fcontext_t,
+    dbytes: Room<'_, c_void>,
+    Nq: PerRank<'_>,
+    Ei: Values<'_, u64>,
+    indirect: c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let streams = reader.require(given.streams())?;
+        let (counts, count) = reader.counts(Nq)?;
+        let count = if dbytes.is_null() { 0 } else { count };
+        let sizes = Ei.get(count, "Ei");
+        let each = *sizes.as_ref().unwrap_or(&[].as_slice());
+        dbytes.with_sink(sizes.map(Sizes::Each), indirect != 0, |data| {
+            reader.read_streams_if_valid(streams, counts, data.map(|data| (each, data)))
+        })
+    };
+    with(f, err, body)
+}

@@ -1,0 +1,149 @@
+//! Datasets of items of variable length.
+
+use super::arguments::Arguments;
+use super::boxes::Flat;
+use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
+use super::dataset::{InMemory, read_dataset, scda_dataset_t};
+use super::memory::{Room, Values, slice};
+use super::pointers::Text;
+use super::versioned::In;
+use scda::bindings::{ReaderCalls, WriterCalls};
+use scda::{Texts, Writer};
+use scda_base::error::{Error, Result};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{Dataset, items};
+use scda_format::layout::product;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+
+/// Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
+/// of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
+///
+/// Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
+/// not compressed with `SCDA_ENCODE_NONE`; `SCDA_ENCODE_TEXT` is an error.
+///
+/// Collective; `count`, `items` and `lengths` may differ between the ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] d        What the dataset is. The first number of its shape is not looked at: the ranks add up their counts. Not changed.
+/// @param [in] count    The number of indices of the first dimension on this rank.
+/// @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the shape. They belong to the
+///                      caller, and are not used after the call. May be NULL if there are none.
+/// @param [in] lengths  The bytes of each item; a pointer to an item of no bytes may be NULL. NULL: the items are C strings.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` also for another type, and for a text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk that gets more than
+/// 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_texts(
+    f: *mut scda_fcontext_t,
+    d: In<'_, scda_dataset_t>,
+    count: u64,
+    items: Values<'_, *const c_char>,
+    lengths: Values<'_, u64>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
+        let mine = own_texts(&dataset, count, items, lengths);
+        writer.texts_if_valid(&dataset, count, mine.as_ref().map_err(Error::again))
+    };
+    on_writer(f, err, body)
+}
+
+/// The items of this rank: each pointer is to bytes of its length, or without lengths to a C string.
+fn own_texts(
+    dataset: &Dataset,
+    count: u64,
+    pointers: Values<'_, *const c_char>,
+    lengths: Values<'_, u64>,
+) -> Result<Texts> {
+    let row = items(dataset.shape.get(1..).unwrap_or_default());
+    let all = row.and_then(|row| product(count, row));
+    let all = all.ok_or_else(|| Error::range("count: the number of items exceeds 63 bits"))?;
+    let (pointers, lengths) = (pointers.get(all, "items")?, lengths.optional(all, "lengths")?);
+    let mut texts = Texts::new();
+    for (place, &pointer) in pointers.iter().enumerate() {
+        texts.push(match lengths {
+            // SAFETY: C passes bytes of this length.
+            Some(lengths) => unsafe { slice(pointer.cast::<u8>(), lengths[place], "item") }?,
+            // SAFETY: C passes a C string.
+            None => unsafe { Text::at(pointer) }.get("item")?.to_bytes(),
+        })?;
+    }
+    Ok(texts)
+}
+
+/// Reads boxes of the current dataset, whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
+/// with the file until the next call of this function: `scda_texts_data` copies them.
+///
+/// Collective; all arguments may differ between the ranks.
+///
+/// @param [in] f         The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
+///                       found a dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`.
+/// @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
+/// @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
+/// @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
+///                       stands for all of the array.
+/// @param [out] lengths  The bytes of each item: one box after the other, each in C order. May be NULL if there are none.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for a text that is not UTF-8; those of
+/// `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_texts_sizes(
+    f: *mut scda_fcontext_t,
+    nboxes: usize,
+    start: Values<'_, u64>,
+    count: Values<'_, u64>,
+    lengths: Room<'_, u64>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        given.texts = None;
+        let (texts, lengths) = reader.read_texts_if_valid(|dataset| {
+            let regions = Flat::new(dataset, nboxes, start, count)?.regions;
+            let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
+            Ok((regions, lengths.get(all, "lengths")?))
+        })?;
+        lengths.iter_mut().zip(texts.iter()).for_each(|(length, item)| *length = item.len() as u64);
+        given.texts = Some(texts);
+        Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
+/// behind them.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f      The file, open for reading.
+/// @param [out] data  Room for the bytes. May be NULL if there are none.
+/// @param [in] bytes  How many there are: the sum of the lengths.
+/// @param [out] err   The error code.
+/// @return            0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if no lengths were told; `SCDA_ERR_ARG` for another number of bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_texts_data(
+    f: *mut scda_fcontext_t,
+    data: Room<'_, c_void>,
+    bytes: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let Context::Reading(_, given) = context else {
+            return Err(Error::usage("this function reads; the file is open for writing"));
+        };
+        let texts =
+            given.texts.as_ref().ok_or_else(|| Error::usage("texts: call scda_fread_texts_sizes first"))?;
+        let found = texts.bytes();
+        if found.len() != to_usize(bytes) {
+            return Err(Error::argument(format!("bytes: found {bytes}, expected {}", found.len())));
+        }
+        data.bytes(bytes)?.copy_from_slice(found);
+        Ok(())
+    };
+    locally(f, err, body)
+}

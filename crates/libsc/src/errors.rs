@@ -1,0 +1,251 @@
+//! libsc's error codes: a pair of what scda says and what MPI says.
+
+use super::libsc::log_error;
+use super::open_files::{OpenFile, closed};
+use scda::{Reader, Writer};
+use scda_base::error::{ErrorKind, Result};
+use scda_c::context::{run, scda_fcontext_t};
+use scda_c::memory::{Room, put};
+use scda_c::{Outcome, caught, guard};
+use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// `SC_SCDA_FERR_SUCCESS`.
+const SUCCESS: c_int = 0;
+/// `SC_SCDA_FERR_MPI`: an error of MPI or the file system, told by the other number of the pair. Those
+/// below it, from 15000, are the first five codes of this library: format, usage, decode, argument, count.
+const MPI: c_int = 15005;
+/// `SC_SCDA_FERR_ARG`.
+pub const ARGUMENT: c_int = 15003;
+
+/// `sc_scda_ferror_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct sc_scda_ferror {
+    /// 0, or with `SC_SCDA_FERR_MPI` an error code of MPI; without MPI an `errno`.
+    pub mpiret: c_int,
+    /// A value of `sc_scda_ret_t`.
+    pub scdaret: c_int,
+}
+
+impl sc_scda_ferror {
+    /// libsc's pair for a code of this library.
+    pub fn of(code: c_int) -> Self {
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        let scdaret = match kind {
+            _ if code == SUCCESS => SUCCESS,
+            ErrorKind::Format
+            | ErrorKind::Usage
+            | ErrorKind::Decode
+            | ErrorKind::Argument
+            | ErrorKind::ShortFile => code,
+            ErrorKind::UnsupportedVersion | ErrorKind::Checksum => ErrorKind::Format.code(),
+            ErrorKind::EndOfFile => ErrorKind::ShortFile.code(),
+            ErrorKind::Range => ErrorKind::Argument.code(),
+            _ => MPI,
+        };
+        Self { mpiret: if scdaret == MPI { system::code(kind) } else { 0 }, scdaret }
+    }
+
+    /// Whether a function of libsc can have given this pair.
+    fn is_valid(self) -> bool {
+        match self.scdaret {
+            MPI => system::is_code(self.mpiret),
+            SUCCESS | 15000..MPI => self.mpiret == 0,
+            _ => false,
+        }
+    }
+}
+
+/// The codes of MPI for what is no error of scda.
+#[cfg(feature = "mpi")]
+mod system {
+    use scda_base::error::ErrorKind;
+    use scda_ranks::mpi::{is_running, mpi_message, numbers, process, succeeded, sys};
+    use std::ffi::c_int;
+
+    pub fn code(kind: ErrorKind) -> c_int {
+        numbers::class_of(kind).unwrap_or_else(|| numbers::ERR_INTERN.get())
+    }
+
+    /// Whether MPI may be asked about a code: with other numbers it ends the program.
+    pub fn is_code(code: c_int) -> bool {
+        code > process::SUCCESS && code <= numbers::ERR_LASTCODE.get()
+    }
+
+    pub fn class(code: c_int) -> c_int {
+        let mut class = code;
+        // SAFETY: MPI is running; takes a code and writes one int.
+        if is_running() && !succeeded(unsafe { sys::MPI_Error_class(code, &raw mut class) }) {
+            return code;
+        }
+        class
+    }
+
+    pub fn text(code: c_int) -> String {
+        if is_running() { mpi_message(code) } else { format!("MPI error {code}") }
+    }
+}
+
+/// Without MPI: the numbers of the operating system.
+#[cfg(not(feature = "mpi"))]
+mod system {
+    use scda_base::error::ErrorKind;
+    use std::ffi::c_int;
+
+    pub fn code(kind: ErrorKind) -> c_int {
+        match kind {
+            ErrorKind::NoSuchFile => libc::ENOENT,
+            ErrorKind::Access => libc::EACCES,
+            ErrorKind::NoSpace => libc::ENOSPC,
+            ErrorKind::Quota => libc::EDQUOT,
+            ErrorKind::ReadOnly => libc::EROFS,
+            ErrorKind::FileExists => libc::EEXIST,
+            ErrorKind::BadFile => libc::EISDIR,
+            ErrorKind::FileInUse => libc::EBUSY,
+            ErrorKind::Unsupported => libc::EOPNOTSUPP,
+            ErrorKind::Memory => libc::ENOMEM,
+            _ => libc::EIO,
+        }
+    }
+
+    pub fn is_code(code: c_int) -> bool {
+        code > 0
+    }
+
+    pub fn class(code: c_int) -> c_int {
+        code
+    }
+
+    pub fn text(code: c_int) -> String {
+        let text = std::io::Error::from_raw_os_error(code).to_string();
+        text.split(" (os error").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Runs a function on a file that is open for writing, as [`scda_c::context::on_writer`], for libsc's error codes.
+pub fn on_writer(
+    fc: *mut scda_fcontext_t,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    body: impl FnOnce(&mut Writer) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    let (f, code) = caught(null_mut(), || run(fc, |context| body(context.writer()?)));
+    finish(fc, f, code, errcode)
+}
+
+/// As [`on_writer`], for a file that is open for reading.
+pub fn on_reader(
+    fc: *mut scda_fcontext_t,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    body: impl FnOnce(&mut Reader) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    let (f, code) = caught(null_mut(), || run(fc, |context| body(context.reader()?)));
+    finish(fc, f, code, errcode)
+}
+
+/// Hands out the error code of a function on the file `fc` that has returned `f`.
+fn finish(
+    fc: *mut scda_fcontext_t,
+    f: *mut scda_fcontext_t,
+    code: c_int,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> *mut scda_fcontext_t {
+    // Every rank logs an error on what is no file. That a file ends is what a program reads it for.
+    let is_logged = f.is_null()
+        && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here)
+        && code != ErrorKind::EndOfFile.code();
+    tell(code, errcode, is_logged);
+    f
+}
+
+/// Hands out an error code, and if it is one, writes its message to libsc's log if that is wanted.
+pub fn tell(code: c_int, errcode: Option<&mut MaybeUninit<sc_scda_ferror>>, is_logged: bool) {
+    if let Some(errcode) = errcode {
+        errcode.write(sc_scda_ferror::of(code));
+    }
+    if code != SUCCESS && is_logged {
+        log_error();
+    }
+}
+
+/// Whether an error code says success: 1 if so, else 0. Not collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
+    let is_success = (errcode.scdaret, errcode.mpiret) == (SUCCESS, 0);
+    guard(None, 0, || Ok((c_int::from(is_success), Outcome::Success)))
+}
+
+/// The class of an error code: of one of MPI, its class in MPI; any other is a class. Not collective.
+/// Returns 0, or `SC_SCDA_FERR_ARG` for a pair that is no error code, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_ferror_class(
+    errcode: sc_scda_ferror,
+    errclass: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> c_int {
+    let body = || {
+        if errclass.is_none() || !errcode.is_valid() {
+            return Ok((ARGUMENT, Outcome::Success));
+        }
+        let mpiret = if errcode.scdaret == MPI { system::class(errcode.mpiret) } else { 0 };
+        put(errclass, sc_scda_ferror { mpiret, ..errcode });
+        Ok((SUCCESS, Outcome::Success))
+    };
+    guard(None, ARGUMENT, body)
+}
+
+/// The bytes that MPI_MAX_ERROR_STRING promises to be there with any MPI.
+const ERROR_STRING_BYTES: usize = 256;
+
+/// The text of an error code, with a NUL: that of MPI for its codes. Not collective. `str` has room for
+/// MPI_MAX_ERROR_STRING bytes; `*len` is set to the bytes without the NUL. Returns as
+/// [`sc_scda_ferror_class`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_ferror_string(
+    errcode: sc_scda_ferror,
+    str: Room<'_, c_char>,
+    len: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = || {
+        if str.is_null() || len.is_none() || !errcode.is_valid() {
+            return Ok((ARGUMENT, Outcome::Success));
+        }
+        let text = match errcode.scdaret {
+            SUCCESS => "success".to_owned(),
+            MPI => system::text(errcode.mpiret),
+            code => ErrorKind::from_code(code).map(ErrorKind::text).unwrap_or_default().to_owned(),
+        };
+        let n = str.put_text(text.as_bytes(), ERROR_STRING_BYTES);
+        put(len, c_int::try_from(n).unwrap_or(0));
+        Ok((SUCCESS, Outcome::Success))
+    };
+    guard(None, ARGUMENT, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_valid_pair_and_the_first_five_keep_their_numbers() {
+        for (kind, code, _) in ErrorKind::ALL {
+            let pair = sc_scda_ferror::of(code);
+            assert!(pair.is_valid(), "{kind:?}");
+            assert_eq!(sc_scda_ferror_is_success(pair), 0, "{kind:?}");
+            if code < MPI {
+                assert_eq!((pair.scdaret, pair.mpiret), (code, 0));
+            }
+        }
+        assert_eq!(sc_scda_ferror_is_success(sc_scda_ferror::of(0)), 1);
+    }
+
+    #[test]
+    fn other_pairs_are_refused() {
+        for (mpiret, scdaret) in [(1, 0), (1, 15000), (0, MPI), (-1, MPI), (0, 15006), (0, 7), (0, -1)] {
+            let pair = sc_scda_ferror { mpiret, scdaret };
+            let mut class = MaybeUninit::new(pair);
+            // SAFETY: the class is a variable.
+            assert_eq!(unsafe { sc_scda_ferror_class(pair, Some(&mut class)) }, ARGUMENT);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Opening and closing.
+
+use super::errors::{sc_scda_ferror, tell};
+use super::libsc::{LEVEL_DEFAULT, is_logged};
+use super::open_files::{OpenFile, closed, opened};
+use scda::bindings::{ReaderCalls, WriterCalls};
+use scda::{Params, Reader, Writer};
+use scda_base::error::{Error, Result};
+use scda_c::context::{Context, register, run_close, scda_fcontext_t};
+use scda_c::memory::put;
+use scda_c::pointers::{Text, UserText, UserTextOut};
+use scda_c::{Outcome, caught, guard};
+#[cfg(feature = "mpi")]
+use scda_c::{mpi_types::Comm, params::no_info};
+use scda_format::header::UserString;
+use scda_ranks::Communicator;
+#[cfg(feature = "mpi")]
+use scda_ranks::mpi::{is_running, succeeded, sys};
+use scda_storage::faults::Faults;
+use std::ffi::{c_int, c_uint};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+#[cfg(feature = "mpi")]
+pub use scda_c::{MPI_Info as sc_info, mpi_types::Comm as sc_comm};
+/// `sc_MPI_Comm` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+pub type sc_comm<'a> = c_int;
+/// `sc_MPI_Info` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+pub type sc_info = c_int;
+
+/// `sc_scda_params_t`, whose layout is that of the program's MPI: see [`ScParams`].
+pub type sc_scda_params = ScParams<sc_info>;
+
+/// `sc_scda_params_t` with hints of this type: an address, or an int, beside which the next member lies.
+#[repr(C)]
+pub struct ScParams<Info> {
+    /// Hints for MPI-IO.
+    pub info: Info,
+    /// One of this number of accesses to the file fails, on average; 0: none.
+    pub fuzzy_everyn: c_uint,
+    /// The seed that chooses the accesses that fail.
+    pub fuzzy_seed: u64,
+    /// The level of libsc's log above which errors are not written to it.
+    pub log_level: c_int,
+}
+
+/// The ranks of a file to be opened.
+#[cfg(feature = "mpi")]
+fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
+    comm.duplicate()
+}
+
+/// The ranks of a file to be opened: this process, by whatever number libsc knows it.
+#[cfg(not(feature = "mpi"))]
+fn ranks(comm: sc_comm<'_>) -> Result<Box<dyn Communicator>> {
+    /// `sc_MPI_COMM_NULL`.
+    const COMM_NULL: c_int = 0x0400_0000;
+    if comm == COMM_NULL {
+        return Err(Error::argument("communicator: found sc_MPI_COMM_NULL"));
+    }
+    Ok(Box::new(scda_ranks::Solo))
+}
+
+/// The ranks that a function without a file is for: `MPI_COMM_WORLD`, or this process if there is to be one
+/// rank. If there are to be others than the world has, an error of this rank: the others are not waited for.
+pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
+    if ranks == Some(1) || cfg!(not(feature = "mpi")) {
+        return Ok(Box::new(scda_ranks::Solo));
+    }
+    #[cfg(feature = "mpi")]
+    if is_running() {
+        let world = sys::comm_world();
+        let mut size = 0;
+        // SAFETY: valid, since MPI is running; writes one int.
+        let status = unsafe { sys::MPI_Comm_size(world, &raw mut size) };
+        if succeeded(status) && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks)) {
+            // SAFETY: valid, since MPI is running.
+            return unsafe { Comm::of(world) }.duplicate();
+        }
+    }
+    Err(Error::argument("elem_counts: it needs a number for each rank of an open file, or of MPI"))
+}
+
+/// Parameters in the layout that the program's MPI gives them, with valid hints; or NULL.
+#[repr(transparent)]
+pub struct ParamsIn<'a>(*const sc_scda_params, PhantomData<&'a sc_scda_params>);
+
+impl ParamsIn<'_> {
+    /// `None` for NULL.
+    fn read(self) -> Option<sc_scda_params> {
+        if self.0.is_null() {
+            return None;
+        }
+        #[cfg(feature = "mpi")]
+        if sys::handles_are_ints() {
+            // SAFETY: not NULL; with this MPI, C has this layout.
+            let ScParams { info, fuzzy_everyn, fuzzy_seed, log_level } =
+                unsafe { self.0.cast::<ScParams<c_int>>().read_unaligned() };
+            return Some(ScParams { info: info.into(), fuzzy_everyn, fuzzy_seed, log_level });
+        }
+        // SAFETY: not NULL.
+        Some(unsafe { self.0.read_unaligned() })
+    }
+}
+
+/// libsc's parameters, the defaults for NULL, and whether errors are logged.
+fn read_params(params: ParamsIn<'_>) -> (Params, bool) {
+    // libsc returns an error from the call in which it happens.
+    let mut all = Params::default();
+    all.check = true;
+    let Some(params) = params.read() else {
+        return (all, true);
+    };
+    if params.fuzzy_everyn > 0 {
+        all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
+        // Every function that moves data shall access the file, and so may fail.
+        all.aggregation_bytes = 0;
+    }
+    #[cfg(feature = "mpi")]
+    {
+        // SAFETY: C passes a valid handle, which is used only while the file is opened.
+        all.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(params.info) };
+    }
+    (all, is_logged(params.log_level))
+}
+
+/// Opens a file by `body`, which is given the ranks and the parameters.
+fn open(
+    comm: sc_comm<'_>,
+    params: ParamsIn<'_>,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+    body: impl FnOnce(Box<dyn Communicator>, Params) -> Result<Context>,
+) -> *mut scda_fcontext_t {
+    let (mut rank, mut logged) = (0, true);
+    let run = || {
+        let (params, is_logged) = read_params(params);
+        logged = is_logged;
+        let comm = ranks(comm)?;
+        let size = comm.size() as u64;
+        rank = comm.rank();
+        let fc = register(body(comm, params)?)?;
+        opened(fc, size, rank, logged);
+        Ok((fc, Outcome::Success))
+    };
+    let (fc, code) = caught(null_mut(), run);
+    tell(code, errcode, logged && rank == 0);
+    fc
+}
+
+/// Fills the parameters with the defaults. Not collective. NULL is left alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
+    let body = || {
+        #[cfg(feature = "mpi")]
+        if sys::handles_are_ints() {
+            let info = sys::info_null().as_int();
+            let defaults = ScParams { info, fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+            // SAFETY: C passes `params` that are NULL or may be written; with this MPI, they have this layout.
+            put(unsafe { params.cast::<MaybeUninit<ScParams<c_int>>>().as_mut() }, defaults);
+            return Ok(((), Outcome::Success));
+        }
+        let defaults = ScParams { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+        // SAFETY: C passes `params` that are NULL or may be written.
+        put(unsafe { params.cast::<MaybeUninit<sc_scda_params>>().as_mut() }, defaults);
+        Ok(((), Outcome::Success))
+    };
+    guard(None, (), body)
+}
+
+/// `sc_MPI_INFO_NULL` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+fn no_info() -> sc_info {
+    0x1c00_0000
+}
+
+/// As [`scda_c::scda_fopen_write`]. `params` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fopen_write(
+    comm: sc_comm<'_>,
+    filename: Text<'_>,
+    userstr: UserText<'_>,
+    len: Option<&usize>,
+    params: ParamsIn<'_>,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> *mut scda_fcontext_t {
+    let body = |comm, params| {
+        let user = written_user_string(userstr, len).and_then(UserString::new);
+        Writer::create_if_valid(comm, filename.path(), user, Ok(params)).map(Context::Writing)
+    };
+    open(comm, params, errcode, body)
+}
+
+/// As [`scda_c::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fopen_read(
+    comm: sc_comm<'_>,
+    filename: Text<'_>,
+    userstr: UserTextOut<'_>,
+    len: Option<&mut MaybeUninit<usize>>,
+    params: ParamsIn<'_>,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> *mut scda_fcontext_t {
+    let body = |comm, params| {
+        let params = not_null("user_string or len", &[userstr.is_null(), len.is_none()]).map(|()| params);
+        let reader = Reader::open_if_valid(comm, filename.path(), params)?;
+        userstr.put(reader.user(), len);
+        Ok(Context::reading(reader))
+    };
+    open(comm, params, errcode, body)
+}
+
+/// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
+pub fn written_user_string<'a>(userstr: UserText<'a>, len: Option<&usize>) -> Result<&'a [u8]> {
+    not_null("user_string", &[userstr.is_null()])?;
+    userstr.bytes(len)
+}
+
+/// An error if a pointer that libsc needs is NULL.
+pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
+    if are_null.contains(&true) { Err(Error::argument(format!("{names}: NULL"))) } else { Ok(()) }
+}
+
+/// As [`scda_c::scda_fclose`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fclose(
+    fc: *mut scda_fcontext_t,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> c_int {
+    let (status, code) = caught(-1, || run_close(fc));
+    let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
+    tell(code, errcode, is_logged);
+    status
+}

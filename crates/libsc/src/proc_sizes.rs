@@ -1,0 +1,102 @@
+//! The sums of the sizes of all ranks' elements. libsc's function for them takes no file, hence no
+//! communicator: the one is found by the number of ranks that the counts are for.
+
+use super::arrays::{ArrayIn, ArrayOut, sc_array};
+use super::errors::{sc_scda_ferror, tell};
+use super::files::world;
+use super::libsc::resize;
+use super::open_files::{closed, last_open};
+use scda::bindings::Sizes;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_c::context::{Context, run};
+use scda_c::{Outcome, caught};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A word with this bit is the code of an error, not a sum.
+const IS_ERROR: u64 = 1 << 63;
+
+/// The bytes that each rank has of a varray: what the functions for varrays take as `proc_sizes`.
+///
+/// Collective over the ranks of the last file opened, of those that are open and have as many ranks as
+/// `elem_counts` has numbers; if there is none, over `MPI_COMM_WORLD`. `elem_counts` is of numbers, one for
+/// each rank; `elem_sizes` one for each element of this rank. `proc_sizes` is filled, and made as long as
+/// `elem_counts`. Returns 0, or -1 on error, which leaves files open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_proc_sizes(
+    elem_sizes: ArrayIn<'_>,
+    elem_counts: ArrayIn<'_>,
+    proc_sizes: *mut sc_array,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> c_int {
+    let mut is_first = true;
+    let run = || {
+        let ranks = elem_counts.get("elem_counts").map(|counts| counts.elem_count as u64);
+        let mut own = None;
+        let words = gather(ranks.ok(), |size, rank| {
+            is_first = rank == 0;
+            // SAFETY: C passes arrays of libsc, or NULL.
+            let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
+            // The other ranks get the code of the error; its message stays on this rank.
+            sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
+        })?;
+        if let Some((rank, word)) = words.iter().enumerate().find(|(_, word)| *word & IS_ERROR != 0) {
+            let kind = c_int::try_from(word & !IS_ERROR).ok().and_then(ErrorKind::from_code);
+            let error = Error::new(kind.unwrap_or(ErrorKind::Internal), "error of this rank").on_rank(rank);
+            return Err(own.unwrap_or(error));
+        }
+        // SAFETY: C passes an array of libsc, which has room for a number for each rank by now.
+        let sums = unsafe { ArrayOut::at(proc_sizes) };
+        sums.numbers(words.len() as u64, "proc_sizes")?.copy_from_slice(&words);
+        Ok((0, Outcome::Success))
+    };
+    let (status, code) = caught(-1, run);
+    tell(code, errcode, is_first);
+    status
+}
+
+/// The words of all ranks, by rank, among the ranks that [`sc_scda_proc_sizes`] says; `mine` makes this
+/// rank's, from the number of ranks and this one.
+fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Vec<u64>> {
+    let Some(file) = last_open(|size| ranks.is_none_or(|ranks| ranks == size)) else {
+        let comm = world(ranks)?;
+        return comm.allgather(mine(comm.size() as u64, comm.rank()));
+    };
+    let word = mine(file.size, file.rank);
+    let mut words = Vec::new();
+    let exchange = |context: &mut Context| {
+        words = context.proc_counts(word)?;
+        Ok(Outcome::Success)
+    };
+    let (f, code) = caught(null_mut(), || run(file.handle(), exchange));
+    if f.is_null() {
+        closed(file.handle());
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        return Err(Error::new(kind, "the ranks did not meet in sc_scda_proc_sizes"));
+    }
+    Ok(words)
+}
+
+/// The sum of this rank's sizes. Makes room for those of all.
+///
+/// # Safety
+/// `proc_sizes` is as [`sc_scda_proc_sizes`] says.
+unsafe fn sum(
+    elem_sizes: ArrayIn<'_>,
+    elem_counts: ArrayIn<'_>,
+    proc_sizes: *mut sc_array,
+    ranks: u64,
+    rank: usize,
+) -> Result<u64> {
+    let counts = elem_counts.numbers(ranks, "elem_counts")?;
+    let sizes = elem_sizes.numbers(counts[rank], "elem_sizes")?;
+    // SAFETY: the caller's array is NULL or may be read.
+    unsafe { ArrayIn::at(proc_sizes) }.get("proc_sizes")?;
+    // SAFETY: aligned, and the caller lets nobody else use it.
+    if let Some(proc_sizes) = unsafe { proc_sizes.as_mut() } {
+        // SAFETY: the caller has an array of libsc there.
+        unsafe { resize(proc_sizes, counts.len(), "proc_sizes") }?;
+    }
+    Sizes::Each(sizes).total()
+}

@@ -1,0 +1,271 @@
+//! Reading, with arguments that may be errors of this rank.
+
+use super::BindingCalls;
+use crate::file::{OwnRequest, Params, Reader, Section, Sink, Streams, ThisRank};
+use crate::items::DataMut;
+use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_format::dataset::{Dataset, Region};
+use scda_ranks::Communicator;
+use std::ops::Range;
+use std::path::Path;
+
+/// The calls of [`Reader`] with arguments that may be errors of this rank.
+///
+/// The errors of each are those of the method of [`Reader`] that has the name without `if_valid`, and those that are passed.
+#[allow(clippy::missing_errors_doc)] // above
+pub trait ReaderCalls: BindingCalls + Sized {
+    /// As [`Reader::open`].
+    fn open_if_valid(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        params: Result<Params>,
+    ) -> Result<Self>;
+
+    /// As [`Reader::next_section`], without a copy.
+    fn next_header(&mut self, decode: bool) -> Result<Option<&Section>>;
+
+    /// An error of all ranks unless the header of a section was read last.
+    fn require_header(&mut self) -> Result<()>;
+
+    /// As [`Reader::read_block`].
+    fn read_block_if_valid(&mut self, size: u64, root: usize, data: Result<Option<&mut [u8]>>) -> Result<()>;
+
+    /// As [`Reader::read_array`].
+    fn read_array_if_valid(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<()>;
+
+    /// As [`Reader::read_varray_sizes`].
+    fn read_varray_sizes_if_valid(&mut self, counts: &[u64], sizes: Result<Option<&mut [u64]>>)
+    -> Result<()>;
+
+    /// As [`Reader::read_varray`]; `data` are the size of each element of this rank, and the memory for the elements.
+    fn read_varray_if_valid(
+        &mut self,
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&[u64], Sink<'_>)>,
+    ) -> Result<()>;
+
+    /// As [`Reader::read_block_range`].
+    fn read_block_range_if_valid(&mut self, part: Result<(Range<u64>, Option<&mut [u8]>)>) -> Result<()>;
+
+    /// As [`Reader::read_array_range`].
+    fn read_array_range_if_valid(&mut self, size: u64, part: Result<(Range<u64>, Sink<'_>)>) -> Result<()>;
+
+    /// As [`Reader::read_varray_sizes_range`].
+    fn read_varray_sizes_range_if_valid(
+        &mut self,
+        part: Result<(Range<u64>, Option<&mut [u64]>)>,
+    ) -> Result<()>;
+
+    /// As [`Reader::read_varray_range`].
+    fn read_varray_range_if_valid(
+        &mut self,
+        sizes: &[u64],
+        part: Result<(Range<u64>, Sink<'_>)>,
+    ) -> Result<()>;
+
+    /// The dataset whose data can be read, if there is one. Not collective.
+    fn current_dataset(&self) -> Option<&Dataset>;
+
+    /// As [`Reader::read_dataset`]; `mine` makes the regions of this rank and their memory from the dataset.
+    fn read_dataset_if_valid<'a>(
+        &mut self,
+        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, DataMut<'a>)>,
+    ) -> Result<()>;
+
+    /// As [`Reader::read_datasets`].
+    fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()>;
+
+    /// As [`Reader::read_texts`]; `mine` makes the regions of this rank from the dataset, with what is returned beside their items.
+    fn read_texts_if_valid<T>(
+        &mut self,
+        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, T)>,
+    ) -> Result<(Texts, T)>;
+
+    /// As [`Reader::read_streams_sizes`].
+    fn read_streams_sizes_if_valid(
+        &mut self,
+        streams: &Streams,
+        counts: &[u64],
+        sizes: Result<Option<&mut [u64]>>,
+    ) -> Result<()>;
+
+    /// As [`Reader::read_streams`]; `data` are the size of each stream of this rank, and the memory for the streams.
+    fn read_streams_if_valid(
+        &mut self,
+        streams: &Streams,
+        counts: &[u64],
+        data: Result<(&[u64], Sink<'_>)>,
+    ) -> Result<()>;
+
+    /// The word of rank 0, unless a rank passes an error.
+    fn of_first_rank(&mut self, word: Result<u64>) -> Result<u64>;
+
+    /// The first half of closing: the ranks agree to. Only [`Reader::close`] may follow.
+    fn begin_close(&mut self) -> Result<()>;
+
+    /// Whether closing was begun. Not collective.
+    fn is_closing(&self) -> bool;
+
+    /// The error of what follows then.
+    fn closing() -> Error;
+}
+
+impl BindingCalls for Reader {
+    #[inline]
+    fn ranks(&mut self) -> ThisRank {
+        Self::ranks(self)
+    }
+
+    fn refuse(&mut self, error: Error) {
+        Self::refuse(self, error);
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        Self::fail(self, error)
+    }
+}
+
+impl ReaderCalls for Reader {
+    fn open_if_valid(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        params: Result<Params>,
+    ) -> Result<Self> {
+        Self::open_if_valid(comm, path, params)
+    }
+
+    #[inline]
+    fn next_header(&mut self, decode: bool) -> Result<Option<&Section>> {
+        Self::next_header(self, decode)
+    }
+
+    fn require_header(&mut self) -> Result<()> {
+        self.read(|state| Ok(state.sections().require_header()?))
+    }
+
+    #[inline]
+    fn read_block_if_valid(&mut self, size: u64, root: usize, data: Result<Option<&mut [u8]>>) -> Result<()> {
+        self.read(|state| state.sections().read_block(size, root, data))
+    }
+
+    #[inline]
+    fn read_array_if_valid(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<()> {
+        self.read(|state| state.sections().read_array(counts, size, data))
+    }
+
+    #[inline]
+    fn read_varray_sizes_if_valid(
+        &mut self,
+        counts: &[u64],
+        sizes: Result<Option<&mut [u64]>>,
+    ) -> Result<()> {
+        self.read(|state| state.sections().read_varray_sizes(counts, sizes))
+    }
+
+    #[inline]
+    fn read_varray_if_valid(
+        &mut self,
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&[u64], Sink<'_>)>,
+    ) -> Result<()> {
+        let data = data.map(|(sizes, data)| (Some(sizes), data));
+        self.read(|state| state.sections().read_varray(counts, proc_sizes, data))
+    }
+
+    #[inline]
+    fn read_block_range_if_valid(&mut self, part: Result<(Range<u64>, Option<&mut [u8]>)>) -> Result<()> {
+        self.read(|state| state.sections().read_block_range(part))
+    }
+
+    #[inline]
+    fn read_array_range_if_valid(&mut self, size: u64, part: Result<(Range<u64>, Sink<'_>)>) -> Result<()> {
+        self.read(|state| state.sections().read_array_range(size, part))
+    }
+
+    #[inline]
+    fn read_varray_sizes_range_if_valid(
+        &mut self,
+        part: Result<(Range<u64>, Option<&mut [u64]>)>,
+    ) -> Result<()> {
+        self.read(|state| state.sections().read_varray_sizes_range(part))
+    }
+
+    #[inline]
+    fn read_varray_range_if_valid(
+        &mut self,
+        sizes: &[u64],
+        part: Result<(Range<u64>, Sink<'_>)>,
+    ) -> Result<()> {
+        self.read(|state| state.sections().read_varray_range(sizes, part))
+    }
+
+    fn current_dataset(&self) -> Option<&Dataset> {
+        Self::current_dataset(self)
+    }
+
+    #[inline]
+    fn read_dataset_if_valid<'a>(
+        &mut self,
+        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, DataMut<'a>)>,
+    ) -> Result<()> {
+        self.read(|state| match state.current_dataset().and_then(mine) {
+            Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, data))),
+            Err(error) => state.datasets().read_dataset(Err(error)),
+        })
+    }
+
+    fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()> {
+        self.read(|state| state.datasets().read_datasets(all))
+    }
+
+    fn read_texts_if_valid<T>(
+        &mut self,
+        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, T)>,
+    ) -> Result<(Texts, T)> {
+        self.read(|state| match state.current_dataset().and_then(mine) {
+            Ok((regions, beside)) => Ok((state.datasets().read_texts(Ok(&regions))?, beside)),
+            Err(error) => {
+                let again = error.again();
+                state.datasets().read_texts(Err(error))?;
+                Err(again.into())
+            }
+        })
+    }
+
+    fn read_streams_sizes_if_valid(
+        &mut self,
+        streams: &Streams,
+        counts: &[u64],
+        sizes: Result<Option<&mut [u64]>>,
+    ) -> Result<()> {
+        self.read(|state| state.streams().read_streams_sizes(streams, counts, sizes))
+    }
+
+    fn read_streams_if_valid(
+        &mut self,
+        streams: &Streams,
+        counts: &[u64],
+        data: Result<(&[u64], Sink<'_>)>,
+    ) -> Result<()> {
+        self.read(|state| state.streams().read_streams(streams, counts, data))
+    }
+
+    fn of_first_rank(&mut self, word: Result<u64>) -> Result<u64> {
+        Self::of_first_rank(self, word)
+    }
+
+    fn begin_close(&mut self) -> Result<()> {
+        Self::begin_close(self)
+    }
+
+    fn is_closing(&self) -> bool {
+        Self::is_closing(self)
+    }
+
+    fn closing() -> Error {
+        Self::closing()
+    }
+}
