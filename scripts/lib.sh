@@ -105,7 +105,7 @@ cargo=(sh cmake/cargo.sh "$(command -v cargo)" "$root" "$root/target/test/cargo"
 crates=(scda scda-base scda-c scda-codec scda-command scda-format scda-import scda-libsc scda-ranks scda-storage)
 packaged=(scda scda-base scda-codec scda-format scda-import scda-ranks scda-storage) # what programs use
 with_mpi=("${crates[@]/#/--package=}" --features scda-libsc/mpi,scda/rsmpi,scda/bundled-zlib)
-# What only tests have: assertions, and with them small buffers.
+# What only tests have: assertions.
 with_assertions=()
 for package in "${crates[@]}"; do
   with_assertions+=(--config "profile.release.package.$package.debug-assertions=true" --config "profile.release.package.$package.overflow-checks=true")

@@ -22,8 +22,8 @@ mod texts;
 
 pub use file::{
     AddedRows, BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode,
-    Interrupt, Located, Params, Reader, Request, Sealed, Seals, Section, Sink, Source, Statistics, Stream,
-    StreamReader, Streams, WholeFile, Writer, stripe_of_block, writers_of_pieces,
+    Interrupt, Limits, Located, Params, Reader, Request, Sealed, Seals, Section, Sink, Source, Statistics,
+    Stream, StreamReader, Streams, WholeFile, Writer, stripe_of_block, writers_of_pieces,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::Rng;
+use common::{Rng, options};
 use scda::{
     Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region,
     Result, Sink, Solo, Source, Writer, run_on_threads,
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// With as little memory for the background as there may be, or none.
 fn params(background: bool) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.background_bytes, params.seal, params.check) = (u64::from(background) << 20, true, false);
     params
 }
@@ -418,7 +418,7 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
         failed += 1;
         named += u32::from(error.contains("request"));
         if *durable > 0 {
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let sealed = file.sealed_sections().unwrap();
             assert!(sealed >= durable * 10, "seed {seed}: {sealed} sections, {durable} steps: {error}");
         }
@@ -464,7 +464,7 @@ fn a_commit_that_is_not_waited_for_is_none() {
         } else {
             drop(file)
         }
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(file.sealed_sections().unwrap(), 10);
     }
 }
@@ -486,7 +486,7 @@ fn statistics_tell_where_the_bytes_went() {
         assert_eq!(statistics.copied_bytes > bytes, background, "{statistics:?}");
         assert!(statistics.writing.as_nanos() > 0 && statistics.encoding.as_nanos() > 0, "{statistics:?}");
         file.close().unwrap();
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         let mut found = vec![0; data.len()];
         for encoded in [0, bytes] {
             file.next_section(true).unwrap().unwrap();

@@ -8,7 +8,7 @@
 mod common;
 
 use common::watched::Watched;
-use common::{Data, Model, ModelSection, Want};
+use common::{Data, Model, ModelSection, Want, options};
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, Faults, Layout as DataLayout, Params, Reader,
     Region, Request, Result, SectionType, Sink, Solo, Writer, run_on_threads,
@@ -165,7 +165,7 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
         (64 << 10, true, false, false),
         (0, false, false, true),
     ] {
-        let mut params = Params::default();
+        let mut params = options();
         (params.aggregation_bytes, params.check, params.seal) = (aggregation, check, true);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
         let committed = std::fs::read(&path).unwrap();
@@ -265,7 +265,7 @@ fn an_exchange_that_fails_while_looking_up_is_an_error_of_all() {
     for (seal, verify, check) in
         [(true, false, false), (true, true, false), (false, false, false), (true, true, true)]
     {
-        let mut params = Params::default();
+        let mut params = options();
         (params.seal, params.check) = (seal, check);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
         params.verify = verify;
@@ -307,7 +307,7 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
     let model = model();
     let mut outcomes = Vec::new();
     for seed in 0..90 {
-        let mut params = Params::default();
+        let mut params = options();
         (params.seal, params.check) = (seed % 4 > 0, seed % 2 == 0);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
         params.verify = seed % 4 == 1;
@@ -321,7 +321,7 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
 
 /// A file with datasets of each layout, and a group.
 fn write_datasets(path: &Path, seal: bool) {
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = seal;
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     file.group("/", "{\"title\": \"faults\"}").unwrap();
@@ -375,7 +375,7 @@ fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() 
     let (mut cases, mut silent) = (0, 0);
     for (seal, check) in [(true, false), (false, false), (true, true)] {
         write_datasets(&path, seal);
-        let mut params = Params::default();
+        let mut params = options();
         (params.check, params.verify) = (check, check);
         for size in [2, 3] {
             for rank in 0..size {
@@ -399,7 +399,7 @@ fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() 
     let mut outcomes = Vec::new();
     for seed in 0..60 {
         write_datasets(&path, seed % 4 > 0);
-        let mut params = Params::default();
+        let mut params = options();
         (params.check, params.verify) = (seed % 2 == 0, seed % 4 == 1);
         params.faults = Some(Faults { every: 1 + seed * 5, seed });
         let size = 1 + seed as usize % 3;
@@ -460,7 +460,7 @@ fn an_exchange_that_fails_while_streams_are_written_or_read_is_an_error_of_all()
     let path = folder.path().join("file.scda");
     let (mut cases, mut kept) = (0, 0);
     for (seal, check) in [(true, false), (false, false), (true, true)] {
-        let mut params = Params::default();
+        let mut params = options();
         (params.check, params.seal) = (check, seal);
         for size in [2, 3] {
             let none = (0, u64::MAX / 2);
@@ -489,7 +489,7 @@ fn an_exchange_that_fails_while_streams_are_written_or_read_is_an_error_of_all()
                         }
                         // What was committed is there, and nothing else is taken for streams.
                         Some(_) if Writer::append(Solo, &path, &params).and_then(Writer::close).is_ok() => {
-                            let found = read_streams(Solo, &path, &Params::default()).unwrap();
+                            let found = read_streams(Solo, &path, &options()).unwrap();
                             let is_right = |(rank, found): (u64, &Vec<u8>)| {
                                 let (first, all) = stream_of(rank);
                                 *found == first || *found == all
@@ -546,7 +546,7 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     for &size in sizes {
         for (aggregation, check, seal) in [(64 << 10, false, true), (0, false, false), (64 << 10, true, true)]
         {
-            let mut params = Params::default();
+            let mut params = options();
             params.aggregation_bytes = aggregation;
             params.check = check;
             params.atomic = true;

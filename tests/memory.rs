@@ -3,6 +3,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::cast_possible_truncation)] // test data
 
+#[path = "common/options.rs"]
+mod options;
+
+use options::options;
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source,
     Writer, run_on_threads,
@@ -42,6 +46,7 @@ fn read(path: &Path, sizes: &mut [u64], data: &mut [u8], threads: usize) {
 }
 
 /// Two ranks have the columns of an array in turns, so that each has parts of every chunk.
+/// The memory is that of `Limits::exchange_bytes` for each rank, which is small here.
 fn boxes_pass_through_bounded_memory(path: &Path) {
     const SIDE: u64 = 2048;
     const LITTLE: usize = 8 << 20;
@@ -55,7 +60,7 @@ fn boxes_pass_through_bounded_memory(path: &Path) {
         let grown = growth(|| {
             run_on_threads(2, |comm| {
                 let regions = regions(comm.rank() as u64);
-                let mut file = Writer::create(comm, path, b"", &Params::default()).unwrap();
+                let mut file = Writer::create(comm, path, b"", &options()).unwrap();
                 file.dataset(&dataset, &regions, &data).unwrap();
                 file.close().unwrap();
             });

@@ -4,9 +4,12 @@
 #[allow(dead_code)] // its main
 #[path = "../examples/checkpoint.rs"]
 mod checkpoint;
+#[path = "common/options.rs"]
+mod options;
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
+use options::options;
 use scda::{DataType, Dataset, Driver, Encode, ErrorKind, Mpi, Params, Reader, Region, Sink, Source, Writer};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -84,7 +87,7 @@ fn each_rank_gets_its_part() {
 fn part_exchange() {
     use scda::Communicator as _;
     let universe = mpi::initialize().unwrap();
-    let comm = Mpi::new(&universe.world()).unwrap();
+    let comm = Mpi::new(&universe.world()).unwrap().with_longest_message(10_000);
     let (rank, size) = (comm.rank(), comm.size());
     // What rank `from` sends to rank `to`; some send nothing, and some more than one message of 10000 bytes.
     let part = |from: usize, to: usize| {
@@ -121,7 +124,7 @@ fn write_many(comm: impl scda::Communicator + 'static, path: &Path) {
 }
 
 fn small_buffers() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.aggregation_bytes = 16 << 10;
     params
 }
@@ -230,7 +233,7 @@ fn part_writers() {
 /// A dataset in chunks and a contiguous one, of which each rank passes every n-th column.
 fn write_datasets(comm: impl scda::Communicator + 'static, path: &Path) {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
-    let mut file = Writer::create(comm, path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(comm, path, b"", &options()).unwrap();
     for layout in [scda::Layout::Contiguous, scda::Layout::Chunked { shape: Some(vec![70, 20]), text: false }]
     {
         let mut dataset = Dataset::new("rho", DataType::Float64, [1000, 60]);
@@ -270,7 +273,7 @@ fn the_example_writes_one_file_on_any_number_of_ranks() {
         let path = folder.path().join(format!("{ranks}.scda"));
         let text = run("part_example", ranks, &path);
         assert!(text.contains(&format!("{ranks} ranks: {cells} cells written and read")), "{text}");
-        let mut file = Reader::open(scda::Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(scda::Solo, &path, &options()).unwrap();
         assert!(file.is_sealed() && &**file.user() == b"checkpoint.rs");
         assert_eq!(file.next_section(true).unwrap().unwrap().section_type, scda::SectionType::Inline);
         file.skip().unwrap();
@@ -312,11 +315,11 @@ fn part_kinds() {
         let path = if backwards { file() } else { path(&own) };
         drop(split);
         let count = if backwards { world.size() } else { 1 };
-        let mut writer = Writer::create(ranks, &path, b"", &Params::default()).unwrap();
+        let mut writer = Writer::create(ranks, &path, b"", &options()).unwrap();
         let data = [world.rank() as u8];
         writer.array(b"ranks", &vec![1; count as usize], 1, Source::Contiguous(&data), Encode::None).unwrap();
         writer.close().unwrap();
-        let mut reader = Reader::open(Mpi::new(&own).unwrap(), &path, &Params::default()).unwrap();
+        let mut reader = Reader::open(Mpi::new(&own).unwrap(), &path, &options()).unwrap();
         let section = reader.next_section(true).unwrap().unwrap();
         let mut read = vec![0; count as usize];
         reader.read_array(&[section.count], 1, Sink::Contiguous(&mut read)).unwrap();
@@ -344,7 +347,7 @@ fn part_finalized() {
     let ranks = world.size() as usize;
     let counts = |each: u64| vec![each; ranks];
     let create = |name: &str, driver| {
-        let mut params = Params::default();
+        let mut params = options();
         params.driver = driver;
         Writer::create(Mpi::new(&world).unwrap(), &file().with_extension(name), b"", &params).unwrap()
     };
@@ -363,7 +366,7 @@ fn part_finalized() {
         writers.push((driver, waiting));
     }
     let readers = drivers.map(|driver| {
-        let mut params = Params::default();
+        let mut params = options();
         params.driver = driver;
         (driver, Reader::open(Mpi::new(&world).unwrap(), &file().with_extension("whole"), &params).unwrap())
     });

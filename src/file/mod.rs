@@ -1,7 +1,7 @@
 //! Writer and Reader: the collective state machines of a file's sections.
 //!
 //! Beside `writer` and `reader`, the modules are:
-//! - opening and closing: `params`, `open`, `target` (the names of the file that is written)
+//! - opening and closing: `params`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
 //! - ranks: `team` (agreement), `session` (what happens after an error)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
 //! - large sections: `held` (headers are written last), `relay` and `stripes` (writers of each node)
@@ -15,6 +15,7 @@ mod buffer;
 mod encoding;
 mod held;
 mod interrupt;
+mod limits;
 mod node_memory;
 mod open;
 mod params;
@@ -34,6 +35,7 @@ mod window;
 mod writer;
 
 pub use interrupt::Interrupt;
+pub use limits::Limits;
 pub use params::{Encode, Params};
 pub use reader::{
     AddedRows, Located, OwnRequest, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams,

@@ -1,6 +1,7 @@
 //! What may be chosen when a file is opened.
 
 use super::interrupt::Interrupt;
+use super::limits::Limits;
 use super::stripes;
 use super::team::Function;
 use scda_base::error::{Error, Result};
@@ -133,8 +134,7 @@ pub struct Params {
     /// Writing: stops compression from another thread.
     pub interrupt: Interrupt,
     /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
-    /// only in calls that synchronize them anyway. On by default in a debug build, otherwise off. The
-    /// environment variable `SCDA_CHECK=1` of rank 0 turns it on.
+    /// only in calls that synchronize them anyway. The environment variable `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
     /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
     /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
@@ -172,6 +172,8 @@ pub struct Params {
     /// it gets then.
     #[doc(hidden)] // for the command and the Python package; with MPI-IO, MPI decides
     pub mode: u32,
+    /// At which sizes the work on datasets is divided.
+    pub limits: Limits,
     /// Accesses of the file that fail on purpose, to test how a program handles errors.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -201,7 +203,7 @@ impl Default for Params {
             behind: 0,
             mark_incomplete: false,
             interrupt: Interrupt::default(),
-            check: cfg!(debug_assertions),
+            check: false,
             seal: false,
             raw: false,
             strict: false,
@@ -209,6 +211,7 @@ impl Default for Params {
             to_seal: true,
             cache_bytes: Self::DEFAULT_CACHE_BYTES,
             max_memory: 0,
+            limits: Limits::default(),
             faults: None,
             #[cfg(feature = "mpi")]
             hints: scda_storage::mpi_io::Hints::default(),
@@ -322,6 +325,7 @@ impl Params {
             self.cache_bytes,
             self.max_memory,
             faults,
+            self.limits.word(),
         ]
     }
 }

@@ -150,17 +150,6 @@ unsafe impl Send for MemoryMut<'_> {}
 #[allow(unsafe_code)]
 unsafe impl Send for ItemsMut<'_> {}
 
-/// The bytes of the strips of several datasets that are gathered or scattered in turns: with the memory around them, they stay in the
-/// processor's cache. Fewer in tests.
-const STRIPS_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
-/// Shorter strips would take too many calls of the system.
-const LEAST_STRIP_BYTES: u64 = if cfg!(debug_assertions) { 1 << 8 } else { 16 << 10 };
-
-/// The bytes of a strip of each of `datasets` datasets that are gathered or scattered in turns.
-pub(crate) fn strip_bytes(datasets: usize) -> u64 {
-    (STRIPS_BYTES / datasets as u64).max(LEAST_STRIP_BYTES)
-}
-
 impl<'a> Memory<'a> {
     /// The items lie in C order, and are all of `data`.
     #[must_use]

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 pub mod first;
+mod options;
 mod rng;
 pub mod sampled;
 pub mod seal;
@@ -10,6 +11,7 @@ pub mod skipped;
 pub mod system;
 pub mod watched;
 
+pub use options::options;
 pub use rng::Rng;
 use scda::{
     Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, ThreadComm, Writer,
@@ -418,7 +420,7 @@ pub fn read_into(
 
 /// Where the sections of a file end, compressed pairs taken for one.
 pub fn section_ends(path: &Path) -> Vec<u64> {
-    let mut file = Reader::open(scda::Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(scda::Solo, path, &options()).unwrap();
     let mut ends = Vec::new();
     while file.next_section(true).unwrap().is_some() {
         file.skip().unwrap();

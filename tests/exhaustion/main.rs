@@ -5,10 +5,13 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod memory;
+#[path = "../common/options.rs"]
+mod options;
 #[path = "../common/sampled.rs"]
 mod sampled;
 
 use memory::{Who, become_};
+use options::options;
 use sampled::one_of;
 use scda::{
     Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout,
@@ -415,7 +418,7 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
         (3, 1, Encoder::Fast),
     ];
     for &(ranks, threads, encoder) in &all[..all.len().div_ceil(one_of(2))] {
-        let mut params = Params::default();
+        let mut params = options();
         (params.threads, params.encoder, params.atomic) = (threads, encoder, true);
         // Where there is much, no time for compressing it.
         params.level = if threads > 1 { 0 } else { 1 };

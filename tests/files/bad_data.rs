@@ -1,6 +1,6 @@
 //! The files of bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
 
-use crate::common::read_into;
+use crate::common::{options, read_into};
 use scda::{Communicator, Params, Reader, Region, Result, Solo, run_on_threads};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ struct Way<'a> {
 
 /// Reads everything. Tells how many sections were whole.
 fn read(comm: impl Communicator + 'static, path: &Path, way: &Way<'_>) -> (usize, Result<()>) {
-    let mut params = Params::default();
+    let mut params = options();
     params.aggregation_bytes = usize::try_from(way.aggregation_bytes).unwrap();
     params.verify = way.verify;
     if way.reader == "dataset" {
@@ -83,7 +83,7 @@ fn each_file_gets_the_error_that_it_must() {
 #[test]
 fn what_is_behind_the_last_seal_is_left_out() {
     for (name, expected) in expected().iter().filter(|(_, expected)| expected["error"].is_null()) {
-        let reader = Reader::open(Solo, &folder().join(name), &Params::default()).unwrap();
+        let reader = Reader::open(Solo, &folder().join(name), &options()).unwrap();
         assert_eq!(reader.left_out(), expected["left_out"].as_u64(), "{name}");
     }
 }

@@ -2,9 +2,8 @@
 //! own byte order. `scripts/sanitize.sh big-endian` runs this on a machine where the highest byte of a number comes first.
 
 use super::TYPES;
-use scda::{
-    Codec, Communicator, DataType, Dataset, Encoder, Layout, Params, Reader, Region, Writer, run_on_threads,
-};
+use crate::common::options;
+use scda::{Codec, Communicator, DataType, Dataset, Encoder, Layout, Reader, Region, Writer, run_on_threads};
 use std::path::{Path, PathBuf};
 
 const SHAPE: [u64; 2] = [5, 7];
@@ -87,7 +86,7 @@ fn a_machine_of_either_byte_order_writes_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let expected = std::fs::read(vector()).unwrap();
-    let mut params = Params::default();
+    let mut params = options();
     params.encoder = Encoder::Zlib; // the bytes of the other one may change with its version
     for ranks in [1, 2, 3] {
         run_on_threads(ranks, |comm| {
@@ -111,7 +110,7 @@ fn a_machine_of_either_byte_order_writes_the_same_file() {
 fn what_one_machine_wrote_the_others_read_in_their_byte_order() {
     for ranks in [1, 3] {
         run_on_threads(ranks, |comm| {
-            let mut file = Reader::open(comm, &vector(), &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &vector(), &options()).unwrap();
             for (dataset, seed) in datasets() {
                 let found = file.find_dataset(&dataset.name, 0).unwrap().unwrap();
                 assert_eq!((found.data_type, &found.fill_value), (dataset.data_type, &dataset.fill_value));

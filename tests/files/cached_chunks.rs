@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::system::reads;
+use crate::common::{options, system::reads};
 use scda::{
     Codec, Communicator, DataType, Dataset, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
     run_on_threads,
@@ -18,7 +18,7 @@ fn item(name: &str, y: u64, x: u64) -> f64 {
 
 /// Two datasets in chunks of 2 KiB.
 fn write(path: &Path) {
-    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, path, b"", &options()).unwrap();
     for (name, codec) in [("rho", Codec::Zstd), ("p", Codec::Zlib)] {
         let mut dataset = Dataset::new(name, DataType::Float64, [SIDE, SIDE]);
         dataset.layout = Layout::Chunked { shape: Some(vec![CHUNK, CHUNK]), text: false };
@@ -30,7 +30,7 @@ fn write(path: &Path) {
 }
 
 fn open(path: &Path, cache_bytes: u64) -> Reader {
-    let mut params = Params::default();
+    let mut params = options();
     // Nothing is read ahead, as in a large file.
     (params.cache_bytes, params.aggregation_bytes) = (cache_bytes, 0);
     Reader::open(Solo, path, &params).unwrap()
@@ -86,7 +86,7 @@ fn chunks_of_several_datasets_on_any_ranks_are_not_mixed_up() {
         for ranks in [1, 3] {
             run_on_threads(ranks, |comm| {
                 let first = comm.rank() as u64;
-                let mut params = Params::default();
+                let mut params = options();
                 params.cache_bytes = cache_bytes;
                 let mut file = Reader::open(comm, &path, &params).unwrap();
                 for turn in 0..4 {

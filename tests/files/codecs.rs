@@ -3,8 +3,9 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // test data
 
 use super::TYPES;
+use crate::common::options;
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
+    Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region, Writer,
     run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
@@ -142,7 +143,7 @@ fn files_of_each_codec_keep_their_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     for (ranks, threads) in [(1, 1), (2, 1), (3, 2)] {
-        let mut params = Params::default();
+        let mut params = options();
         (params.encoder, params.threads) = (Encoder::Zlib, threads);
         run_on_threads(ranks, |comm| {
             let mine = || PASSED.into_iter().skip(comm.rank()).step_by(ranks);
@@ -169,7 +170,7 @@ fn files_of_each_codec_keep_their_bytes() {
 #[test]
 fn files_of_each_codec_are_read() {
     run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &vectors("codecs.scda"), &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &vectors("codecs.scda"), &options()).unwrap();
         for (dataset, is_noise) in written() {
             file.find_dataset(&dataset.name, 0).unwrap().unwrap();
             for part in PASSED {
@@ -196,7 +197,7 @@ fn what_zarr_compresses_by_codecs_of_others_is_read() {
         }
     };
     let counts = run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &vectors("zarr/codecs.scda"), &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &vectors("zarr/codecs.scda"), &options()).unwrap();
         let mut count = 0;
         while file.next_section(true).unwrap().is_some() {
             let found = file.dataset().unwrap().unwrap();

@@ -2,12 +2,12 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::Rng;
+use crate::common::{Rng, options};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Request,
-    Solo, Source, Writer, run_on_threads,
+    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Request, Solo,
+    Source, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -318,7 +318,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         let mut rng = Rng(seed);
         let arrays: Vec<Array> =
             (0..6).map(|k| Array::random(&mut rng, &format!("group/a{}", k % 4))).collect();
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = seed % 2 == 0;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         let mut is_followed = Vec::new();
@@ -333,7 +333,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         run_on_threads(seed as usize % 4 + 1, |comm| {
             let mut own = Rng(seed ^ (comm.rank() as u64 + 1) << 32);
             let mut common = Rng(seed);
-            let mut params = Params::default();
+            let mut params = options();
             params.verify = seed % 4 == 0;
             params.strict = seed % 3 == 0;
             let mut file = Reader::open(comm, &path, &params).unwrap();
@@ -391,7 +391,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
 
 /// A file with one dataset, and whatever the test makes of its sections.
 fn one(path: &Path, array: &Array, seal: bool) {
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = seal;
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     array.write(&mut file, Encode::None);
@@ -427,7 +427,7 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
     array.data = rng.bytes(9000 * 8);
     for seal in [false, true] {
         one(&path, &array, seal);
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.find_dataset("a", 0).unwrap().unwrap();
         for start in [0, 8000, 4500, 2] {
             let regions = [Region::new([start, 0], [1000, 1]), Region::new([start + 500, 1], [400, 1])];
@@ -445,7 +445,7 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
     }
     one(&path, &array, false);
     for threads in [1, 2, 3, 8] {
-        let mut params = Params::default();
+        let mut params = options();
         params.threads = threads;
         let mut file = Reader::open(Solo, &path, &params).unwrap();
         file.find_dataset("a", 0).unwrap().unwrap();
@@ -465,10 +465,10 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
         array.data = rng.bytes(product(&shape) * 4);
         // Compressed rows are decoded some at a time.
         for encode in [Encode::None, Encode::Always] {
-            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
             array.write(&mut file, encode);
             file.close().unwrap();
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             file.find_dataset("a", 0).unwrap().unwrap();
             let region = Region::new(start, count);
             let mut found = vec![0; region.items().unwrap() as usize * 4];
@@ -499,7 +499,7 @@ fn request(
 fn ranks_that_request_other_datasets_disagree() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("disagree.scda");
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     for name in ["a", "b", "a"] {
         Array { name: name.into(), ..simple(Kind::Binary) }.write(&mut file, Encode::None);
     }
@@ -522,7 +522,7 @@ fn ranks_that_request_other_datasets_disagree() {
                         data: DataMut::Packed(&mut []),
                     })
                     .collect();
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 // A rank that requests nothing meets the others in its next call.
                 file.read_datasets(requests).and_then(|()| file.close()).map_err(|error| error.to_string())
             });
@@ -586,7 +586,7 @@ fn what_is_asked_for_must_be_there() {
             request(file, &Dataset::new("between", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
         }),
     ];
-    let mut file = Writer::append(Solo, &path, &Params::default()).unwrap();
+    let mut file = Writer::append(Solo, &path, &options()).unwrap();
     put_block(&mut file, b"between", b"", Encode::None);
     put_block(&mut file, b"z/", b"", Encode::None);
     file.close().unwrap();
@@ -595,7 +595,7 @@ fn what_is_asked_for_must_be_there() {
             let errors = run_on_threads(size, |comm| {
                 // With one rank, the only one is in error.
                 let rank = if size == 1 { 1 } else { comm.rank().min(1) as u64 };
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 file.find_dataset("a", 0).unwrap().unwrap();
                 let error = call(&mut file, rank).unwrap_err();
                 assert_eq!(file.read_dataset(&[], &mut []).unwrap_err().kind(), ErrorKind::Usage);
@@ -615,7 +615,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     let path = scratch.path().join("damaged.scda");
     let array = simple(Kind::Binary);
     one(&path, &array, false);
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.next_section(true).unwrap();
     file.skip().unwrap();
     let data = file.next_section(true).unwrap().unwrap();
@@ -626,7 +626,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     bytes[(data.data_offset + sizes[0] + sizes[1] - 1) as usize] ^= 1;
     let damaged = scratch.path().join("other.scda");
     std::fs::write(&damaged, &bytes).unwrap();
-    let mut file = Reader::open(Solo, &damaged, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
     file.tolerate_damage().unwrap();
     file.find_dataset("a", 0).unwrap().unwrap();
     let mut found = vec![0; 240];
@@ -640,7 +640,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     assert!(found == array.slice(&left));
     // On several ranks, of which one meets it.
     let errors = run_on_threads(3, |comm| {
-        let mut file = Reader::open(comm, &damaged, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &damaged, &options()).unwrap();
         file.find_dataset("a", 0).unwrap();
         file.read_dataset(&[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
     });
@@ -649,7 +649,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     for who in [0, 1, 2, 3] {
         let errors = run_on_threads(3, |comm| {
             let is_wrong = who == comm.rank() || who == 3;
-            let mut file = Reader::open(comm, &damaged, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &damaged, &options()).unwrap();
             let (dataset, mut data) = (array.wanted(), [vec![0; 160], vec![0; 200]]);
             let [left, both] = &mut data;
             let regions = [Region::new([0, 0], [10, 4]), Region::new([0, 0], [10, 5])];
@@ -681,7 +681,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[entry + 2..entry + 8].copy_from_slice(size.as_bytes());
         std::fs::write(&damaged, &bytes).unwrap();
-        let mut file = Reader::open(Solo, &damaged, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
         file.next_section(true).unwrap();
         file.dataset().unwrap().unwrap();
         let error = file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
@@ -694,7 +694,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
 fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("bools.scda");
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let dataset = Dataset::new("mask", DataType::Bool, [3, 4]);
     file.dataset(&dataset, &[Region::all(&[3, 4])], &[1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]).unwrap();
     file.close().unwrap();
@@ -704,7 +704,7 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
     std::fs::write(&path, &bytes).unwrap();
     let errors = run_on_threads(3, |comm| {
         let rank = comm.rank() as u64;
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         file.find_dataset("mask", 0).unwrap();
         // Two regions, the other way round, one without items between them.
         let regions =
@@ -716,7 +716,7 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
         let words = "dataset \"mask\": item [1, 2]: found the bool 3, expected 0 or 1";
         assert!(error.to_string().contains(words), "{error}");
     }
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.find_dataset("mask", 0).unwrap();
     let mut row = [0; 4];
     file.read_dataset(&[Region::new([2, 0], [1, 4])], &mut row).unwrap();
@@ -727,12 +727,12 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
 fn codecs_that_are_not_there_are_shown_and_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("blosc.scda");
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let text = simple(Kind::Binary).metadata().to_string().replace("numcodecs.zlib", "blosc2");
     put_block(&mut file, b"scda dataset 00", text.as_bytes(), Encode::None);
     file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let dataset = file.find_dataset("a", 0).unwrap().unwrap();
     assert_eq!((&dataset.shape[..], dataset.data_type), (&[10, 6][..], DataType::Uint32));
     assert!(dataset.unsupported.unwrap().contains("\"blosc2\""));
@@ -759,13 +759,13 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
         (String::new(), ErrorKind::Format),
     ];
     for (text, kind) in &texts {
-        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
         put_block(&mut file, b"scda dataset 00", text.as_bytes(), Encode::None);
         file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
         file.close().unwrap();
         for size in [1, 3] {
             let errors = run_on_threads(size, |comm| {
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 file.next_section(true).unwrap();
                 file.dataset().unwrap_err()
             });
@@ -776,10 +776,10 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
         }
     }
     // Metadata without data.
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     put_block(&mut file, b"scda dataset 00", good.as_bytes(), Encode::None);
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.next_section(true).unwrap();
     let error = file.dataset().unwrap_err();
     assert!(error.to_string().contains("the file ends behind its metadata, without its data"), "{error}");
@@ -789,7 +789,7 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
 fn groups_have_attributes_and_the_last_ones_count() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("groups.scda");
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     for (path, attributes) in
         [("/", "{\"title\":\"a\"}"), ("flow/", "{}"), ("/", "{\"title\": \"b\", \"n\": 1.0}")]
     {
@@ -800,7 +800,7 @@ fn groups_have_attributes_and_the_last_ones_count() {
     put_block(&mut file, b"last", b"", Encode::None);
     file.close().unwrap();
     run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         assert_eq!(file.find_group("/").unwrap().as_deref(), Some("{\"title\":\"b\",\"n\":1.0}"));
         assert_eq!(&*file.next_section(true).unwrap().unwrap().user, b"last");
         assert_eq!(file.group().unwrap(), None);
@@ -858,14 +858,14 @@ fn arrays_by_zarr_python_are_read_from_their_own_metadata_and_chunks() {
             indices(&array.counts()).map(|at| std::fs::read(file_of(at)).unwrap_or_default()).collect();
         missing += chunks.iter().filter(|chunk| chunk.is_empty()).count();
         let sizes: Vec<u64> = chunks.iter().map(|chunk| chunk.len() as u64).collect();
-        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
         put_block(&mut file, b"scda dataset 00", &text, Encode::None);
         let counts = [chunks.len() as u64];
         file.varray(name.as_bytes(), &counts, &sizes, None, Source::Indirect(&chunks), Encode::None).unwrap();
         file.close().unwrap();
         run_on_threads(2, |comm| {
             let mut rng = Rng(comm.rank() as u64);
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             let dataset = file.find_dataset(name, 0).unwrap().unwrap();
             assert_eq!((&dataset.shape, dataset.data_type.item_bytes()), (&array.shape, item as u64));
             let mut found = vec![0; array.data.len()];

@@ -1,6 +1,7 @@
 //! Files that are read by a program's own reader of bytes.
 
-use scda::{Encode, ErrorKind, Params, ReadAt, Reader, Result, Sink, Solo, Source, Writer};
+use crate::common::options;
+use scda::{Encode, ErrorKind, ReadAt, Reader, Result, Sink, Solo, Source, Writer};
 use std::io;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ impl ReadAt for InMemory {
 }
 
 fn read(source: InMemory) -> Result<Vec<u8>> {
-    let mut reader = Reader::open_at(source, Path::new("memory"), &Params::default())?;
+    let mut reader = Reader::open_at(source, Path::new("memory"), &options())?;
     let number = reader.find(b"ints", 0)?.unwrap();
     reader.seek_section(number)?;
     reader.next_section(true)?.unwrap();
@@ -39,7 +40,7 @@ fn read(source: InMemory) -> Result<Vec<u8>> {
 fn bytes_in_memory_are_read_as_a_file_is() {
     let folder = tempfile::tempdir().unwrap();
     let (path, ints) = (folder.path().join("f"), (0..40).collect::<Vec<u8>>());
-    let mut writer = Writer::create(Solo, &path, b"memory", &Params::default()).unwrap();
+    let mut writer = Writer::create(Solo, &path, b"memory", &options()).unwrap();
     writer.block(b"first", 0, 5, Some(b"bytes"), Encode::None).unwrap();
     writer.array(b"ints", &[10], 4, Source::Contiguous(&ints), Encode::Always).unwrap();
     writer.close().unwrap();

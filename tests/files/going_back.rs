@@ -1,11 +1,12 @@
 //! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
 
+use crate::common::options;
 use scda::{Communicator, ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
 use scda_format::truncation;
 use std::path::Path;
 
 fn params() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     params
 }
@@ -22,7 +23,7 @@ fn write_steps(file: &mut Writer, rank: usize, steps: &[u8]) -> Result<()> {
 
 /// The steps of a file, compared with its checksums.
 fn steps(path: &Path) -> Vec<u8> {
-    let mut params = Params::default();
+    let mut params = options();
     params.verify = true;
     let mut file = Reader::open(Solo, path, &params).unwrap();
     let (mut steps, mut data) = (Vec::new(), [0; 32]);
@@ -143,7 +144,7 @@ fn a_job_that_is_stopped_has_only_gone_back() {
     file.flush().unwrap();
     // As a kill leaves it.
     std::mem::forget(file);
-    let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let reader = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(reader.left_out(), Some(96));
     drop(reader);
     let copy = folder.path().join("copy.scda");
@@ -167,7 +168,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
     let whole = create(&path, b"abc");
     let expected = create(&path, b"ab!");
     let before = create(&path, b"abcdef");
-    let style = Reader::open(Solo, &path, &Params::default()).unwrap().line_break();
+    let style = Reader::open(Solo, &path, &options()).unwrap().line_break();
     let note = truncation::bytes(create(&path, b"ab").len() as u64, style);
     for torn in [0, 40] {
         // Also behind what a killed job has left, of any length.
@@ -178,10 +179,10 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
         left[cut..cut.next_multiple_of(4096)].fill(0);
         std::fs::write(&path, &left).unwrap();
         assert_eq!(
-            Reader::open(Solo, &path, &Params::default()).unwrap().left_out(),
+            Reader::open(Solo, &path, &options()).unwrap().left_out(),
             Some((left.len() - cut) as u64)
         );
-        let mut raw = Params::default();
+        let mut raw = options();
         raw.to_seal = false;
         let seals = Reader::open(Solo, &path, &raw).unwrap().seals().unwrap();
         assert_eq!((seals.all.len(), seals.fault.is_none()), (2, true));
@@ -209,7 +210,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
             note[64..].fill(0);
         }
         std::fs::write(&path, [&before[..], &note].concat()).unwrap();
-        let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let reader = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(reader.left_out(), Some(96));
         drop(reader);
         drop(Writer::append(Solo, &path, &params()).unwrap());
@@ -223,7 +224,7 @@ fn there_is_no_going_behind_more_than_there_is() {
     let path = folder.path().join("series.scda");
     let before = create(&path, b"abc");
     let plain = folder.path().join("plain.scda");
-    Writer::create(Solo, &plain, b"", &Params::default()).unwrap().close().unwrap();
+    Writer::create(Solo, &plain, b"", &options()).unwrap().close().unwrap();
     for (path, behind) in [(&path, 7), (&path, u64::MAX), (&plain, 1)] {
         let mut params = params();
         params.behind = behind;
@@ -301,7 +302,7 @@ fn the_last_checkpoints_are_kept() {
         assert!(error.to_string().contains("keep: "), "{error}");
     }
     for (to_seal, raw) in [(false, false), (true, true)] {
-        let mut params = Params::default();
+        let mut params = options();
         (params.keep, params.to_seal, params.raw) = (2, to_seal, raw);
         let error = Reader::open(Solo, &path, &params).err().unwrap();
         assert!(error.to_string().contains("keep: 2 needs to_seal, and not raw"), "{error}");
@@ -331,7 +332,7 @@ fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     }
     let torn = std::fs::read(at("state.1.scda")).unwrap();
     let last = || {
-        let mut params = Params::default();
+        let mut params = options();
         params.keep = 2;
         run_on_threads(2, |comm: ThreadComm| Reader::open(comm, &path, &params).unwrap().age())[0]
     };
@@ -361,7 +362,7 @@ fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     assert!(at("state.2.scda").is_dir() && std::fs::read_link(at("state.3.scda")).is_ok());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
     std::fs::remove_file(&path).unwrap();
-    let mut params = Params::default();
+    let mut params = options();
     params.keep = 2;
     assert_eq!(Reader::open(Solo, &path, &params).unwrap().age(), 5);
 }
@@ -383,7 +384,7 @@ fn a_file_that_a_killed_job_appended_to_is_kept_and_one_without_seals_too() {
     (b'c'..=b'd').for_each(|step| write_state(&copy, step, 1));
     assert!(std::fs::read(at("copy.1.scda")).unwrap() == torn);
     assert_eq!(steps(&at("copy.2.scda")), b"c");
-    let mut params = Params::default();
+    let mut params = options();
     (params.atomic, params.keep) = (true, 1);
     let plain = at("plain.scda");
     for step in 0..3 {

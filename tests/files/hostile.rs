@@ -1,9 +1,8 @@
 //! Files made to hurt: each gets its error before anything is allocated or walked on its word.
 
-use crate::common::read_anything;
+use crate::common::{options, read_anything};
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source, Writer,
-    run_on_threads,
+    DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Sink, Solo, Source, Writer, run_on_threads,
 };
 use std::fs::File;
 use std::io::Write;
@@ -38,7 +37,7 @@ fn file(folder: &Path, text: &str, size: Option<u64>) -> std::path::PathBuf {
 
 fn kind_of(path: &Path, ranks: usize) -> ErrorKind {
     let kinds = run_on_threads(ranks, |comm| {
-        read_anything(comm, path, true, &Params::default(), 3).map(drop).unwrap_err().kind()
+        read_anything(comm, path, true, &options(), 3).map(drop).unwrap_err().kind()
     });
     assert!(kinds.iter().all(|kind| *kind == kinds[0]), "{kinds:?}");
     kinds[0]
@@ -75,7 +74,7 @@ fn elements_of_no_bytes_may_be_as_many_as_numbers_are() {
     let path = file(folder.path(), &text, None);
     for ranks in [1, 3, 5] {
         run_on_threads(ranks, |comm| {
-            assert_eq!(read_anything(comm, &path, true, &Params::default(), 0).unwrap().len(), 1);
+            assert_eq!(read_anything(comm, &path, true, &options(), 0).unwrap().len(), 1);
         });
     }
 }
@@ -98,7 +97,7 @@ fn a_sparse_file_of_a_tebibyte_costs_nothing() {
     // A block that says to be all of it is skipped in no time.
     let text = header('B', "") + &count('E', size - 128 - 96 - 32);
     let path = file(folder.path(), &text, Some(size));
-    let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
     let section = reader.next_section(true).unwrap().unwrap();
     reader.read_block(section.size, 0, None).unwrap();
     assert!(reader.at_end());
@@ -130,7 +129,7 @@ fn a_file_that_shrinks_while_it_is_read_is_a_short_file_on_all_ranks() {
             file(folder.path(), &text, Some(128 + 128 + 10_000_032));
         }
         scda::Communicator::allreduce_min(&barrier, &mut [0]).unwrap();
-        let mut reader = Reader::open(comm, &folder.path().join("hostile.scda"), &Params::default()).unwrap();
+        let mut reader = Reader::open(comm, &folder.path().join("hostile.scda"), &options()).unwrap();
         reader.next_section(true).unwrap();
         if rank == 0 {
             let path = folder.path().join("hostile.scda");
@@ -146,7 +145,7 @@ fn a_file_that_shrinks_while_it_is_read_is_a_short_file_on_all_ranks() {
 /// A file of some KiB whose chunk, block and elements are of 32 MiB.
 fn inflated(path: &Path) {
     let data = vec![7; 32 << 20];
-    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, path, b"", &options()).unwrap();
     file.block(b"block", 0, data.len() as u64, Some(&data), Encode::Always).unwrap();
     let mut dataset = Dataset::new("sevens", DataType::Uint8, [data.len() as u64]);
     dataset.layout = Layout::Chunked { shape: Some(vec![data.len() as u64]), text: false };
@@ -162,7 +161,7 @@ fn no_more_memory_is_taken_than_max_memory() {
     inflated(&path);
     let item = [Region { start: vec![5], count: vec![1] }];
     let read = |ranks: usize, max_memory: u64, threads: usize| {
-        let mut params = Params::default();
+        let mut params = options();
         (params.max_memory, params.threads) = (max_memory, threads);
         let found = run_on_threads(ranks, |comm| {
             let open = || Reader::open(comm.clone(), &path, &params);
@@ -201,7 +200,7 @@ fn no_more_memory_is_taken_than_max_memory() {
 fn a_large_file_is_read_with_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.scda");
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     let data: Vec<u8> = (0..1_u32 << 20).map(|i| (u64::from(i).pow(2) >> 9).to_le_bytes()[0]).collect();
@@ -219,7 +218,7 @@ fn a_large_file_is_read_with_little_memory() {
         file.commit().unwrap();
     }
     file.close().unwrap();
-    let mut params = Params::default();
+    let mut params = options();
     (params.max_memory, params.verify) = (4 << 20, true);
     for ranks in [1, 2] {
         run_on_threads(ranks, |comm| {
@@ -243,7 +242,7 @@ fn a_large_file_is_read_with_little_memory() {
 fn a_count_that_is_cut_off_is_an_error_with_both_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = false;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     file.array(b"", &[5], 1, Source::Contiguous(b"abcde"), Encode::None).unwrap();

@@ -1,6 +1,7 @@
 //! Two jobs that write one file: the second one is refused before it changes anything, whatever way the two write.
 #![allow(clippy::cast_possible_truncation)] // test data
 
+use crate::common::options;
 use scda::{Driver, Encode, ErrorKind, Params, Reader, Result, Solo, Writer, part_path, run_on_threads};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 const WAYS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
 fn params(atomic: bool) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.seal, params.atomic, params.driver) = (true, atomic, Driver::Posix);
     params
 }
@@ -42,7 +43,7 @@ fn contents(folder: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
 
 /// The bytes of the blocks of a file, which must be whole.
 fn blocks(path: &Path) -> Vec<u8> {
-    let mut params = Params::default();
+    let mut params = options();
     params.verify = true;
     let mut reader = Reader::open(Solo, path, &params).unwrap();
     let mut all = Vec::new();

@@ -3,7 +3,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::{self, Data, Model, ModelSection, Rng};
+use crate::common::{self, Data, Model, ModelSection, Rng, options};
 use scda::{
     Encode, ErrorKind, Faults, Params, Reader, Result, Solo, Source, ThreadComm, Writer, run_on_threads,
 };
@@ -38,7 +38,7 @@ fn model(seed: u64) -> Model {
 fn readable(path: &Path) -> (Vec<u64>, Option<ErrorKind>) {
     let mut ends = Vec::new();
     let mut read = || -> Result<()> {
-        let mut file = Reader::open(Solo, path, &Params::default())?;
+        let mut file = Reader::open(Solo, path, &options())?;
         while file.next_section(false)?.is_some() {
             file.skip()?;
             ends.extend(file.position());
@@ -62,7 +62,7 @@ fn check_left(path: &Path, whole: &[u8]) -> (Vec<u64>, Option<ErrorKind>) {
 }
 
 fn params() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.check, params.aggregation_bytes) = (false, 64 << 10);
     params
 }
@@ -138,7 +138,7 @@ fn what_was_reported_as_written_is_there_after_a_call_that_is_refused() {
         for check in [false, true] {
             for aggregation_bytes in [0, 64 << 10, 4 << 20] {
                 for (kind, rounds) in (0..7).flat_map(|kind| [(kind, 1), (kind, 100)]) {
-                    let mut params = Params::default();
+                    let mut params = options();
                     (params.check, params.aggregation_bytes) = (check, aggregation_bytes);
                     let write = |comm: ThreadComm| -> Result<()> {
                         let rank = scda::Communicator::rank(&comm);
@@ -390,7 +390,7 @@ fn arguments_that_are_refused_are_tolerated() {
         [(false, 4 << 20, 10), (true, 4 << 20, 10), (true, 0, 10), (true, 4 << 20, 3 << 20)]
     {
         let write = |refuses: bool| {
-            let mut params = Params::default();
+            let mut params = options();
             (params.seal, params.aggregation_bytes) = (seal, buffer);
             let mut file = Writer::create(Solo, &path, b"tolerant", &params).unwrap();
             file.tolerate_arguments().unwrap();
@@ -424,12 +424,12 @@ fn arguments_that_are_refused_are_tolerated() {
         assert!(write(false) == write(true), "{seal} {buffer} {bytes}");
     }
     // Anything else closes the file.
-    let mut file = Writer::create(Solo, &path, b"tolerant", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"tolerant", &options()).unwrap();
     file.tolerate_arguments().unwrap();
     assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::Usage);
     assert!(!file.is_open());
     let several = run_on_threads(2, |comm: ThreadComm| {
-        let mut file = Writer::create(comm, &path, b"tolerant", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"tolerant", &options()).unwrap();
         file.tolerate_arguments().unwrap_err().kind()
     });
     assert_eq!(several, [ErrorKind::Usage; 2]);

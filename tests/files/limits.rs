@@ -1,7 +1,7 @@
 //! Many ranks. `scripts/long.sh` runs these, in an optimised build.
 
-use crate::common::{Data, Model, ModelSection, Want, read_on, write_on};
-use scda::{Encode, Params};
+use crate::common::{Data, Model, ModelSection, Want, options, read_on, write_on};
+use scda::Encode;
 
 /// Sections that are smaller and larger than what waits, and than the number of ranks.
 fn model() -> Model {
@@ -26,7 +26,7 @@ fn model() -> Model {
 fn a_thousand_ranks_write_and_read_what_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let (one, many) = (folder.path().join("one"), folder.path().join("many"));
-    let mut params = Params::default();
+    let mut params = options();
     params.check = false;
     for aggregation in [4 << 20, 0] {
         params.aggregation_bytes = aggregation;

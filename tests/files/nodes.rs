@@ -1,7 +1,7 @@
 //! Ranks on several nodes: the same bytes, the same errors, and few messages that leave a node.
 
 use crate::common::watched::Watched;
-use crate::common::{self, Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
+use crate::common::{self, Data, Model, ModelSection, Want, model, options, read_on_ranks, write_on};
 use scda::{
     Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, Params, Reader,
     Region, Request, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const MAPS: [&[usize]; 4] = [&[0, 0, 1, 1, 1], &[0, 1, 0, 1, 0, 1, 2], &[1, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1]];
 
 fn params() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.check, params.aggregation_bytes) = (false, 9000);
     params
 }

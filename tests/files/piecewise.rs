@@ -1,5 +1,6 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
+use crate::common::options;
 use scda::{
     DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Params, Reader, SectionType,
     Sink, Solo, Source, Writer, run_on_threads,
@@ -49,7 +50,7 @@ impl ElementStream for Elements<'_> {
 }
 
 fn params(line_break: LineBreak, threads: usize) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.line_break, params.threads) = (line_break, threads);
     // The quickest in a debug build: what compresses is C.
     (params.encoder, params.level) = (Encoder::Zlib, 1);
@@ -113,7 +114,7 @@ fn streams_make_the_same_files_as_memory() {
 fn a_stream_that_fails_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = Params::default();
+    let mut params = options();
     params.atomic = true;
     let files = |folder: &Path| std::fs::read_dir(folder).unwrap().count();
     let short = data(5 << 20);
@@ -142,7 +143,7 @@ fn streamed_sections_are_whole_where_a_later_write_fails() {
     for background in [false, true] {
         let (mut stayed, mut gone) = (0, 0);
         for seed in 0..60 {
-            let mut params = Params::default();
+            let mut params = options();
             params.background_bytes = u64::from(background) << 24;
             params.faults = Some(Faults { every: 8, seed });
             let Ok(mut file) = Writer::create(Solo, &path, b"", &params) else { continue };
@@ -157,7 +158,7 @@ fn streamed_sections_are_whole_where_a_later_write_fails() {
                 Ok::<_, scda::Error>(())
             };
             write().unwrap_err();
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let (mut found, mut read) = (0, vec![0; long.len()]);
             while let Some(section) = file.next_section(true).unwrap() {
                 match section.section_type {
@@ -267,11 +268,11 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
 fn streams_are_for_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let file = Writer::create(Solo, &path, b"", &options()).unwrap();
     file.close().unwrap();
     for kinds in run_on_threads(2, |comm| {
         [SectionType::Block, SectionType::Array, SectionType::Varray].map(|section| {
-            let mut file = Writer::create(comm.clone(), &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm.clone(), &path, b"", &options()).unwrap();
             let mut data = Elements { sizes: &[1], data: Trickle(b"x") };
             let written = match section {
                 SectionType::Block => file.block_from(b"", 1, &mut data, Encode::None),
@@ -284,7 +285,7 @@ fn streams_are_for_one_rank() {
         assert_eq!(kinds, [ErrorKind::Usage; 3]);
     }
     for error in run_on_threads(2, |comm| {
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         file.check_canonical(LineBreak::Unix).unwrap_err()
     }) {
         assert_eq!(error.kind(), ErrorKind::Usage);
@@ -296,12 +297,12 @@ fn bytes_of_blocks_are_read_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let bytes = data(100_000);
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     for encode in [Encode::None, Encode::Always] {
         file.block(b"", 0, bytes.len() as u64, Some(&bytes), encode).unwrap();
     }
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     while let Some(section) = file.next_section(true).unwrap() {
         for range in [50_000..50_001, 0..10, 99_990..100_000, 0..100_000, 7..7] {
             let (start, end) = (usize::try_from(range.start).unwrap(), usize::try_from(range.end).unwrap());

@@ -2,8 +2,8 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::{self, Data, Rng, model, write_on};
-use scda::{Communicator, ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
+use crate::common::{self, Data, Rng, model, options, write_on};
+use scda::{Communicator, ErrorKind, Reader, Result, Section, Sink, Solo, run_on_threads};
 use std::path::Path;
 
 fn flat(sizes: &[u64]) -> Vec<u8> {
@@ -49,8 +49,8 @@ fn ranges_in_any_order_are_what_was_written() {
     let path = scratch.path().join("ranges.scda");
     for seed in 0..6 {
         let model = model(seed, [2_000, 200_000][seed as usize % 2]);
-        write_on(2, &path, &model, &Params::default(), seed);
-        let mut params = Params::default();
+        write_on(2, &path, &model, &options(), seed);
+        let mut params = options();
         params.threads = seed as usize % 3 + 1;
         let mut rng = Rng(seed);
         let mut file = Reader::open(Solo, &path, &params).unwrap();
@@ -84,10 +84,10 @@ fn skipping_leads_to_the_next_section() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("skip.scda");
     let model = model(3, 200_000);
-    write_on(1, &path, &model, &Params::default(), 0);
+    write_on(1, &path, &model, &options(), 0);
     for size in [1, 2, 3] {
         let walk = |comm: scda::ThreadComm| {
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             let mut offsets = Vec::new();
             while let Some(section) = file.next_section(true).unwrap() {
                 offsets.push(section.offset);
@@ -116,14 +116,14 @@ fn each_rank_reads_ranges_of_its_own() {
     let path = scratch.path().join("ranges.scda");
     for seed in 0..6 {
         let model = model(seed, [2_000, 200_000][seed as usize % 2]);
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = seed % 3 > 0;
         write_on(2, &path, &model, &params, seed);
         for size in [2, 3, 5] {
             run_on_threads(size, |comm| {
                 let (rank, mut common) = (comm.rank() as u64, Rng(seed));
                 let mut own = Rng(seed ^ (rank + 1));
-                let mut verifying = Params::default();
+                let mut verifying = options();
                 verifying.verify = params.seal;
                 let mut file = Reader::open(comm, &path, &verifying).unwrap();
                 for expected in &model.sections {
@@ -166,11 +166,11 @@ fn an_error_of_one_range_is_one_of_all_ranks() {
         encode: scda::Encode::None,
     };
     let model = common::Model { vendor: Vec::new(), user: Vec::new(), sections: vec![section] };
-    write_on(1, &path, &model, &Params::default(), 0);
+    write_on(1, &path, &model, &options(), 0);
     for wrong in 0..3 {
         let errors = run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             file.next_section(true).unwrap();
             let end = if rank == wrong { 11 } else { 3 };
             let mut found = vec![0; 3 * end as usize];
@@ -183,7 +183,7 @@ fn an_error_of_one_range_is_one_of_all_ranks() {
     // Ranges and all elements are not the same call.
     let errors = run_on_threads(2, |comm| {
         let rank = comm.rank();
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         file.next_section(true).unwrap();
         let mut found = vec![0; if rank == 0 { 0 } else { 30 }];
         let sink = Sink::Contiguous(&mut found);
@@ -200,7 +200,7 @@ fn error_of(
     read: impl Fn(&mut Reader, &Section) -> Result<()> + Sync,
 ) -> ErrorKind {
     let kinds = run_on_threads(size, |comm| {
-        let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, path, &options()).unwrap();
         let section = file.next_section(true).unwrap().unwrap();
         read(&mut file, &section).unwrap_err().kind()
     });
@@ -218,7 +218,7 @@ fn what_is_no_range_is_an_error() {
     {
         let section = common::ModelSection { user: user.into(), data, encode: scda::Encode::Always };
         let model = common::Model { vendor: Vec::new(), user: Vec::new(), sections: vec![section] };
-        write_on(1, &path, &model, &Params::default(), 0);
+        write_on(1, &path, &model, &options(), 0);
         let read = |range: std::ops::Range<u64>, bytes: usize| {
             move |file: &mut Reader, section: &Section| {
                 let mut found = vec![0; bytes];
@@ -283,7 +283,7 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
     let sizes = [7, 0, 13, 20, 20];
     for encode in [Encode::None, Encode::Always] {
         for kind in ["B", "A", "V"] {
-            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
             file.inline(b"before", 0, Some(&[b'x'; 32])).unwrap();
             let (user, data) = (kind.as_bytes(), Source::Contiguous(&data));
             match (kind, data) {
@@ -293,7 +293,7 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
             }
             file.close().unwrap();
             let bytes = std::fs::read(&path).unwrap();
-            let mut whole = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut whole = Reader::open(Solo, &path, &options()).unwrap();
             whole.seek(224).unwrap();
             let section = whole.next_section(true).unwrap().unwrap();
             let units = if kind == "B" && encode == Encode::None { 60 } else { section.count.max(1) };
@@ -302,7 +302,7 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
             let mut most = 0;
             for cut in 225..bytes.len() {
                 std::fs::write(&cut_path, &bytes[..cut]).unwrap();
-                let mut file = Reader::open(Solo, &cut_path, &Params::default()).unwrap();
+                let mut file = Reader::open(Solo, &cut_path, &options()).unwrap();
                 file.tolerate_damage().unwrap();
                 file.seek(224).unwrap();
                 let found = match file.next_section(true) {
@@ -357,6 +357,6 @@ fn what_is_left_of_a_section_that_is_cut_is_read() {
 fn damage_is_tolerated_by_one_process_only() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("f.scda");
-    write_on(1, &path, &model(3, 2000), &Params::default(), 0);
+    write_on(1, &path, &model(3, 2000), &options(), 0);
     assert_eq!(error_of(&path, 2, |file, _| file.tolerate_damage()), ErrorKind::Usage);
 }

@@ -1,6 +1,7 @@
 //! The bytes of sealed files: docs/format.md, the pure functions, and a reader in Python say the same.
 #![allow(clippy::cast_possible_truncation)] // test data
 
+use crate::common::options;
 use crate::common::seal::{entry, marked_by, sealed};
 use scda::{Encode, LineBreak, Params, Reader, Solo, Source, Writer};
 use scda_format::crc;
@@ -33,7 +34,7 @@ fn sections(params: &Params, write: impl FnOnce(&mut Writer) -> scda::Result<()>
 
 /// The file of docs/format.md.
 fn example() -> Vec<u8> {
-    let mut params = Params::default();
+    let mut params = options();
     params.encoder = scda::Encoder::Zlib;
     let file = written(b"a sealed file", &params, |writer| {
         writer.inline(b"time step", 0, Some(b"42                              "))?;
@@ -44,7 +45,7 @@ fn example() -> Vec<u8> {
 
 /// The file of docs/format.md with anchors.
 fn example_with_anchors() -> Vec<u8> {
-    let mut params = Params::default();
+    let mut params = options();
     params.encoder = scda::Encoder::Zlib;
     let file = written(b"with anchors", &params, |writer| {
         let grid = Source::Contiguous(b"000000000000111111111111222222222222");
@@ -59,7 +60,7 @@ fn example_with_anchors() -> Vec<u8> {
 
 /// A file of all kinds of sections with two seals, and the offset of the first.
 fn all_kinds(line_break: LineBreak, elements: u64) -> (Vec<u8>, u64) {
-    let mut params = Params::default();
+    let mut params = options();
     params.line_break = line_break;
     let sizes: Vec<u64> = (0..elements).map(|i| i % 3).collect();
     let data: Vec<u8> = (0..4 * elements).map(|i| (i % 251) as u8).collect();
@@ -230,7 +231,7 @@ fn the_parts_of_a_seal_may_have_different_line_breaks() {
     let is_sealed = |file: &[u8]| {
         std::fs::write(&path, file).unwrap();
         let (is_good, text) = python(&["scda_seal.py", path.to_str().unwrap()]);
-        let mut params = Params::default();
+        let mut params = options();
         params.verify = true;
         let opened = Reader::open(Solo, &path, &params);
         assert_eq!(opened.is_ok(), is_good, "{text}");

@@ -1,8 +1,8 @@
 //! Reading sealed files: the seals are passed over, and nothing else is.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)] // test data
 
-use crate::common::seal;
 use crate::common::system::{counted, reads};
+use crate::common::{options, seal};
 use scda::{
     Communicator, Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads,
     uniform_partition,
@@ -15,7 +15,7 @@ use std::path::Path;
 fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut writer = Writer::create(Solo, &path, b"user", &Params::default()).unwrap();
+    let mut writer = Writer::create(Solo, &path, b"user", &options()).unwrap();
     write(&mut writer);
     writer.close().unwrap();
     std::fs::read(&path).unwrap()
@@ -80,9 +80,9 @@ fn walk(file: &[u8]) -> Walked {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, file).unwrap();
-    let found = walk_on(1, &path, &Params::default(), true);
+    let found = walk_on(1, &path, &options(), true);
     for ranks in 2..=5 {
-        assert_eq!(walk_on(ranks, &path, &Params::default(), true), found, "{ranks} ranks");
+        assert_eq!(walk_on(ranks, &path, &options(), true), found, "{ranks} ranks");
     }
     found
 }
@@ -91,7 +91,7 @@ fn raw_walk(file: &[u8]) -> Walked {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, file).unwrap();
-    let mut params = Params::default();
+    let mut params = options();
     params.raw = true;
     walk_on(2, &path, &params, true)
 }
@@ -147,7 +147,7 @@ fn a_torn_tail_leaves_the_seals_before_it() {
     std::fs::write(&path, cut).unwrap();
     for ranks in [1, 3] {
         let shown = run_on_threads(ranks, |comm| {
-            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(comm, &path, &options()).unwrap();
             let mut shown = 0;
             loop {
                 match reader.next_section(true) {
@@ -217,7 +217,7 @@ fn a_damaged_seal_is_shown() {
         damaged[place] ^= 1 << (place % 7);
         std::fs::write(&path, &damaged).unwrap();
         let shown = run_on_threads(1 + place % 3, |comm| {
-            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(comm, &path, &options()).unwrap();
             let mut shown = 0;
             while let Ok(Some(_)) = reader.next_section(true) {
                 reader.skip().unwrap();
@@ -302,10 +302,10 @@ fn sections_are_found_as_by_walking() {
         let walked = walk(&file);
         for ranks in [1, 2, 5] {
             run_on_threads(ranks, |comm| {
-                let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut reader = Reader::open(comm, &path, &options()).unwrap();
                 look_up(&mut reader, &walked);
                 reader.close().unwrap();
-                let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                let mut reader = Reader::open(Solo, &path, &options()).unwrap();
                 let number = walked.len() as u64;
                 assert_eq!(reader.section(number).unwrap(), None);
                 assert_eq!(reader.seek_section(number).unwrap_err().kind(), ErrorKind::Argument);
@@ -320,7 +320,7 @@ fn few_reads_find_one_of_many_sections() {
     let path = folder.path().join("file");
     let mut costs = Vec::new();
     for sections in [10_000_u64, 100_000] {
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = true;
         let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
         for i in 0..sections {
@@ -338,9 +338,7 @@ fn few_reads_find_one_of_many_sections() {
                 *worst = (*worst).max(reads() - before - own);
             };
             let mut reader = None;
-            count(&mut cost[0], &mut || {
-                reader = Some(Reader::open(Solo, &path, &Params::default()).unwrap())
-            });
+            count(&mut cost[0], &mut || reader = Some(Reader::open(Solo, &path, &options()).unwrap()));
             let mut reader = reader.unwrap();
             let name = format!("section {}", number * 7919 % sections);
             count(&mut cost[1], &mut || {
@@ -406,7 +404,7 @@ fn an_index_that_lies_leads_nowhere_else() {
                     let ranks = 1 + (row as usize + entry) % 3;
                     for (number, (offset, name)) in walked.iter().enumerate() {
                         let kinds = run_on_threads(ranks, |comm| {
-                            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                            let mut reader = Reader::open(comm, &path, &options()).unwrap();
                             reader.seek_section(number as u64).map_err(|error| error.kind())?;
                             assert_eq!(reader.position(), Some(*offset));
                             Ok(())
@@ -419,7 +417,7 @@ fn an_index_that_lies_leads_nowhere_else() {
                         assert!(is_fine || is_near, "{row} {entry} {value} {number}");
                         let is_told = entry < 2 || entry < 4 && !name.starts_with(b"varray");
                         assert!(!(is_fine && is_told && row as usize == number + 1), "{row} {entry} {value}");
-                        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
                         match reader.find(name, 0) {
                             Ok(found) if is_lie && entry == 5 => {
                                 // That of this name, or one that the index says is not there.
@@ -470,7 +468,7 @@ fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
         }
     }
     let row_of = |place: u64| 1 + (place - 1) % (count / 3) * 3 + (place - 1) / (count / 3);
-    let find_all = |user: &[u8]| Reader::open(Solo, &path, &Params::default()).unwrap().find_all(user);
+    let find_all = |user: &[u8]| Reader::open(Solo, &path, &options()).unwrap().find_all(user);
     std::fs::write(&path, &file).unwrap();
     for (user, remainder) in [(b"a", 0), (b"b", 1), (b"c", 2), (b"d", 3)] {
         assert_eq!(find_all(user).unwrap(), (0..count).filter(|i| i % 3 == remainder).collect::<Vec<_>>());
@@ -491,7 +489,7 @@ fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
                 }
             }
             for (occurrence, expected) in [(0, 1), (1, 4), (-1, count - 2), (-2, count - 5)] {
-                let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                let mut reader = Reader::open(Solo, &path, &options()).unwrap();
                 match reader.find(b"b", occurrence) {
                     Ok(found) => {
                         assert_eq!(found, Some(expected), "place {place}: {old}, now {value}");
@@ -520,7 +518,7 @@ fn an_element_far_away_is_found_by_its_anchor() {
     let array: Vec<u8> = (0..elements).flat_map(u64::to_le_bytes).collect();
     let mut bytes = [[0; 2]; 2];
     for is_sealed in [false, true] {
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = is_sealed;
         let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
         for encode in [Encode::None, Encode::Always] {
@@ -534,7 +532,7 @@ fn an_element_far_away_is_found_by_its_anchor() {
         for ranks in [1, 3] {
             let read = run_on_threads(ranks, |comm| {
                 let rank = comm.rank() as u64;
-                let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut reader = Reader::open(comm, &path, &options()).unwrap();
                 let mut cost = [0; 2];
                 for number in 0..4 {
                     reader.seek_section(number).unwrap();
@@ -599,7 +597,7 @@ fn damaged_anchors_are_an_error() {
         damaged[place] ^= 1 << (place % 7);
         std::fs::write(&path, &damaged).unwrap();
         let kinds = run_on_threads(1 + place % 2, |comm| {
-            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(comm, &path, &options()).unwrap();
             reader.seek_section(6).map_err(|error| error.kind())?;
             reader.next_section(true).unwrap();
             let mut sizes = [0];
@@ -618,7 +616,7 @@ fn damaged_anchors_are_an_error() {
 }
 
 fn verifying() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.verify = true;
     params
 }
@@ -663,7 +661,7 @@ fn sealed_files_are_verified() {
             assert!(matches!(verify_on(ranks, &path, true), (count, None) if count == expected.len()));
             // Each compressed section is two.
             assert!(matches!(verify_on(ranks, &path, false), (count, None) if count == expected.len() + 9));
-            let walked = walk_on(1, &path, &Params::default(), true);
+            let walked = walk_on(1, &path, &options(), true);
             run_on_threads(if elements == 5 { ranks } else { 0 }, |comm| {
                 let mut reader = Reader::open(comm, &path, &verifying()).unwrap();
                 look_up(&mut reader, &walked);
@@ -671,7 +669,7 @@ fn sealed_files_are_verified() {
         }
         if elements == 20_000 {
             // In a large section, in what all ranks read together.
-            let (offset, name) = walk_on(1, &path, &Params::default(), true)[2].clone();
+            let (offset, name) = walk_on(1, &path, &options(), true)[2].clone();
             let mut damaged = file.clone();
             damaged[offset as usize + 70_000] ^= 4;
             std::fs::write(&path, &damaged).unwrap();
@@ -702,7 +700,7 @@ fn sealed_files_are_verified() {
 fn a_section_is_verified_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     for name in [b"a", b"b"] {
@@ -757,7 +755,7 @@ fn verifying_finds_every_flipped_bit() {
 fn a_damaged_entry_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     for i in 0..5000 {
@@ -770,7 +768,7 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
     for (row, value) in rows.iter().flat_map(|&row| [0, 1, 1700, 5000].map(|value| (row, value))) {
         std::fs::write(&path, with_entry(&file, row, 5, value, false)).unwrap();
         for name in ["0", "2500", "4999", "absent", "3200"] {
-            let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(Solo, &path, &options()).unwrap();
             match reader.find(name.as_bytes(), 0) {
                 Ok(number) => {
                     assert_eq!(number, name.parse().ok(), "entry {row}, now {value}");
@@ -791,7 +789,7 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
 fn a_damaged_name_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     writer.inline(b"of another seal", 0, Some(&[b' '; 32])).unwrap();
@@ -802,7 +800,7 @@ fn a_damaged_name_of_a_long_index_hides_no_section() {
     writer.close().unwrap();
     let find = |user: &str| {
         [0, -1].map(|record| {
-            let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(Solo, &path, &options()).unwrap();
             reader.find(user.as_bytes(), record).map_err(|error| error.kind())
         })
     };

@@ -4,7 +4,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::seal::{marked, sealed};
-use crate::common::{self, Data, Model, ModelSection, Rng, write_sections};
+use crate::common::{self, Data, Model, ModelSection, Rng, options, write_sections};
 use scda::{
     DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
     Source, ThreadComm, Writer, run_on_threads,
@@ -13,7 +13,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.seal, params.line_break, params.aggregation_bytes) = (seal, style, aggregation_bytes);
     params
 }
@@ -221,7 +221,7 @@ fn appending_goes_on_where_a_file_ends() {
         }
     }
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(append_on(2, &path, &[], &Params::default()).unwrap_err().kind(), scda::ErrorKind::NoSuchFile);
+    assert_eq!(append_on(2, &path, &[], &options()).unwrap_err().kind(), scda::ErrorKind::NoSuchFile);
 }
 
 /// A file with two seals, of some sections each, where the parts of it begin, and what is behind the second one.
@@ -355,7 +355,7 @@ fn a_file_without_sections_is_sealed_and_committing_twice_adds_nothing() {
     file.close().unwrap();
     let found = std::fs::read(&path).unwrap();
     assert_eq!(found, sealed(&found[..128], 0, LineBreak::Unix));
-    let mut file = Writer::create(Solo, &path, b"u", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"u", &options()).unwrap();
     assert_eq!(file.commit().unwrap_err().kind(), scda::ErrorKind::Usage);
 }
 
@@ -615,7 +615,7 @@ impl ElementStream for Elements<'_> {
 
 /// Copies all sections of a file as they lie in it, both of a compressed pair, into a sealed file.
 fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
-    let mut reader = Reader::open(Solo, from, &Params::default()).unwrap();
+    let mut reader = Reader::open(Solo, from, &options()).unwrap();
     let mut params = params(true, style, 4 << 20);
     params.raw = true;
     let mut writer = Writer::create(Solo, to, reader.user(), &params).unwrap();
@@ -718,10 +718,10 @@ fn half_a_pair_is_not_sealed() {
         assert!(end(&mut file).is_err(), "{number}");
         drop(file);
         // What was whole before it is there.
-        let mut all = Params::default();
+        let mut all = options();
         all.to_seal = false;
         assert_eq!(Reader::open(Solo, &path, &all).unwrap().sections().unwrap(), 1, "{number}");
-        assert_eq!(Reader::open(Solo, &path, &Params::default()).unwrap().sections().unwrap(), 0, "{number}");
+        assert_eq!(Reader::open(Solo, &path, &options()).unwrap().sections().unwrap(), 0, "{number}");
     }
     let mut file = Writer::create(Solo, &path, b"", &raw).unwrap();
     first(&mut file).unwrap();

@@ -2,8 +2,8 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 
-use crate::common::Rng;
 use crate::common::system::reads;
+use crate::common::{Rng, options};
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, Params, Reader, Region,
     Result, Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
@@ -20,7 +20,7 @@ fn stream(seed: u64, task: usize) -> Vec<u8> {
 }
 
 fn params(seal: bool) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = seal;
     params
 }
@@ -103,7 +103,7 @@ fn read(
 ) -> Result<()> {
     let (rank, size) = (comm.rank(), comm.size());
     let mut rng = Rng(rank as u64 + 5);
-    let mut params = Params::default();
+    let mut params = options();
     params.verify = seal;
     let mut file = Reader::open(comm, path, &params)?;
     for (record, seed) in [(0, 0), (1, 1), (-1, 1), (-2, 0)] {
@@ -164,7 +164,7 @@ fn any_rank_reads_any_stream() {
                 }
             }
             // For a reader that knows nothing of streams they are a block and two arrays, with the right checksums.
-            let mut params = Params::default();
+            let mut params = options();
             params.verify = seal;
             let mut file = Reader::open(Solo, &path, &params).unwrap();
             let mut names = Vec::new();
@@ -193,13 +193,13 @@ fn chunks_lie_where_they_are_said_to() {
     let path = folder.path().join("f.scda");
     run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         file.begin_streams(b"s", 4).unwrap();
         file.write_stream(&b"abcdefghijkl"[..[6, 0, 9][rank]]).unwrap();
         file.end_streams().unwrap();
         file.close().unwrap();
     });
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let mut next = |kind: u8, count: u64, size: u64| {
         let section = file.next_section(true).unwrap().unwrap();
         assert_eq!((section.section_type.letter(), section.count, section.size), (kind, count, size));
@@ -229,7 +229,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
     let share = |wrong: &Spoil| {
         let errors = run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             let streams = file.find_streams(b"log", 0).unwrap().unwrap();
             let (mut counts, mut sizes) = ([1; 3], [0]);
             file.read_streams_sizes(&streams, &counts, Some(&mut sizes)).unwrap();
@@ -255,7 +255,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
     // Other sets of the same name.
     run_on_threads(3, |comm| {
         let rank = comm.rank() as i64;
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         let sets = [0, 1].map(|record| file.find_streams(b"log", record).unwrap().unwrap());
         let error = file.read_streams_sizes(&sets[usize::from(rank == 1)], &[1; 3], None).unwrap_err();
         assert!(error.to_string().contains("the ranks disagree on where in the file they read"), "{error}");
@@ -264,7 +264,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
 
 /// Finds and reads all streams of a file. An error is fine.
 fn read_all(path: &Path) -> Result<u64> {
-    let mut file = Reader::open(Solo, path, &Params::default())?;
+    let mut file = Reader::open(Solo, path, &options())?;
     let mut bytes = 0;
     for record in 0..3 {
         let Some(streams) = file.find_streams(b"s", record)? else { break };
@@ -289,7 +289,7 @@ fn damage_is_an_error_or_other_data() {
     let path = folder.path().join("f.scda");
     run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         for _ in 0..2 {
             file.begin_streams(b"s", 4).unwrap();
             file.write_stream(&b"abcdefghijkl"[..[6, 0, 9][rank]]).unwrap();
@@ -385,7 +385,7 @@ fn reading_goes_on_behind_the_streams_that_were_found() {
     }
     run_on_threads(3, |comm| {
         let is_root = comm.rank() == 0;
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         let next = |file: &mut Reader| {
             let user = file.next_section(true).unwrap().map(|section| section.user.to_vec());
             file.skip().unwrap();
@@ -442,7 +442,7 @@ fn a_rank_learns_of_its_own_error_at_once_and_of_others_at_the_end() {
             failed[1] += 1;
         }
         // What is left can be read up to its end.
-        let file = Reader::open(Solo, &path, &Params::default());
+        let file = Reader::open(Solo, &path, &options());
         if let (Ok(mut file), true) = (file, results.len() == 3) {
             while file.next_section(true).unwrap().is_some() {
                 file.skip().unwrap();
@@ -477,12 +477,12 @@ fn one_process_writes_the_streams_of_all_tasks() {
     }
     // What is wrong.
     let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
-    let new = || Writer::create(Solo, &other, b"", &Params::default()).unwrap();
+    let new = || Writer::create(Solo, &other, b"", &options()).unwrap();
     assert_eq!(new().streams_from(b"log", 0, 0, &mut none).unwrap_err().kind(), ErrorKind::Argument);
     let error = new().streams_from(b"log", 0, 2, &mut none).unwrap_err();
     assert!(error.to_string().contains("no stream"), "{error}");
     for error in run_on_threads(2, |comm| {
-        let mut file = Writer::create(comm, &other, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &other, b"", &options()).unwrap();
         let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
         file.streams_from(b"log", 0, 2, &mut none).unwrap_err()
     }) {
@@ -502,7 +502,7 @@ fn parts_are_found_one_by_one() {
     file.write_stream(b"second").unwrap();
     file.end_streams().unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.next_section(true).unwrap();
     // The reader stays where it was.
     assert!(file.stream_part().unwrap().is_none());
@@ -548,7 +548,7 @@ fn without_its_end_a_part_is_lost_and_nothing_before_it() {
                 file.flush().unwrap();
                 file.forget();
             });
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             for expected in [&b"before"[..], b"scda streams 00"] {
                 let section = file.next_section(true).unwrap().unwrap();
                 assert_eq!(&*section.user, expected);
@@ -557,13 +557,13 @@ fn without_its_end_a_part_is_lost_and_nothing_before_it() {
             if !seal {
                 assert!(!matches!(file.next_section(true), Ok(Some(_))));
             }
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             assert_eq!(file.find_streams(b"log", 0).is_ok_and(|found| found.is_some()), seal);
             if seal {
                 let file = Writer::append(Solo, &path, &params(true)).unwrap();
                 assert!(file.bytes_cut_off() > 1 << 20);
                 file.close().unwrap();
-                let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(Solo, &path, &options()).unwrap();
                 let streams = file.find_streams(b"log", 0).unwrap().unwrap();
                 for task in 0..ranks as u64 {
                     let stream = file.stream(&streams, task).unwrap();
@@ -595,7 +595,7 @@ fn a_set_shares_its_name_with_no_other_section() {
             array(&mut file);
         }
         file.close().unwrap();
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         // Of the parts of a name, each is looked at up to the one that begins the next set.
         let error = file.find_streams(b"log", 0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Format);
@@ -611,7 +611,7 @@ fn without_a_choice_a_chunk_is_a_stripe() {
     {
         let path = folder.path().join("f.scda");
         let read = || {
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let streams = file.find_streams(b"s", 0).unwrap().unwrap();
             let stream = file.stream(&streams, streams.tasks() - 1).unwrap();
             assert_eq!((streams.chunk_bytes(), stream.bytes()), (expected, 5));
@@ -653,7 +653,7 @@ fn chunks_of_a_gib_are_holes() {
     assert!(status.len() > 6 << 30 && status.blocks() * 512 < 16 << 20, "{status:?}");
     run_on_threads(2, |comm| {
         let rank = comm.rank();
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         let streams = file.find_streams(b"s", 0).unwrap().unwrap();
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (6, 1 << 30));
         let mut data = [0; 30];
@@ -689,7 +689,7 @@ fn the_elements_of_a_varray_are_streams() {
         for ranks in [1, 3] {
             run_on_threads(ranks, |comm| {
                 let rank = comm.rank();
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 for record in [0, -3] {
                     let streams = file.find_streams(b"log", record).unwrap().unwrap();
                     assert_eq!((streams.tasks(), streams.chunk_bytes()), (count, 0));
@@ -721,7 +721,7 @@ fn the_elements_of_a_varray_are_streams() {
             });
         }
         // The section whose header was read.
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.next_section(true).unwrap();
         let streams = file.packed_streams().unwrap().unwrap();
         assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
@@ -741,7 +741,7 @@ fn the_elements_of_a_varray_are_streams() {
     let mut bad = good.clone();
     bad[at..at + 11].copy_from_slice(b"E 999999999");
     std::fs::write(&path, &bad).unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     assert!(file.find_streams(b"log", 0).is_err());
 }
 
@@ -760,7 +760,7 @@ fn shares_of_many_elements_cost_few_reads() {
         file.close().unwrap();
         run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             let streams = file.find_streams(b"log", 0).unwrap().unwrap();
             let counts = [120_000, 0, 80_000];
             let first: u64 = counts[..rank].iter().sum();
@@ -816,7 +816,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
         file.close().unwrap();
         run_on_threads(2, |comm| {
             for record in [0, -1] {
-                let mut file = Reader::open(comm.clone(), &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm.clone(), &path, &options()).unwrap();
                 assert_eq!(file.find_streams(b"log", record).unwrap().unwrap().tasks(), 2);
                 let error = file.find_streams(b"rho", record).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);

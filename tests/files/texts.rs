@@ -2,10 +2,10 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::Rng;
+use crate::common::{Rng, options};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Source,
-    Texts, Writer, run_on_threads,
+    Codec, Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Solo, Source, Texts,
+    Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl Case {
     }
 
     fn write(&self, path: &Path, counts: &[u64]) {
-        let params = Params::default();
+        let params = options();
         run_on_threads(counts.len(), |comm| {
             let rank = comm.rank();
             let first = counts[..rank].iter().sum::<u64>() as usize * self.row();
@@ -68,7 +68,7 @@ impl Case {
     fn read(&self, path: &Path, ranks: usize, seed: u64) {
         run_on_threads(ranks, |comm| {
             let mut rng = Rng(seed + comm.rank() as u64);
-            let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, path, &options()).unwrap();
             let found = file.find_dataset("some/names", 0).unwrap().unwrap();
             assert_eq!((found.data_type, &found.shape), (self.dataset.data_type, &self.dataset.shape));
             assert_eq!(found.fill_value, self.dataset.fill_value);
@@ -134,7 +134,7 @@ fn chunks_have_half_a_mebibyte_unless_the_user_says_otherwise() {
     for counts in [&[3000][..], &[1, 1999, 0, 1000]] {
         case.write(&path, counts);
         case.read(&path, 2, 7);
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         let found = file.find_dataset("some/names", 0).unwrap().unwrap();
         // 512 KiB by what an item takes: its text and its length.
         let rows = (512 << 10) / (600 + 4);
@@ -150,14 +150,14 @@ fn a_single_text_has_no_dimensions() {
     let write = |counts: [u64; 2]| {
         run_on_threads(2, |comm| {
             let own = counts[comm.rank()];
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             let written = file.texts(&title, own, &(0..own).map(|_| "Über allem").collect());
             written.and_then(|()| file.close()).map_err(|error| error.kind())
         })
     };
     assert_eq!(write([1, 1]), [Err(ErrorKind::Argument), Err(ErrorKind::Argument)]);
     assert_eq!(write([0, 1]), [Ok(()), Ok(())]);
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.find_dataset("title", 0).unwrap().unwrap();
     let texts = file.read_texts(&[Region::all(&[])]).unwrap();
     assert_eq!(texts.strs().collect::<Vec<_>>(), ["Über allem"]);
@@ -171,7 +171,7 @@ fn what_cannot_be_written_is_an_error_of_all_ranks() {
     let write = |dataset: &Dataset, count: u64, item: &[u8]| {
         let results = run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             let item = if rank == 1 { item } else { b"good" };
             let count = if rank == 1 { count } else { 1 };
             file.texts(dataset, count, &[item].into_iter().collect()).unwrap_err().to_string()
@@ -190,7 +190,7 @@ fn what_cannot_be_written_is_an_error_of_all_ranks() {
     other.layout = Layout::Chunked { shape: None, text: true };
     assert!(write(&other, 1, b"a").ends_with("cannot be in chunks as text"));
 
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let names = Dataset::new("names", DataType::String, [1]);
     let error = file.dataset(&names, &[Region::all(&[1])], &[0; 4]).unwrap_err();
     assert!(error.to_string().ends_with(" are written and read as texts"), "{error}");
@@ -203,7 +203,7 @@ fn put_together(path: &Path, codecs: &str, chunks: &[&[u8]]) {
         "chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[2]}}}}}}"#
     );
     let sizes: Vec<u64> = chunks.iter().map(|chunk| chunk.len() as u64).collect();
-    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, path, b"", &options()).unwrap();
     file.block(b"scda dataset 00", 0, text.len() as u64, Some(text.as_bytes()), Encode::None).unwrap();
     let data = chunks.concat();
     file.varray(b"names", &[chunks.len() as u64], &sizes, None, Source::Contiguous(&data), Encode::None)
@@ -212,7 +212,7 @@ fn put_together(path: &Path, codecs: &str, chunks: &[&[u8]]) {
 }
 
 fn read_all(path: &Path) -> scda::Result<Vec<String>> {
-    let mut file = Reader::open(Solo, path, &Params::default())?;
+    let mut file = Reader::open(Solo, path, &options())?;
     file.find_dataset("names", 0)?.unwrap();
     let texts: Texts = file.read_texts(&[Region::all(&[3])])?;
     Ok(texts.strs().map(str::to_owned).collect())
@@ -268,7 +268,7 @@ fn chunks_of_others_are_read_and_damaged_ones_are_errors() {
     assert_eq!(read_all(&path).unwrap_err().kind(), ErrorKind::Unsupported);
     // Items of one length are not read as texts, nor texts as these.
     put_together(&path, plain, &[good, b""]);
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.find_dataset("names", 0).unwrap().unwrap();
     assert_eq!(
         file.read_dataset(&[Region::all(&[3])], &mut [0; 12]).unwrap_err().kind(),

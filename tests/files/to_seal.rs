@@ -1,6 +1,7 @@
 //! A file that was created to be sealed is read up to its last seal, whatever is behind it.
 #![allow(clippy::cast_possible_truncation)] // test data
 
+use crate::common::options;
 use scda::{
     Communicator, Encode, ErrorKind, LineBreak, Params, ReadAt, Reader, Sink, Solo, Source, Writer,
     run_on_threads, uniform_partition,
@@ -14,7 +15,7 @@ use std::sync::{Barrier, Mutex};
 const STYLE: LineBreak = LineBreak::Unix;
 
 fn sealing() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.seal = true;
     params
 }
@@ -45,7 +46,7 @@ fn steps(path: &Path, ranks: usize) -> usize {
     let all = run_on_threads(ranks, |comm| {
         let counts = uniform_partition(100, ranks);
         let own = counts[comm.rank()] as usize * 8;
-        let mut reader = Reader::open(comm, path, &Params::default()).unwrap();
+        let mut reader = Reader::open(comm, path, &options()).unwrap();
         let sections = reader.sections().unwrap() as usize;
         let mut found = 0;
         while let Some(section) = reader.next_section(true).unwrap() {
@@ -81,7 +82,7 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
         std::fs::write(&path, &file[..length]).unwrap();
         let whole = ends.iter().filter(|&&end| end <= length).count().saturating_sub(1);
         assert_eq!(steps(&path, 1 + length % 3), whole, "cut to {length}");
-        let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let reader = Reader::open(Solo, &path, &options()).unwrap();
         let end = if whole > 0 { ends[whole] } else { 128 };
         let sealed = ends.contains(&length);
         let left_out = if sealed { 0 } else { length - end };
@@ -89,7 +90,7 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
         assert_eq!(reader.is_sealed(), whole > 0);
     }
     // All that is there, if that is wanted.
-    let mut params = Params::default();
+    let mut params = options();
     params.to_seal = false;
     std::fs::write(&path, &file[..ends[3] - 288]).unwrap();
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
@@ -103,7 +104,7 @@ fn what_is_behind_a_seal_is_verified_up_to_it() {
     let path = folder.path().join("f");
     let ends = series(&path, 2);
     let file = std::fs::read(&path).unwrap();
-    let mut params = Params::default();
+    let mut params = options();
     params.verify = true;
     std::fs::write(&path, &file[..ends[2] - 1]).unwrap();
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
@@ -129,9 +130,7 @@ fn a_damaged_seal_at_the_end_is_an_error() {
         damaged[place] ^= 1 << (place % 7);
         std::fs::write(&path, &damaged).unwrap();
         let result = run_on_threads(1 + place % 3, |comm| {
-            Reader::open(comm, &path, &Params::default())
-                .map(|reader| reader.left_out())
-                .map_err(|e| e.kind())
+            Reader::open(comm, &path, &options()).map(|reader| reader.left_out()).map_err(|e| e.kind())
         });
         // A digit of the checksum: the seal is one still, and verifying finds it.
         let is_seal = result[0] == Ok(Some(0));
@@ -154,7 +153,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
     let again = Seal { index: end, previous: end - 288, sections: 6, length: end + 160 + 288, crc: 0 };
     let index = [table_header(INDEX, 0, 256, STYLE).as_slice(), &table_padding(0, STYLE)].concat();
     let empty = [&file[..], &index, &again.bytes(STYLE)].concat();
-    let mut kept = Params::default();
+    let mut kept = options();
     kept.keep = 1;
     for (file, cut) in [(&file, ends[1]), (&empty, ends[2])] {
         for (range, byte, is_damaged) in [
@@ -169,7 +168,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
             let (mut damaged, at) = (file.clone(), seal(file));
             damaged[at + range.start..at + range.end].fill(byte);
             std::fs::write(&path, &damaged).unwrap();
-            let opened = Reader::open(Solo, &path, &Params::default());
+            let opened = Reader::open(Solo, &path, &options());
             let opened =
                 opened.map(|reader| reader.left_out()).map_err(|error| (error.kind(), error.offset()));
             let reader = Reader::open(Solo, &path, &kept).unwrap();
@@ -210,7 +209,7 @@ fn a_reader_follows_a_series_that_grows() {
         let (writing, meet) = (Mutex::new(&mut writer), Barrier::new(ranks));
         run_on_threads(ranks, |comm| {
             let rank = comm.rank();
-            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut reader = Reader::open(comm, &path, &options()).unwrap();
             assert!(!reader.refresh().unwrap());
             for step in 0..8 {
                 assert!(reader.next_section(true).unwrap().is_none() && reader.at_end());
@@ -236,7 +235,7 @@ fn a_reader_follows_a_series_that_grows() {
         writer.close().unwrap();
         assert_eq!(steps(&path, ranks), 8);
         // A file that got shorter.
-        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
         std::fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
         assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::FileInUse);
     }
@@ -251,7 +250,7 @@ fn a_reader_does_not_follow_a_series_that_has_gone_back() {
         series(&path, 3);
         let kinds = run_on_threads(ranks, |comm| {
             let (rank, others) = (comm.rank(), comm.clone());
-            let (mut reading, mut going_back) = (Params::default(), Params::default());
+            let (mut reading, mut going_back) = (options(), options());
             (reading.to_seal, going_back.behind) = (to_seal, 3);
             let mut reader = Reader::open(comm, &path, &reading).unwrap();
             assert!(!reader.refresh().unwrap());
@@ -288,10 +287,10 @@ fn a_job_that_has_gone_back_and_ends_with_the_same_commit_is_noticed() {
         (0..others).for_each(|_| commit(&mut writer, b"other", b""));
         commit(&mut writer, b"end of step", b"done");
         writer.close().unwrap();
-        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut reader = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(reader.find(b"value", 0).unwrap(), Some(1));
         assert!(!reader.refresh().unwrap());
-        let mut going_back = Params::default();
+        let mut going_back = options();
         going_back.behind = 1;
         let mut writer = Writer::append(Solo, &path, &going_back).unwrap();
         commit(&mut writer, b"value", b"new");
@@ -335,13 +334,13 @@ fn what_is_cut_off_while_a_file_is_opened_was_not_committed() {
     let size = bytes.len() as u64;
     for more in [1, 31, 32, 500, 4096, 100_000] {
         let cut = CutOff { bytes: bytes.clone(), sizes: vec![size + more, size] };
-        let mut reader = Reader::open_at(cut, Path::new("a"), &Params::default()).unwrap();
+        let mut reader = Reader::open_at(cut, Path::new("a"), &options()).unwrap();
         assert_eq!((reader.sections().unwrap(), reader.find(b"step", -1).unwrap()), (9, Some(6)));
         assert_eq!(reader.left_out(), Some(0));
         reader.close().unwrap();
     }
     // A size that stays is wrong.
     let cut = CutOff { bytes, sizes: vec![size + 1] };
-    let opened = Reader::open_at(cut, Path::new("a"), &Params::default());
+    let opened = Reader::open_at(cut, Path::new("a"), &options());
     assert_eq!(opened.err().unwrap().kind(), ErrorKind::ShortFile);
 }

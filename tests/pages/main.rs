@@ -4,3 +4,4 @@ mod examples;
 mod languages;
 mod links;
 mod scripts;
+mod sources;

@@ -13,7 +13,7 @@
 #![allow(unsafe_code, clippy::cast_sign_loss)] // stands between the library and the system
 
 use scda::WholeFile;
-use scda::{CommitRequest, Communicator, Params, Reader, Result, Solo, Writer, run_on_threads};
+use scda::{CommitRequest, Communicator, Reader, Result, Solo, Writer, run_on_threads};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -28,8 +28,8 @@ mod simulation;
 mod steps;
 mod threads;
 
-use common::Rng;
 use common::sampled::one_of;
+use common::{Rng, options};
 use disks::{Disk, Event, Loss, Write};
 use record::{Log, Record};
 use steps::{Content, Steps, params, valid_length};
@@ -307,7 +307,7 @@ impl Run {
         disk.iter().for_each(|(name, bytes)| std::fs::write(folder.path().join(name), bytes).unwrap());
         let path = folder.path().join("f");
         let seen = job.steps.read(&path);
-        let reader = Reader::open(Solo, &path, &Params::default());
+        let reader = Reader::open(Solo, &path, &options());
         let is_whole = reader.is_ok_and(|reader| reader.left_out() == Some(0));
         let valid = valid_length(&path).ok().flatten();
         if let Some(length) = valid {

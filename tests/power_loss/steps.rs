@@ -1,6 +1,6 @@
 //! What a job writes and reads: steps, each of which is there as a whole or not at all.
 
-use crate::common::Rng;
+use crate::common::{Rng, options};
 use scda::{
     Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut, Params,
     Reader, Region, Result, Sink, Solo, Source, Writer, uniform_partition,
@@ -29,7 +29,7 @@ const FILE_HEADER_BYTES: u64 = 128;
 const LEAST_BYTES: u64 = 512;
 
 pub fn params(atomic: bool, buffer: usize) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     (params.seal, params.sync, params.atomic, params.driver) = (true, true, atomic, Driver::Posix);
     params.aggregation_bytes = buffer;
     params
@@ -128,7 +128,7 @@ impl Steps {
     }
 
     pub fn open(path: &Path) -> Result<Reader> {
-        let mut params = Params::default();
+        let mut params = options();
         params.verify = true;
         Reader::open(Solo, path, &params)
     }
@@ -233,7 +233,7 @@ const CHUNKED: Layout = Layout::Chunked { shape: None, text: false };
 
 /// The length of the file up to its last seal, if `scda check` finds nothing wrong up to there.
 pub fn valid_length(path: &Path) -> Result<Option<usize>> {
-    let mut file = Reader::open(Solo, path, &Params::default())?;
+    let mut file = Reader::open(Solo, path, &options())?;
     let (seals, bytes) = (file.seals()?, std::fs::read(path).unwrap());
     if seals.fault.is_some() {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! How often the ranks meet: a constant number of times for a section, whatever their number, and
 //! not at all for small plain ones.
 
-use crate::common::first::First;
+use crate::common::{first::First, options};
 use scda::{
     Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Result, SharedMemory, Sink,
     Solo, Source, Writer, run_on_threads, uniform_partition,
@@ -127,7 +127,7 @@ impl Case {
 }
 
 fn params() -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.check = false;
     params
 }

@@ -3,14 +3,14 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, read_on, write_on};
+use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, options, read_on, write_on};
 use scda::{
     Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
     run_on_threads,
 };
 
 fn params(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     change(&mut params);
     params
 }
@@ -42,7 +42,7 @@ fn the_bytes_do_not_depend_on_the_ranks_nor_on_how_they_are_written() {
                 }
                 read_on(size, &path, &model, &params(|p| p.check = false), Want::All, seed + 77);
                 read_on(size, &path, &model, &params(|p| p.aggregation_bytes = 3000), Want::All, seed);
-                read_on(size, &path, &model, &Params::default(), Want::Nothing, seed);
+                read_on(size, &path, &model, &options(), Want::Nothing, seed);
             }
         }
     }
@@ -102,7 +102,7 @@ fn auto_compresses_what_gets_smaller(element_bytes: u64) {
     };
     let auto = sections(Encode::Auto, Encode::Auto);
     let chosen = sections(Encode::Always, Encode::None);
-    let expected = write_on(1, &path, &chosen, &Params::default(), 1);
+    let expected = write_on(1, &path, &chosen, &options(), 1);
     for size in [1, 2, 3, 7] {
         for seed in 0..3 {
             let threads = |threads| params(|p| p.threads = threads);
@@ -124,7 +124,7 @@ fn both_encoders_at_every_level_are_read_alike() {
             let params = params(|p| (p.encoder, p.level) = (encoder, level));
             let first = write_on(1, &path, &model, &params, 1);
             assert!(write_on(3, &path, &model, &params, 2) == first);
-            read_on(2, &path, &model, &Params::default(), Want::All, 3);
+            read_on(2, &path, &model, &options(), Want::All, 3);
         }
     }
 }
@@ -145,7 +145,7 @@ fn ranks_may_have_different_numbers_of_threads() {
             let columns = 2400 / threads.len() as u64;
             let found = run_on_threads(threads.len(), |comm| {
                 let rank = comm.rank();
-                let (mut params, begin) = (Params::default(), columns * rank as u64);
+                let (mut params, begin) = (options(), columns * rank as u64);
                 params.threads = threads[rank];
                 let columns = begin..begin + columns;
                 let data: Vec<u8> = (0..rows)

@@ -29,6 +29,7 @@ pub struct Mpi {
     size: usize,
     /// Whether it is freed when it is dropped.
     is_own: bool,
+    longest_message: usize,
     /// Nothing of MPI is called in a process that was forked off from this one.
     process: Process,
     /// What keeps MPI running, if it is one of a session. Ended after it is freed.
@@ -185,7 +186,7 @@ impl Mpi {
         }
         // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
         // must not keep it away.
-        let this = Self { comm: copy, rank: 0, size: 1, is_own: true, process: Process::this(), session };
+        let this = Self::unknown(copy, true, session);
         // SAFETY: MPI has just made this duplicate, and the caller of this function promised that `comm` is valid.
         unsafe { this.known(comm) }
     }
@@ -204,9 +205,23 @@ impl Mpi {
         // SAFETY: MPI runs; and the caller's promise.
         let comm = of_fortran(|| unsafe { sys::comm_of_fortran(number) }).unwrap_or(sys::comm_null());
         let session = keep_running(comm)?;
-        let this = Self { comm, rank: 0, size: 1, is_own: false, process: Process::this(), session };
+        let this = Self::unknown(comm, false, session);
         // SAFETY: the caller promised that both, which are one, are valid.
         unsafe { this.known(comm) }
+    }
+
+    /// Sends at most this number of bytes to another rank in one message, at least 1 and at most 2³⁰, which is the default. All ranks pass
+    /// the same.
+    #[must_use]
+    pub fn with_longest_message(mut self, bytes: usize) -> Self {
+        self.longest_message = bytes.clamp(1, LONGEST_MESSAGE);
+        self
+    }
+
+    /// With neither its rank nor the number of ranks.
+    fn unknown(comm: sys::Handle, is_own: bool, session: Option<session::Session>) -> Self {
+        let longest_message = LONGEST_MESSAGE;
+        Self { comm, rank: 0, size: 1, is_own, longest_message, process: Process::this(), session }
     }
 
     /// With its rank and the number of ranks, which are those of `other`, too, and with its errors returned.
@@ -264,8 +279,8 @@ impl Mpi {
     }
 }
 
-/// The most bytes of a message between two ranks: MPI counts them with 31 bits. Fewer in tests, which then have several.
-const LONGEST_MESSAGE: usize = if cfg!(debug_assertions) { 10_000 } else { 1 << 30 };
+/// The most bytes of a message between two ranks: MPI counts them with 31 bits.
+const LONGEST_MESSAGE: usize = 1 << 30;
 
 fn no_parts() -> Error {
     Error::new(ErrorKind::Internal, "alltoallv: the lengths are not those of the data")
@@ -558,8 +573,8 @@ impl Communicator for Mpi {
             sent_end = start + sent_bytes[to];
             let end = if from + 1 == self.size { received.len() } else { received_start };
             received_start = end - received_bytes[from];
-            let mut there = sent[start..sent_end].chunks(LONGEST_MESSAGE);
-            let mut back = received[received_start..end].chunks_mut(LONGEST_MESSAGE);
+            let mut there = sent[start..sent_end].chunks(self.longest_message);
+            let mut back = received[received_start..end].chunks_mut(self.longest_message);
             loop {
                 let (sending, receiving) = (there.next(), back.next());
                 if sending.is_none() && receiving.is_none() {

@@ -2,7 +2,8 @@
 
 use super::case::{Case, Random};
 use super::chunked;
-use scda::{Codec, Communicator, DataType, Dataset, Layout, Params, Region, Writer, run_on_threads};
+use crate::common::options;
+use scda::{Codec, Communicator, DataType, Dataset, Layout, Region, Writer, run_on_threads};
 
 #[test]
 fn auto_takes_the_smaller_one() {
@@ -15,7 +16,7 @@ fn auto_takes_the_smaller_one() {
             let mine: Vec<u64> = (0..dataset.shape[0]).filter(|i| i / 100 % ranks as u64 == rank).collect();
             let regions: Vec<Region> = mine.iter().map(|&i| Region::new([i], [1])).collect();
             let own: Vec<u8> = mine.iter().flat_map(|&i| data[i as usize * 8..][..8].to_vec()).collect();
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             file.dataset(dataset, &regions, &own).unwrap();
             file.close().unwrap();
         });
@@ -55,7 +56,7 @@ fn auto_makes_the_smaller_file() {
         }
         let mut file = |layout| {
             case.dataset.layout = layout;
-            case.write(&path, &Params::default());
+            case.write(&path, &options());
             std::fs::read(&path).unwrap()
         };
         let plain = file(Layout::Contiguous);

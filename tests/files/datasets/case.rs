@@ -1,5 +1,6 @@
 //! Arrays that any ranks write in any boxes, and files that are compared with them.
 
+use crate::common::options;
 use flate2::read::ZlibDecoder;
 use scda::{
     Codec, Communicator, DataType, Dataset, Layout, Params, Reader, Region, Section, SectionType, Sink, Solo,
@@ -212,7 +213,7 @@ fn pcodec(file: &[u8], data_type: DataType) -> Vec<u8> {
 
 /// Reads a file as a stranger would: what it must have is the array in little-endian order.
 pub fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
-    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, path, &options()).unwrap();
     let block = expect(&mut file, SectionType::Block, b"scda dataset 00", true);
     let mut text = vec![0; block.size as usize];
     file.read_block(block.size, 0, Some(&mut text)).unwrap();
@@ -302,7 +303,7 @@ pub fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, see
     let item = dataset.data_type.item_bytes() as usize;
     run_on_threads(ranks, |comm| {
         let mut random = Random(seed + comm.rank() as u64);
-        let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, path, &options()).unwrap();
         let found = file.find_dataset(&dataset.name, 0).unwrap().unwrap();
         assert_eq!(
             (&found.name, found.data_type, &found.shape),
@@ -333,7 +334,7 @@ pub fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, see
 
 /// Where the first section ends.
 pub fn block_end(path: &Path) -> u64 {
-    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, path, &options()).unwrap();
     file.next_section(false).unwrap();
     file.skip().unwrap();
     let end = file.position().unwrap();

@@ -2,9 +2,10 @@
 
 use super::case::{Case, Random, items};
 use super::memory::Scattered;
+use crate::common::options;
 use scda::{
-    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Params,
-    Reader, Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
+    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Reader,
+    Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
 };
 
 const NUMBERS: [DataType; 9] = [
@@ -66,7 +67,7 @@ fn scattered(
 fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
     let folder = tempfile::tempdir().unwrap();
     let [packed, path] = ["packed", "converted"].map(|name| folder.path().join(name));
-    let params = Params::default();
+    let params = options();
     for seed in 0..300 {
         let mut random = Random(seed + 99);
         let Case { mut dataset, ranks, .. } = Case::random(9000 + seed);
@@ -147,7 +148,7 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
     let dataset = Dataset::new("n", DataType::Int16, [100, 400]);
     let errors = run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         let memory = Memory::packed(&numbers).of_type(DataType::Int32);
         let all = [Region::all(&dataset.shape)];
         let result = match rank {
@@ -160,13 +161,13 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
         assert!(error.kind() == ErrorKind::Range && error.to_string().contains("item [81, 368]"), "{error}");
     }
     let stored = Dataset::new("n", DataType::Int32, [100, 400]);
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     file.dataset(&stored, &[Region::all(&stored.shape)], &numbers).unwrap();
     file.close().unwrap();
     let errors = run_on_threads(3, |comm| {
         let region = [Region::new([comm.rank() as u64 * 40, 0], [20, 400])];
         let mut room = vec![0; 20 * 400 * 2];
-        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, &path, &options()).unwrap();
         file.find_dataset("n", 0).unwrap().unwrap();
         let into = MemoryMut::packed(&mut room).of_type(DataType::Int16);
         file.read_dataset(&region, DataMut::Boxes(vec![into])).unwrap_err()
@@ -222,7 +223,7 @@ fn structs_are_members_that_are_found_by_their_names() {
     ] {
         let mut dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
         dataset.layout = layout;
-        let mut file = Writer::create(Solo, &packed, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &packed, b"", &options()).unwrap();
         file.dataset(&dataset, &[Region::all(&dataset.shape)], &all).unwrap();
         file.close().unwrap();
         run_on_threads(4, |comm| {
@@ -237,7 +238,7 @@ fn structs_are_members_that_are_found_by_their_names() {
             }
             let region = [Region::new([start as u64], [(end - start) as u64])];
             let memory = Memory::packed(&memory).of_type(with_gaps);
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             file.dataset(&dataset, &region, Data::Boxes(&[memory])).unwrap();
             file.close().unwrap();
         });
@@ -246,7 +247,7 @@ fn structs_are_members_that_are_found_by_their_names() {
             let (start, end) = (n * comm.rank() / 3, n * (comm.rank() + 1) / 3);
             let region = [Region::new([start as u64], [(end - start) as u64])];
             let mut room = vec![0xE5; 12 * (end - start)];
-            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
             let found = file.find_dataset("particles", 0).unwrap().unwrap();
             assert_eq!(found.data_type, DataType::Struct(in_file));
             let into = MemoryMut::packed(&mut room).of_type(few);
@@ -261,12 +262,12 @@ fn structs_are_members_that_are_found_by_their_names() {
     let mut wrong = all.clone();
     wrong[21 * 70] = 2;
     let dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let error = file.dataset(&dataset, &[Region::all(&dataset.shape)], &wrong).unwrap_err();
     assert!(error.to_string().contains("found the bool 2 at item 70"), "{error}");
     // Members that are not there.
     let other = DataType::Struct(Struct::packed([("y", DataType::Float64)]).unwrap());
-    let mut file = Reader::open(Solo, &packed, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &packed, &options()).unwrap();
     file.find_dataset("particles", 0).unwrap().unwrap();
     let mut room = vec![0; 8 * n];
     let into = MemoryMut::packed(&mut room).of_type(other);

@@ -1,9 +1,9 @@
 //! What is wrong with a dataset on one rank is an error of all ranks.
 
 use super::{chunked, walk};
+use crate::common::options;
 use scda::{
-    Communicator, DataType, Dataset, ErrorKind, Layout, Params, Reader, Region, Result, Solo, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, ErrorKind, Layout, Reader, Region, Result, Solo, Writer, run_on_threads,
 };
 
 #[test]
@@ -29,7 +29,7 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
             if some && rank == 1 {
                 all.pop();
             }
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             file.dataset(&datasets[0], &[], &[]).unwrap();
             file.datasets(&all).and_then(|()| file.close()).unwrap_err().to_string()
         });
@@ -66,7 +66,7 @@ fn error(ranks: usize, dataset: &Dataset, boxes: &[Vec<Region>]) -> (ErrorKind, 
         let regions = &boxes[comm.rank()];
         let bytes: u64 =
             regions.iter().map(|r| r.items().unwrap()).sum::<u64>() * dataset.data_type.item_bytes();
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         file.array(b"before", &vec![1; ranks], 1, scda::Source::Contiguous(b"x"), scda::Encode::None)
             .unwrap();
         let result = file.dataset(dataset, regions, &vec![1; bytes as usize]);
@@ -76,7 +76,7 @@ fn error(ranks: usize, dataset: &Dataset, boxes: &[Vec<Region>]) -> (ErrorKind, 
     });
     assert!(errors.windows(2).all(|pair| pair[0] == pair[1]), "{errors:?}");
     // What was written before stays, and nothing else.
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(&*file.next_section(true).unwrap().unwrap().user, b"before");
     file.skip().unwrap();
     assert!(file.next_section(true).unwrap().is_none());
@@ -127,7 +127,7 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
     let run = |program: &(dyn Fn(usize, &mut Writer) -> Result<()> + Sync)| {
         let errors = run_on_threads(2, |comm| {
             let rank = comm.rank();
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             program(rank, &mut file).and_then(|()| file.close()).unwrap_err().to_string()
         });
         assert_eq!(errors[0], errors[1]);

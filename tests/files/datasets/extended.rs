@@ -2,6 +2,7 @@
 
 use super::case::{Case, Random, cut, items};
 use super::with;
+use crate::common::options;
 use scda::{
     Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut, Params, Reader,
     Region, Request, Solo, Texts, Writer, run_on_threads,
@@ -91,7 +92,7 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
     let (item, shape) = (case.item(), &dataset.shape);
     run_on_threads(ranks, |comm| {
         let mut random = Random(seed + 31 * comm.rank() as u64);
-        let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+        let mut file = Reader::open(comm, path, &options()).unwrap();
         for turn in 0..3 {
             let found = file.find_dataset(&dataset.name, if turn == 1 { 0 } else { -1 }).unwrap().unwrap();
             assert_eq!((&found.shape, found.data_type), (shape, dataset.data_type));
@@ -180,7 +181,7 @@ fn put(file: &mut Writer, dataset: &Dataset, data: &[u8]) {
 
 /// The last dataset of the name, and its items.
 fn all_of(path: &Path, name: &str) -> (Dataset, Vec<u8>) {
-    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, path, &options()).unwrap();
     let found = file.find_dataset(name, -1).unwrap().unwrap();
     let mut data = vec![0; found.data_bytes().unwrap() as usize];
     file.read_dataset(&[Region::all(&found.shape)], &mut data).unwrap();
@@ -235,7 +236,7 @@ fn a_dataset_is_extended_in_the_job_that_writes_it() {
     put(&mut file, &more, b"CD");
     file.close().unwrap();
     assert_eq!(all_of(&path, "a").1, b"ABCD");
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let mut shapes = Vec::new();
     while file.next_section(true).unwrap().is_some() {
         if let Some(dataset) = file.dataset().unwrap() {
@@ -253,7 +254,7 @@ fn what_is_not_sealed_does_not_count() {
     let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
     put(&mut file, &numbers("a", 1, false), b"ab");
     file.commit().unwrap();
-    let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(reader.find_dataset("a", -1).unwrap().unwrap().shape, [1, 2]);
     put(&mut file, &numbers("a", 1, true), b"cd");
     file.flush().unwrap();
@@ -294,7 +295,7 @@ fn texts_are_added() {
             }
             file.close().unwrap();
         });
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(file.find_dataset("names", -1).unwrap().unwrap().shape, [9]);
         let read = file.read_texts(&[Region::new([1], [7]), Region::all(&[9])]).unwrap();
         let all = [&words[..], &words[..2]].concat();
@@ -313,7 +314,7 @@ fn fill_values_of_rows_are_known_without_data() {
     dataset.extends = true;
     file.dataset(&dataset, &[Region::new([2], [1])], b"b").unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.find_dataset("a", 0).unwrap();
     for (start, count, expected) in [(0, 2, false), (2, 4, true), (2, 5, false), (6, 2, false), (8, 0, true)]
     {
@@ -411,7 +412,7 @@ fn what_is_no_row_is_refused() {
     assert!(error.to_string().contains("its numbers are big-endian"), "{error}");
 
     let plain = folder.path().join("plain");
-    let mut file = Writer::create(Solo, &plain, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &plain, b"", &options()).unwrap();
     put(&mut file, &numbers("a", 1, false), b"ab");
     let error = file.dataset(&numbers("a", 1, true), &[], &[]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
@@ -480,7 +481,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         assert_eq!(all_of(&path, "b").1, b"abcd");
         for ranks in [1, 3] {
             let errors = run_on_threads(ranks, |comm| {
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 file.find_dataset("a", 0).unwrap_err()
             });
             for error in &errors {
@@ -497,7 +498,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
             }
         }
         // A reader that goes on can read the others.
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.tolerate_damage().unwrap();
         assert!(file.find_dataset("a", 0).is_err());
         assert_eq!(file.find_dataset("b", -1).unwrap().unwrap().shape, [2, 2]);
@@ -630,7 +631,7 @@ fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
     let user = format!("/+{data}/a");
     file.array(user.as_bytes(), &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(file.find_dataset("a", -1).unwrap().unwrap().shape, [3, 2]);
     let kept: Vec<_> = file.added_rows().map(|rows| rows.dataset.attributes).collect();
     assert_eq!(kept, [r#"{"scda_first_row":1}"#, r#"{"scda_first_row":2}"#]);
@@ -707,7 +708,7 @@ fn sections_of_datasets_that_are_read_in_turns_are_gone_through_once() {
         }
     }
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let mut read_all = || {
         for name in ["a", "b", "c"] {
             assert_eq!(file.find_dataset(name, -1).unwrap().unwrap().shape, [100, 2]);
@@ -786,7 +787,7 @@ fn sections_that_are_written_as_they_are_count() {
     file.tolerate_arguments().unwrap();
     let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"mn").unwrap_err();
     assert!(error.to_string().contains("is not a dataset: no metadata precede it"), "{error}");
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     for (record, expected) in (0..).zip([b"abcdefgh".as_slice(), b"ijkl"]) {
         let found = file.find_dataset("a", record).unwrap().unwrap();
         let mut all = vec![0; found.data_bytes().unwrap() as usize];

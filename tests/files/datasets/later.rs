@@ -1,6 +1,7 @@
 //! Attributes that are set when their dataset or group is in the file already.
 
 use super::with;
+use crate::common::options;
 use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
     Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
@@ -53,7 +54,7 @@ fn walked(file: &mut Reader) -> Vec<(String, String)> {
 }
 
 fn of(path: &Path, name: &str, record: i64) -> String {
-    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, path, &options()).unwrap();
     let found = file.find_dataset(name, record).unwrap().unwrap();
     let mut data = [0; 4];
     file.read_dataset(&[Region::all(&[4])], &mut data).unwrap();
@@ -94,7 +95,7 @@ fn any_number_of_ranks_sets_them() {
             ("a/p", r#"{"units":"Pa"}"#),
         ];
         run_on_threads(ranks, |comm| {
-            let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+            let mut file = Reader::open(comm, path, &options()).unwrap();
             let expected = expected.map(|(name, attributes)| (name.to_owned(), attributes.to_owned()));
             assert_eq!(walked(&mut file), expected);
             assert_eq!(file.find_group("/").unwrap().unwrap(), r#"{"n":1}"#);
@@ -148,7 +149,7 @@ fn what_is_not_sealed_does_not_count() {
     assert!(std::fs::read(&path).unwrap() == old);
 
     // Of a step that is cut, which is two sections, what was set goes, and is not that of the step that is then written at its place.
-    let sections = Reader::open(Solo, &path, &Params::default()).unwrap().sections().unwrap();
+    let sections = Reader::open(Solo, &path, &options()).unwrap().sections().unwrap();
     let mut file = append(&path);
     file.set_attributes("rho", -1, r#"{"n": 3}"#).unwrap();
     file.set_attributes("rho", 0, r#"{"n": 4}"#).unwrap();
@@ -198,7 +199,7 @@ fn what_cannot_be_set_is_refused() {
     let expected = "the ranks disagree on a size, an offset, or the number of a section or record";
     assert!(errors.iter().all(|e| e.ends_with(expected)), "{errors:?}");
     let plain = folder.path().join("plain");
-    let mut file = Writer::create(Solo, &plain, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &plain, b"", &options()).unwrap();
     write(&mut file, &step("rho", "{}", false));
     assert_eq!(file.set_attributes("rho", 0, "{}").unwrap_err().kind(), ErrorKind::Usage);
 }
@@ -231,7 +232,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         assert_eq!(of(&path, "rho", -1), r#"{"n":3}"#);
         for ranks in [1, 3] {
             let errors = run_on_threads(ranks, |comm| {
-                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut file = Reader::open(comm, &path, &options()).unwrap();
                 file.find_dataset("rho", 0).unwrap_err()
             });
             for error in &errors {
@@ -240,7 +241,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
             }
         }
         // A reader that goes on can read the others.
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.tolerate_damage().unwrap();
         assert!(file.find_dataset("rho", 0).is_err());
         assert_eq!(file.find_dataset("rho", -1).unwrap().unwrap().attributes, r#"{"n":3}"#);

@@ -4,6 +4,7 @@
 
 use super::case::{Case, Random, items};
 use super::{chunked, with};
+use crate::common::options;
 use scda::{
     Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, Params, Reader,
     Region, Request, Solo, Writer, run_on_threads, uniform_partition,
@@ -135,7 +136,7 @@ fn rows_of_any_memory_are_written_by_all() {
     for layout in [Layout::Contiguous, chunked(&[40, 7, 5]), Layout::Auto { shape: None }] {
         let mut dataset = Dataset::new("rho", DataType::Float64, shape);
         dataset.layout = layout;
-        let mut file = Writer::create(Solo, &packed, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &packed, b"", &options()).unwrap();
         for _ in 0..3 {
             file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
         }
@@ -149,7 +150,7 @@ fn rows_of_any_memory_are_written_by_all() {
                     let data = items(&array, 8, &shape, &region);
                     let mut memory = Scattered::new(&mut random, &region.count, 8);
                     memory.put(&region.count, &data, 8);
-                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
                     for _ in 0..3 {
                         // Two boxes, one after the other.
                         if (rank + ghosts) % 3 == 0 {
@@ -194,7 +195,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
     for (memory, text) in texts {
         let errors = run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             let region = [Region::new([0, 0], [2, 3000])];
             let result = match rank {
                 1 => file.dataset(&dataset, &region, Data::Boxes(&[memory])),
@@ -207,10 +208,10 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
             assert!(error.to_string().contains(text), "{error}");
         }
     }
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     file.dataset(&dataset, &[], &[]).unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.find_dataset("flags", 0).unwrap().unwrap();
     let mut room = vec![0; 10];
     let region = [Region::new([0, 0], [2, 3])];
@@ -220,7 +221,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
             file.read_dataset(&region, DataMut::Boxes(vec![MemoryMut::strided(&mut room, 0, &strides)]));
         let error = error.unwrap_err();
         assert!(error.kind() == ErrorKind::Argument && error.to_string().contains(text), "{error}");
-        file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        file = Reader::open(Solo, &path, &options()).unwrap();
         file.find_dataset("flags", 0).unwrap().unwrap();
     }
 }

@@ -13,6 +13,7 @@ mod memory;
 mod streamed;
 
 use self::case::{Case, check_file, expect, items, little_endian, read_back};
+use crate::common::options;
 use scda::{
     Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region,
     SectionType, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
@@ -20,7 +21,7 @@ use scda::{
 use std::path::Path;
 
 fn with(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     change(&mut params);
     params
 }
@@ -28,7 +29,7 @@ fn with(change: impl FnOnce(&mut Params)) -> Params {
 /// The parameters change how the ranks meet, but not the file.
 fn ways() -> Vec<Params> {
     let few = with(|params| (params.aggregation_bytes, params.threads) = (4096, 3));
-    vec![Params::default(), with(|params| params.check = false), few]
+    vec![options(), with(|params| params.check = false), few]
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn the_file_does_not_depend_on_who_passes_what() {
         let path = folder.path().join("f");
         let alone = folder.path().join("alone");
         let whole = [Region::all(&case.dataset.shape)];
-        let mut file = Writer::create(Solo, &alone, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &alone, b"", &options()).unwrap();
         file.dataset(&case.dataset, &whole, &case.array).unwrap();
         file.close().unwrap();
         check_file(&alone, &case.dataset, &case.array);
@@ -74,7 +75,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
         let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
         assert!(memory == stream, "{shape:?}");
     }
-    let create = || Writer::create(Solo, &paths[0], b"", &Params::default()).unwrap();
+    let create = || Writer::create(Solo, &paths[0], b"", &options()).unwrap();
     let dataset = Dataset::new("a", DataType::Uint8, [1 << 23]);
     let mut file = create();
     file.block(b"before", 0, 1, Some(b"x"), Encode::None).unwrap();
@@ -82,7 +83,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
     let error = file.dataset_from(&dataset, &mut &vec![0; 5 << 20][..]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     drop(file);
-    let mut file = Reader::open(Solo, &paths[0], &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &paths[0], &options()).unwrap();
     expect(&mut file, SectionType::Block, b"before", false);
     file.skip().unwrap();
     assert!(file.next_section(false).unwrap().is_none());
@@ -101,7 +102,7 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
     for layout in [Layout::Contiguous, chunked(&[16, 16, 16])] {
         let mut dataset = Dataset::new("rho", DataType::Float64, shape);
         dataset.layout = layout;
-        let mut file = Writer::create(Solo, &alone, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &alone, b"", &options()).unwrap();
         file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
         file.close().unwrap();
         check_file(&alone, &dataset, &array);
@@ -123,7 +124,7 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
                     region.start[dimension] = counts[..rank].iter().sum();
                     region.count[dimension] = counts[rank];
                     let data = items(&array, 8, &shape, &region);
-                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
                     match how {
                         2.. => file.field(&dataset, &counts, &data).unwrap(),
                         _ => file.dataset(&dataset, &[region], &data).unwrap(),
@@ -275,7 +276,7 @@ fn sealed_files_have_rows_for_both_sections() {
 
 /// The sections of a file, all of which can be read.
 fn walk(path: &Path) -> usize {
-    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, path, &options()).unwrap();
     let mut count = 0;
     while file.next_section(true).unwrap().is_some() {
         file.skip().unwrap();
@@ -297,7 +298,7 @@ fn groups_have_attributes() {
             file.group("flow", r#"{"time": 0.75}"#).unwrap();
             file.close().unwrap();
         });
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(file.sections().unwrap(), 6);
         assert_eq!(file.find_group("/").unwrap().as_deref(), Some(r#"{"title":"a flow"}"#));
         assert_eq!(file.find_group("flow").unwrap().as_deref(), Some(r#"{"time":0.75}"#));
@@ -305,14 +306,14 @@ fn groups_have_attributes() {
     }
     let errors = run_on_threads(2, |comm| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         let attributes = [r#"{"a": 1}"#, r#"{"a": 2}"#][rank];
         file.group("/", attributes).and_then(|()| file.close()).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
     for (group, attributes) in [("a/", "{}"), ("", "{}"), ("a", "[]"), ("a", "{"), ("a", r#"{"a":1,"a":2}"#)]
     {
-        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
         assert_eq!(file.group(group, attributes).unwrap_err().kind(), ErrorKind::Argument, "{attributes}");
     }
 }
@@ -352,7 +353,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
                     let (rank, ranks) = (comm.rank(), comm.size());
                     let (start, end) = (3000 * rank / ranks, 3000 * (rank + 1) / ranks);
                     let region = Region::new([start as u64], [(end - start) as u64]);
-                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
                     file.dataset(&dataset, &[region], &data[4 * start..4 * end]).unwrap();
                     file.close().unwrap();
                 });
@@ -362,7 +363,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
             assert_eq!(file, write(3), "{codec} {relative} {absolute}");
             sizes.push(file.len());
 
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let found = file.find_dataset("rho", 0).unwrap().unwrap();
             let told = |key: &str| found.attributes.contains(key);
             assert_eq!(told("\"scda_max_relative_error\":"), relative > 0.0);
@@ -388,7 +389,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
     // What is not compressed is not rounded, and says so.
     let mut dataset = Dataset::new("rho", DataType::Float32, [3000]);
     dataset.max_relative_error = 0.1;
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let error = file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap_err();
     assert!(error.to_string().contains("rounding needs chunks: a contiguous layout"), "{error}");
     let noise: Vec<u8> = {
@@ -397,7 +398,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
     };
     dataset.layout = Layout::Auto { shape: None };
     dataset.max_relative_error = 1e-7;
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     file.dataset(&dataset, &[Region::all(&[3000])], &noise).unwrap();
     file.close().unwrap();
     dataset.max_relative_error = 0.0;
@@ -409,14 +410,14 @@ fn a_long_name_finds_its_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let name = "a group/".repeat(10) + "u";
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let group = name.trim_end_matches("/u");
     file.group(&scda_format::dataset::stored_path(group), "{\"title\": \"long\"}").unwrap();
     let mut dataset = Dataset::new(&*scda_format::dataset::stored_name(&name), DataType::Uint8, [3]);
     dataset.attributes = format!("{{\"scda_name\": \"{name}\"}}");
     file.dataset(&dataset, &[Region::all(&[3])], b"abc").unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(file.find_dataset(&name, 0).unwrap().unwrap().shape, [3]);
     assert!(file.find_dataset(&(name.clone() + "v"), 0).unwrap().is_none());
     assert_eq!(file.find_group(group).unwrap().unwrap(), "{\"title\":\"long\"}");

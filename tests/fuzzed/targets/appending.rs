@@ -5,12 +5,11 @@
 use super::Scratch;
 use super::input::{Input, hash};
 use super::reading::MEMORY_OF_A_RANK;
-use crate::common::Rng;
 use crate::common::seal::entry;
+use crate::common::{Rng, options};
 use crate::memory;
 use scda::{
-    Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo, Source, Writer,
-    run_on_threads,
+    Encode, ErrorKind, LineBreak, Reader, Result, SectionType, Sink, Solo, Source, Writer, run_on_threads,
 };
 use scda_format::crc;
 use scda_format::index::parse_table_header;
@@ -27,7 +26,7 @@ fn template() -> &'static (Vec<u8>, usize) {
     static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
     FILE.get_or_init(|| {
         let scratch = Scratch::new();
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = true;
         let mut file = Writer::create(Solo, &scratch.0, b"template", &params).unwrap();
         let sizes: Vec<u64> = (0..ELEMENTS).map(|i| i % 3).collect();
@@ -43,7 +42,7 @@ fn template() -> &'static (Vec<u8>, usize) {
         file.block(b"z", 0, 300, Some(&[b'z'; 300]), Encode::Always).unwrap();
         file.close().unwrap();
         let mut all = std::fs::read(&scratch.0).unwrap();
-        let mut file = Writer::create(Solo, &scratch.0, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &scratch.0, b"", &options()).unwrap();
         file.inline(b"i", 0, Some(&[b'i'; 32])).unwrap();
         file.close().unwrap();
         all.extend_from_slice(&std::fs::read(&scratch.0).unwrap()[128..]);
@@ -56,7 +55,7 @@ fn many_seals() -> &'static (Vec<u8>, usize) {
     static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
     FILE.get_or_init(|| {
         let scratch = Scratch::new();
-        let mut params = Params::default();
+        let mut params = options();
         params.seal = true;
         let mut file = Writer::create(Solo, &scratch.0, b"many seals", &params).unwrap();
         for number in 0..17 {
@@ -129,7 +128,7 @@ pub fn append(input: &[u8]) {
     let seed = hash(input);
     let seed_bytes = seed.to_be_bytes();
     let mut choice = Input(&seed_bytes);
-    let mut params = Params::default();
+    let mut params = options();
     choice.access(&mut params);
     let ranks = 1 + choice.below(3);
     (params.seal, params.atomic) = (choice.below(4) > 0, choice.below(4) == 0);
@@ -165,7 +164,7 @@ pub fn append(input: &[u8]) {
             let last = places.rev().find(is_seal).map_or(0, |at| at + SEAL_BYTES);
             assert!(kept >= last, "{last} bytes were sealed, {kept} are left");
             // What has a seal stays sealed.
-            let is_sealed = Reader::open(Solo, &scratch.0, &Params::default()).unwrap().is_sealed();
+            let is_sealed = Reader::open(Solo, &scratch.0, &options()).unwrap().is_sealed();
             assert!(is_sealed || !params.seal);
         }
     }
@@ -230,7 +229,7 @@ fn find(mut reader: Reader, names: &[Vec<u8>], seed: u64) -> Result<Found> {
 
 /// The user strings of a file and where its sections begin, up to an error.
 fn walk(path: &Path, sections: &mut Vec<(u64, Vec<u8>)>) -> Result<()> {
-    let mut reader = Reader::open(Solo, path, &Params::default())?;
+    let mut reader = Reader::open(Solo, path, &options())?;
     while let Some(section) = reader.next_section(true)? {
         reader.skip()?;
         sections.push((section.offset, section.user.to_vec()));
@@ -245,7 +244,7 @@ pub fn look_up(input: &[u8]) {
     let seed = hash(input);
     let seed_bytes = seed.to_be_bytes();
     let mut choice = Input(&seed_bytes);
-    let mut params = Params::default();
+    let mut params = options();
     choice.access(&mut params);
     let ranks = 1 + choice.below(3);
     params.verify = choice.below(4) == 0;

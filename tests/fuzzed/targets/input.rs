@@ -1,6 +1,6 @@
 //! An input as a source of choices: numbers, data, settings, what a file holds.
 
-use crate::common::{Data, Model, ModelSection, Rng};
+use crate::common::{Data, Model, ModelSection, Rng, options};
 use scda::{Encode, Encoder, LineBreak, Params};
 
 /// Takes an input apart; when it is used up, everything is zero.
@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
     }
 
     pub fn params(&mut self) -> Params {
-        let mut params = Params::default();
+        let mut params = options();
         params.line_break = [LineBreak::Unix, LineBreak::Mime][self.below(2)];
         params.encoder = [Encoder::Fast, Encoder::Zlib][self.below(2)];
         params.level = self.below(10) as u32;

@@ -2,7 +2,7 @@
 
 use super::input::{Input, hash};
 use super::{Apart, Scratch};
-use crate::common::Rng;
+use crate::common::{Rng, options};
 use crate::memory;
 use crate::naive::{Found, MOST_DATA, Naive};
 use scda::{Communicator, ErrorKind, Params, Reader, Result, SectionType, Sink, Solo, run_on_threads};
@@ -166,7 +166,7 @@ fn elements(
 fn read_alone(input: &[u8], decode: bool) {
     let scratch = Scratch::with(input);
     let seed = hash(input);
-    let mut params = Params::default();
+    let mut params = options();
     Input(&seed.to_be_bytes()).access(&mut params);
     // The naive reader shows all that is there.
     params.to_seal = false;
@@ -223,7 +223,7 @@ pub fn read_ranks(input: &[u8]) {
     let scratch = Scratch::with(input);
     let seed = hash(input);
     let mut choice = Input(&seed.to_be_bytes());
-    let mut params = Params::default();
+    let mut params = options();
     choice.access(&mut params);
     params.to_seal = false;
     let decode = choice.below(3) > 0;

@@ -1,10 +1,10 @@
 //! Ranks that fail alone or disagree: all learn of it, wherever they are.
 
 use super::{Scratch, error_of_all, params};
-use crate::common::watched::Watched;
+use crate::common::{options, watched::Watched};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Params, Reader,
-    Region, Result, Sink, Source, ThreadComm, Writer, run_on_threads,
+    Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Reader, Region,
+    Result, Sink, Source, ThreadComm, Writer, run_on_threads,
 };
 
 /// All agreements have one form: a rank that fails meets the others wherever they are.
@@ -266,7 +266,7 @@ fn failing_in(comm: ThreadComm, name: &'static str) -> Watched {
 fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = Params::default();
+    let mut params = options();
     params.check = false;
     for what in ["exscan_sum", "allreduce_sum"] {
         for (encode, bytes) in
@@ -292,7 +292,7 @@ fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
 fn where_numbers_are_gathered_or_memory_is_shared_all_ranks_fail_in_the_same_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = Params::default();
+    let mut params = options();
     (params.check, params.aggregation_bytes) = (false, 64 << 10);
     let calls = run_on_threads(3, |comm| -> Result<_> {
         let mut file = Writer::create(failing_in(comm.clone(), "allgather"), &path, b"", &params)?;

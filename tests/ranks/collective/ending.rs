@@ -2,7 +2,7 @@
 
 use super::{Scratch, error_of_all, params, small_model};
 use crate::common::watched::Watched;
-use crate::common::{self, Rng, Want};
+use crate::common::{self, Rng, Want, options};
 use scda::{
     Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,
     Source, ThreadComm, Writer, run_on_threads,
@@ -33,7 +33,7 @@ fn a_rank_that_abandons_a_file_tells_the_others() {
 
     let error = error_of_all(3, |comm| {
         let rank = comm.rank();
-        let mut file = Reader::open(comm, &scratch.path(), &Params::default())?;
+        let mut file = Reader::open(comm, &scratch.path(), &options())?;
         let section = file.next_section(true)?.expect("an array");
         if rank == 2 {
             return Err(file.abandon("out of patience"));
@@ -69,7 +69,7 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
             }
             let length = std::fs::read(scratch.path()).unwrap().len();
             assert_eq!(length, 128 + 96 + if mark { 35 } else { 0 }, "{size} {error}");
-            let mut file = Reader::open(scda::Solo, &scratch.path(), &Params::default()).unwrap();
+            let mut file = Reader::open(scda::Solo, &scratch.path(), &options()).unwrap();
             assert_eq!(file.next_section(true).unwrap().unwrap().user[..], b"kept"[..]);
             file.read_inline(0, None).unwrap();
             let next = file.next_section(true).map(|section| section.is_some());

@@ -9,7 +9,7 @@ mod calls;
 mod ending;
 mod opening;
 
-use crate::common::{Data, Model, ModelSection};
+use crate::common::{Data, Model, ModelSection, options};
 use scda::{Encode, Error, Params, Result, ThreadComm, run_on_threads};
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ impl Scratch {
 }
 
 fn params(check: bool) -> Params {
-    let mut params = Params::default();
+    let mut params = options();
     params.check = check;
     params
 }

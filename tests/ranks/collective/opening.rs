@@ -1,8 +1,8 @@
 //! What is there before a file is opened, and what others do to it meanwhile.
 
 use super::{Scratch, error_of_all, params, small_model};
-use crate::common::{Want, read_on, write_on};
-use scda::{Communicator, ErrorKind, Params, Reader, ThreadComm, Writer, run_on_threads};
+use crate::common::{Want, options, read_on, write_on};
+use scda::{Communicator, ErrorKind, Reader, ThreadComm, Writer, run_on_threads};
 use std::path::PathBuf;
 
 #[test]
@@ -10,12 +10,9 @@ fn files_that_cannot_be_opened_say_why() {
     let scratch = Scratch::new();
     let path = |name: &str| scratch.0.path().join(name);
     std::fs::write(path("file"), "").unwrap();
-    let create = |path: PathBuf| {
-        error_of_all(2, |comm| Writer::create(comm, &path, b"", &Params::default()).map(drop)).kind()
-    };
-    let open = |path: PathBuf| {
-        error_of_all(2, |comm| Reader::open(comm, &path, &Params::default()).map(drop)).kind()
-    };
+    let create =
+        |path: PathBuf| error_of_all(2, |comm| Writer::create(comm, &path, b"", &options()).map(drop)).kind();
+    let open = |path: PathBuf| error_of_all(2, |comm| Reader::open(comm, &path, &options()).map(drop)).kind();
     assert_eq!(open(path("missing")), ErrorKind::NoSuchFile);
     assert_eq!(open(path("file/below")), ErrorKind::NoSuchFile);
     assert_eq!(open(path("")), ErrorKind::BadFile);

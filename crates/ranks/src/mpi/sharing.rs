@@ -186,11 +186,9 @@ impl Mpi {
         // SAFETY: MPI has just made this communicator; writes one int.
         let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
-        let (rank, size) = (from_mpi(rank), from_mpi(size));
-        Derived::Made {
-            comm: Self { comm: new, rank, size, is_own: true, process: self.process, session: None },
-            is_sound,
-        }
+        let mut comm = Self::unknown(new, true, None);
+        (comm.rank, comm.size, comm.longest_message) = (from_mpi(rank), from_mpi(size), self.longest_message);
+        Derived::Made { comm, is_sound }
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.

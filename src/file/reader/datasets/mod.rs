@@ -431,9 +431,9 @@ impl DatasetReader<'_> {
     /// of it.
     fn read_found(&mut self, found: &[FoundDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
         let (mut parts, mut targets) = (Vec::new(), Vec::new());
+        let limits = &self.sections.params().limits;
         let mut mine = found.iter().zip(mine).enumerate().try_for_each(|(number, (found, mine))| {
-            let (regions, memory) = mine?;
-            let (target, selections) = Destination::new(number, found, regions, memory)?;
+            let (target, selections) = Destination::new(number, found, mine?, limits)?;
             parts.extend(selections);
             targets.push(target);
             Ok(())

@@ -1,13 +1,11 @@
 //! The memory for the regions of a dataset that are read.
 
+use crate::file::limits::Limits;
 use crate::items::{DataMut, ItemsMut};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::{CommonRun, DataType, Region};
-
-/// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes. Fewer in tests.
-const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// Memory for regions. Runs of bytes go to it as if the regions followed one another, each in C order.
 pub(super) enum Room<'a> {
@@ -23,6 +21,8 @@ pub(super) struct Apart<'a> {
     boxes: Vec<(u64, ItemsMut<'a>)>,
     /// Of an item in the file.
     item_bytes: u64,
+    /// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes.
+    most: u64,
     /// Whether its numbers have another byte order there.
     is_swapped: bool,
     /// What was read and goes to them.
@@ -40,6 +40,7 @@ impl<'a> Room<'a> {
         starts: &[u64],
         bytes: u64,
         (data_type, is_swapped): (DataType, bool),
+        limits: &Limits,
     ) -> Result<Self> {
         let memories = match data {
             DataMut::Packed(data) if data.len() as u64 == bytes => return Ok(Self::Packed(data)),
@@ -58,7 +59,9 @@ impl<'a> Room<'a> {
         for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {
             boxes.push((start, memory.items(&region.count, data_type)?));
         }
-        Ok(Self::Boxes(Apart { boxes, item_bytes: data_type.item_bytes(), is_swapped, piece: Vec::new() }))
+        let item_bytes = data_type.item_bytes();
+        let most = limits.gathered(item_bytes);
+        Ok(Self::Boxes(Apart { boxes, item_bytes, most, is_swapped, piece: Vec::new() }))
     }
 
     /// The bytes of all regions.
@@ -111,9 +114,8 @@ impl<'a> Room<'a> {
         if let Some(memory) = self.slice(run) {
             return next(0, memory);
         }
-        let Self::Boxes(Apart { item_bytes, piece, .. }) = self else { return Ok(()) };
-        let most = (PIECE_BYTES / *item_bytes).max(1) * *item_bytes;
-        let (mut piece, mut done) = (std::mem::take(piece), 0);
+        let Self::Boxes(Apart { most, piece, .. }) = self else { return Ok(()) };
+        let (most, mut piece, mut done) = (*most, std::mem::take(piece), 0);
         while done < run.items {
             resize(&mut piece, most.min(run.items - done))?;
             next(done, &mut piece)?;
@@ -137,11 +139,10 @@ impl<'a> Room<'a> {
     /// # Errors
     /// `Memory`; those of `change`.
     pub fn change(&mut self, mut change: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
-        let (boxes, item_bytes) = match self {
+        let (boxes, item_bytes, most) = match self {
             Self::Packed(data) => return change(0, data),
-            Self::Boxes(Apart { boxes, item_bytes, .. }) => (boxes, *item_bytes),
+            Self::Boxes(Apart { boxes, item_bytes, most, .. }) => (boxes, *item_bytes, *most),
         };
-        let most = (PIECE_BYTES / item_bytes).max(1) * item_bytes;
         let _temporary = memory::temporary();
         let mut piece = Vec::new();
         for (start, items) in boxes.iter_mut().filter(|(_, items)| !items.are_converted()) {

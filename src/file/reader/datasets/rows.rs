@@ -5,7 +5,6 @@ use super::room::Room;
 use super::selection::{Destination, Selection, bytes_of};
 use crate::file::reader::sections::{BATCH_BYTES, CurrentSection};
 use crate::file::source::{Sink, Sizes};
-use crate::items::strip_bytes;
 use scda_base::error::Result;
 use scda_base::memory::{self, resize};
 use scda_base::numbers::to_usize;
@@ -26,7 +25,7 @@ impl DatasetReader<'_> {
         parts: &[Selection<'_>],
         targets: &mut [Destination<'_, '_>],
     ) -> Result<()> {
-        let most = strip_bytes(parts.len());
+        let most = self.sections.params().limits.turn(parts.len());
         let strips: Result<Vec<_>> = parts.iter().map(|part| part.strips(most)).collect();
         let mut strips = strips?;
         let mut is_end = false;

@@ -3,6 +3,7 @@
 use super::AddedRows;
 use super::known_chunks::KnownChunks;
 use super::room::Room;
+use crate::file::limits::Limits;
 use crate::file::reader::sections::{CurrentSection, exceeds_63_bits};
 use crate::items::DataMut;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -114,15 +115,15 @@ impl<'a, 'b> Destination<'a, 'b> {
     pub fn new(
         number: usize,
         found: &'a FoundDataset,
-        regions: &'a [Region],
-        memory: DataMut<'b>,
+        (regions, memory): (&'a [Region], DataMut<'b>),
+        limits: &Limits,
     ) -> Result<(Self, Vec<Selection<'a>>)> {
         let (selections, places) = Selection::of_sections(number, found, regions)?;
         let CurrentDataset { stored, start, .. } = &found.dataset;
         let Stored { dataset, codecs, .. } = &**stored;
         dataset.require_fixed()?;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
-        let room = Room::new(memory, regions, &places.starts, places.bytes, as_stored)?;
+        let room = Room::new(memory, regions, &places.starts, places.bytes, as_stored, limits)?;
         Ok((Self { stored, start: *start, regions, places, room }, selections))
     }
 

@@ -8,8 +8,9 @@
 use super::DatasetReader;
 use super::chunks::{Want, Wants};
 use super::selection::{Destination, FoundDataset, Selection};
+use crate::file::limits::Limits;
 use crate::file::node_memory::NodeMemory;
-use crate::file::params::MostThreads;
+use crate::file::params::Params;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::{reserve_count, resize};
@@ -21,16 +22,6 @@ use std::ops::Range;
 
 /// Larger chunks are not shared: it would take much memory.
 const MOST_BYTES: u64 = 1 << 20;
-/// The bytes of chunks that a rank decompresses in a round with each of its threads, but at least one chunk: as many for all ranks, as the
-/// one with the most threads has. Fewer in tests.
-const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 1 << 20 };
-/// Datasets of fewer bytes are not worth the exchange. Fewer in tests.
-const WORTH_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 20 };
-/// Finding memory to share is worth it when it would have saved a rank from decompressing this number of bytes. Fewer in tests.
-const SAVED_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 4 << 20 };
-/// The most chunks that are looked at together. Fewer in tests.
-const MOST_CHUNKS: u64 = if cfg!(debug_assertions) { 64 } else { 4096 };
-
 /// Whether the ranks of a node read chunks for one another.
 pub(super) enum Sharing {
     /// The ranks have not looked for memory. It would have saved a rank from decompressing this number of bytes.
@@ -56,8 +47,8 @@ pub(super) struct NodeHalves {
 
 impl NodeHalves {
     /// Collective; `None` on all ranks unless each node has memory.
-    fn find(team: &mut Team, threads: MostThreads) -> Result<Option<Box<Self>>, Failure> {
-        let place_bytes = to_usize(MOST_BYTES.max(round_bytes(threads)));
+    fn find(team: &mut Team, most_bytes: u64) -> Result<Option<Box<Self>>, Failure> {
+        let place_bytes = to_usize(MOST_BYTES.max(most_bytes));
         let bytes = |_, ranks: usize| (ranks.checked_mul(2 * place_bytes), Ok(()));
         let node = NodeMemory::find(team, bytes)?;
         Ok(node.map(|node| Box::new(Self { node, place_bytes, half: 0 })))
@@ -68,11 +59,6 @@ impl NodeHalves {
         let start = (self.half * ranks + place.rank) * self.place_bytes + to_usize(place.start);
         start..start + to_usize(place.bytes)
     }
-}
-
-/// What a rank decompresses in a round, unless a chunk is longer.
-fn round_bytes(threads: MostThreads) -> u64 {
-    ROUND_BYTES.saturating_mul(threads.get())
 }
 
 /// The chunks of a dataset, if ranks may share them, and the bytes of each.
@@ -87,6 +73,8 @@ struct Numbered {
     datasets: Vec<Chunked>,
     /// The number of chunks.
     total: u64,
+    /// The most of them that are looked at together.
+    most: u64,
 }
 
 /// A dataset of a call, and its chunks among those of the others.
@@ -108,8 +96,8 @@ struct WantedChunk {
 }
 
 impl Numbered {
-    fn new(parts: &[Selection<'_>]) -> Result<Self> {
-        let mut all = Self::default();
+    fn new(parts: &[Selection<'_>], limits: &Limits) -> Result<Self> {
+        let mut all = Self { most: limits.round_chunks.max(1), ..Self::default() };
         for (part, one) in parts.iter().enumerate() {
             let Some((chunks, chunk_bytes)) = shared_chunks(one.stored) else { continue };
             all.datasets.push(Chunked { part, first: all.total, chunk_bytes, wants: Wants::new(one)? });
@@ -132,7 +120,7 @@ impl Numbered {
 
     /// The numbers that are looked at together, from this one on.
     fn window(&self, first: u64) -> Range<u64> {
-        first..self.total.min(first.saturating_add(MOST_CHUNKS))
+        first..self.total.min(first.saturating_add(self.most))
     }
 
     /// What this rank wants of these chunks, each of which is taken once.
@@ -160,9 +148,10 @@ struct Votes {
 }
 
 impl Votes {
-    fn new() -> Result<Self> {
+    /// For at most this number of chunks.
+    fn new(most: u64) -> Result<Self> {
         let mut words = Vec::new();
-        resize(&mut words, 2 * MOST_CHUNKS + 1)?;
+        resize(&mut words, most.saturating_mul(2).saturating_add(1))?;
         Ok(Self { first: 0, words })
     }
 
@@ -249,7 +238,7 @@ impl DatasetReader<'_> {
             chunks = chunks.and_then(|chunks| sum(chunks, count));
             bytes = bytes.saturating_add(count.saturating_mul(chunk_bytes));
         }
-        chunks.is_some() && bytes >= WORTH_BYTES
+        chunks.is_some() && bytes >= self.sections.params().limits.shared_bytes
     }
 
     /// Reads what each rank wants of these datasets; what several ranks of a node want, one of them reads. This rank reads alone, as
@@ -281,10 +270,13 @@ impl DatasetReader<'_> {
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
+        let Params { limits, most_threads, .. } = self.sections.params();
+        let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.get()));
         let prepare = || {
-            let mut numbered = Numbered::new(parts)?;
+            let mut numbered = Numbered::new(parts, &limits)?;
             let wanted = numbered.take(&numbered.window(0))?;
-            Ok((numbered, wanted, Votes::new()?))
+            let votes = Votes::new(numbered.most)?;
+            Ok((numbered, wanted, votes))
         };
         // After an error, the ranks go no further than to the next agreement.
         let ((mut numbered, mut wanted, mut votes), mut mine) = split(mine.and_then(|()| prepare()));
@@ -297,23 +289,21 @@ impl DatasetReader<'_> {
                 votes.shared(ranks).map(|(number, _)| numbered.dataset(number).chunk_bytes).sum();
             // As if each rank wanted all of them.
             *saved += shared - shared / ranks as u64;
-            if *saved >= SAVED_BYTES {
+            if *saved >= limits.saved_bytes {
                 team.defer(mine);
                 mine = Ok(());
-                *sharing = NodeHalves::find(team, self.sections.params().most_threads)?
-                    .map_or(Sharing::Never, Sharing::Found);
+                *sharing = NodeHalves::find(team, round_bytes)?.map_or(Sharing::Never, Sharing::Found);
             }
         }
         let Sharing::Found(memory) = sharing else {
             return Ok(mine.and_then(|()| self.read_parts(parts, targets)));
         };
-        let most = round_bytes(self.sections.params().most_threads);
         loop {
             let agreed = team.agree(mine)?;
             let comm = memory.node.comm(&agreed);
             let voted = votes.vote(comm, &numbers, &wanted);
             let bytes_of = |number| numbered.dataset(number).chunk_bytes;
-            let places = schedule(votes.shared(comm.size()), comm.size(), most, bytes_of);
+            let places = schedule(votes.shared(comm.size()), comm.size(), round_bytes, bytes_of);
             let (places, scheduled) = split(places);
             let mut next = [numbered.next()];
             let agreed = team.agree_with(voted.and(scheduled), &mut next)?;
@@ -406,10 +396,10 @@ impl DatasetReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Writer;
     use crate::file::open::Ends;
     use crate::file::reader::{Reader, ReaderState, Request};
     use crate::file::session::Session;
-    use crate::file::{Params, Writer};
     use scda_format::dataset::Codec;
     use scda_format::dataset::{DataType, Dataset, Layout, Region};
     use scda_format::header::parse_file_header;
@@ -451,7 +441,15 @@ mod tests {
             reads.fetch_add(usize::from((CHUNK..CHUNK + 20).contains(&buffer.len())), Ordering::Relaxed);
         });
         let team = Team::new(Box::new(comm), "f");
-        let state = ReaderState::new(team, Box::new(file), Ends::all(size), Params::default());
+        let limits = Limits {
+            shared_bytes: 1,
+            saved_bytes: 1,
+            round_bytes: 50_000,
+            round_chunks: 64,
+            ..Limits::default()
+        };
+        let params = Params { limits, ..Params::default() };
+        let state = ReaderState::new(team, Box::new(file), Ends::all(size), params);
         Reader {
             header: Box::new(header),
             path: std::path::PathBuf::new(),
@@ -462,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_node_reads_each_chunk_once() {
-        let arrays = [array("a", 5), array("b", 1), array("c", 3 * MOST_CHUNKS)];
+        let arrays = [array("a", 5), array("b", 1), array("c", 200)];
         let chunks: u64 = arrays.iter().map(|array| array.shape[0]).sum();
         let bytes = Arc::new(file_of(&arrays));
         for (nodes, times) in [(vec![0; 4], 1), (vec![0, 0, 1, 1, 1], 2), (vec![0, 1, 2], 3)] {
@@ -558,7 +556,7 @@ mod tests {
             };
             let want = |number| WantedChunk { number, part: 0, want: Want::default(), is_read: false };
             let wanted: Vec<_> = (10..22).filter(is_wanted).map(want).collect();
-            let mut votes = Votes::new().unwrap();
+            let mut votes = Votes::new(12).unwrap();
             votes.vote(&comm, &(10..22), &wanted).unwrap();
             votes.shared(3).collect::<Vec<_>>()
         });

@@ -4,7 +4,7 @@ use super::DatasetWriter;
 use super::pieces::{Chunk, Overlap, Passed, PassedArray, Plan, Round, overlapping};
 use super::ready::is_text;
 use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
-use crate::file::interrupt::Interrupt;
+use crate::file::params::Params;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Behind, Block, too_large};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -24,8 +24,6 @@ use std::time::Instant;
 pub(super) const BYTES_PER_CHUNK: u64 = 128;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
-/// The memory for encoded chunks, unless they are fewer or longer. Fewer in tests.
-const ENCODED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 16 << 20 };
 
 /// The chunks of this rank.
 pub(super) struct EncodedChunks {
@@ -59,7 +57,8 @@ impl DatasetWriter<'_> {
     pub(super) fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
         let array = |(dataset, passed): (&Dataset, _)| Ok(PassedArray::new(dataset, dataset.grid()?, passed));
         let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
-        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, self.sections.params.most_threads))
+        let Params { most_threads, limits, .. } = &self.sections.params;
+        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, *most_threads, limits))
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.
@@ -174,11 +173,11 @@ impl DatasetWriter<'_> {
         let threads = self.sections.params.threads.clamp(1, most);
         prepare(&mut self.compression.chunk_encoders, codec, threads)?;
         let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
-        let stop = &self.sections.params.interrupt;
+        let params = &self.sections.params;
         let jobs =
             self.compression.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
                 let chunks = cut(thread)..cut(thread + 1);
-                move || encode_chunks(encoder, plan, window, chunks, stop)
+                move || encode_chunks(encoder, plan, window, chunks, params)
             });
         let began = Instant::now();
         let all = on_threads(jobs.collect());
@@ -217,14 +216,14 @@ fn encode_chunks(
     plan: &Plan<'_>,
     window: &Round,
     chunks: Range<u64>,
-    interrupt: &Interrupt,
+    params: &Params,
 ) -> Result<NumberedChunks> {
-    let (mut pieces, mut buffer) = (ChunkPieces::default(), Vec::new());
+    let (mut pieces, mut buffer) = (ChunkPieces::new(params.limits.encoded_bytes), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
-        interrupt.check()?;
+        params.interrupt.check()?;
         let number = plan.array_of(chunk);
         let array = &plan.arrays()[number];
         pieces.begin(number, (end - chunk).saturating_mul(array.grid().chunk_bytes()))?;
@@ -255,9 +254,15 @@ pub(super) struct ChunkPieces {
     starts: Vec<(usize, usize)>,
     /// The bytes of the chunks that are to come, before they are encoded.
     left: u64,
+    /// The memory for encoded chunks, unless they are fewer or longer.
+    most: u64,
 }
 
 impl ChunkPieces {
+    pub fn new(most: u64) -> Self {
+        Self { most, ..Self::default() }
+    }
+
     /// What is put next is of the dataset of this number, and the first of chunks with `left` bytes.
     pub fn begin(&mut self, number: usize, left: u64) -> Result<()> {
         self.left = left;
@@ -276,7 +281,7 @@ impl ChunkPieces {
         if let Some(chunk) = chunk {
             if self.out.capacity() - self.out.len() < chunk.len() {
                 self.end_memory()?;
-                reserve_count(&mut self.out, self.left.min(ENCODED_BYTES))?;
+                reserve_count(&mut self.out, self.left.min(self.most))?;
             }
             size = encoder.encode(chunk, &mut self.out)?;
         }
@@ -321,9 +326,9 @@ mod tests {
         dataset.layout = Layout::Chunked { shape: Some(vec![300]), text: false };
         let codec = ChunkCodec::of(&dataset, Encoder::Fast, 6, LineBreak::Unix);
         let encoder = || ChunkEncoder::new(codec).unwrap();
-        let (mut pieces, mut together) = (ChunkPieces::default(), encoder());
+        let (mut pieces, mut together) = (ChunkPieces::new(1 << 10), encoder());
         let mut expected: Vec<(usize, Vec<u64>, Vec<u8>)> = Vec::new();
-        // The dataset 4 has no bytes. In tests, the memory is longer than three of these chunks, and shorter than all of them.
+        // The dataset 4 has no bytes. The memory is longer than three of these chunks, and shorter than all of them.
         let numbers = [0, 0, 3, 4, 4, 5, 5, 5, 5, 5, 9];
         for (place, number) in numbers.into_iter().enumerate() {
             let data: Vec<u8> = (0..300).map(|i| ((i * (i + place) * 7919) >> 5) as u8).collect();

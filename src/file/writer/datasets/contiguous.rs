@@ -1,7 +1,7 @@
 //! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
 
 use super::DatasetWriter;
-use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, WINDOW_BYTES, overlapping};
+use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, overlapping};
 use crate::file::params::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
@@ -15,8 +15,8 @@ use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
 
-/// A contiguous dataset goes to the ranks that write it in strips of about this number of bytes.
-const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
+/// A contiguous dataset goes to the ranks that write it in strips, this number in an exchange.
+const STRIPS_OF_EXCHANGE: u64 = 4;
 
 /// A contiguous dataset, and where it goes.
 struct Contiguous<'a> {
@@ -144,9 +144,12 @@ impl DatasetWriter<'_> {
         let counts = one.counts();
         let Contiguous { dataset, text, passed, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
-        let grid = ChunkGrid::of_strips(&dataset.shape, item_bytes, STRIP_BYTES);
+        let limits = self.sections.params.limits;
+        let grid =
+            ChunkGrid::of_strips(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
         let plan = grid.and_then(|grid| {
-            Plan::new(&self.sections.team, vec![PassedArray::new(dataset, grid, passed)], MostThreads::ONE)
+            let arrays = vec![PassedArray::new(dataset, grid, passed)];
+            Plan::new(&self.sections.team, arrays, MostThreads::ONE, &limits)
         });
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
         self.put_metadata(dataset, &text)?;

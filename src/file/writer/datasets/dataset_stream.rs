@@ -22,9 +22,6 @@ use scda_ranks::Partition;
 use std::borrow::Cow;
 use std::io;
 
-/// A dataset of at most this number of bytes is read as a whole, a longer one in parts of about this number. Fewer in tests.
-const PART_BYTES: u64 = if cfg!(debug_assertions) { 20 << 10 } else { 64 << 20 };
-
 fn reading(error: io::Error) -> Error {
     Error::io("reading the data to write", error)
 }
@@ -55,7 +52,7 @@ impl DatasetWriter<'_> {
             return self.contiguous_from(dataset, text, data);
         }
         let bytes = dataset.data_bytes()?;
-        if bytes <= PART_BYTES {
+        if bytes <= self.sections.params.limits.streamed_bytes {
             let (mut all, region) = (Vec::new(), [Region::all(&dataset.shape)]);
             resize(&mut all, bytes)?;
             read_part(dataset, data, &region[0], &mut all)?;
@@ -101,6 +98,7 @@ impl DatasetWriter<'_> {
             is_smaller = layouts.sample_pays(step, bytes);
         }
         let (mut bytes, mut kept) = (0, Some((Vec::new(), 0)));
+        let most = self.sections.params.limits.streamed_bytes;
         if is_smaller {
             self.encode_parts(chunked, data, 1, &mut |_, encoded| {
                 bytes += encoded.bytes();
@@ -108,7 +106,7 @@ impl DatasetWriter<'_> {
                     *memory += encoded.bytes() + 8 * encoded.sizes.len() as u64;
                     parts.push(encoded);
                 }
-                kept = kept.take().filter(|(_, memory)| *memory <= PART_BYTES);
+                kept = kept.take().filter(|(_, memory)| *memory <= most);
                 // It only grows.
                 is_smaller = layouts.chunks_are_smaller(bytes)?;
                 Ok(is_smaller)
@@ -164,13 +162,14 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         let grid = dataset.grid()?;
         let params = &self.sections.params;
+        let limits = params.limits;
         let codecs = [ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)];
-        let has_boxes = data.boxes().is_some();
+        let (has_boxes, part_bytes) = (data.boxes().is_some(), limits.streamed_bytes);
         let most = match (has_boxes, step) {
-            (true, 1) => PART_BYTES / grid.chunk_bytes(),
+            (true, 1) => part_bytes / grid.chunk_bytes(),
             // Nothing but what is wanted is read.
             (true, _) => 1,
-            (false, _) => grid.layer_chunks().max(PART_BYTES / grid.chunk_bytes()),
+            (false, _) => grid.layer_chunks().max(part_bytes / grid.chunk_bytes()),
         };
         let mut all = Vec::new();
         let mut first = 0;
@@ -194,7 +193,8 @@ impl DatasetWriter<'_> {
             let ready = Ready::Packed(Cow::Borrowed(&all[..bytes]));
             let passed = Passed::new(dataset, regions, &ready)?;
             let array = PassedArray::new(dataset, dataset.grid()?, passed);
-            let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE)?.sampling(step);
+            let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE, &limits)?;
+            let plan = plan.sampling(step);
             let window = plan.window(chunks)?;
             let mut encoded = [Encoded::default()];
             if self.encode_window(&plan, &window, &codecs, &mut encoded)?.is_some() {

@@ -43,9 +43,6 @@ use scda_ranks::Partition;
 use scda_ranks::partition::is_known;
 use std::borrow::Cow;
 
-/// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
-const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
-
 /// The most contiguous datasets that are written together: an agreement has a number for each.
 const MOST_IN_TURNS: usize = MOST_WORDS;
 
@@ -166,7 +163,8 @@ impl DatasetWriter<'_> {
         if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.threads == 1 {
             return contiguous.max(1);
         }
-        let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.sections.team.size() as u64));
+        let ranks = self.sections.team.size() as u64;
+        let (mut bytes, most) = (0, self.sections.params.limits.together_bytes.saturating_mul(ranks));
         let count = all.iter().take_while(is_alike).take_while(|Given { dataset, .. }| {
             bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, Layout::Chunked { .. })
@@ -181,7 +179,7 @@ impl DatasetWriter<'_> {
             let (dataset, text) = self.begin_dataset(one.dataset)?;
             datasets.push(dataset);
             texts.push(text);
-            let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes));
+            let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes, &self.sections.params.limits));
             data.push(self.sections.tolerate(items, Ready::NONE)?);
         }
         let mut passed = Vec::new();
@@ -322,7 +320,9 @@ impl DatasetWriter<'_> {
         rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
         let (regions, data) = self.sections.tolerate(boxes, (&[], Data::Packed(&[])))?;
-        let data = self.sections.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
+        let data = self
+            .sections
+            .tolerate(ready(dataset, (regions, data), &self.sections.params.limits), Ready::NONE)?;
         self.write_ready(dataset, text, regions, &data, rows)
     }
 

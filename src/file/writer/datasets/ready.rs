@@ -1,6 +1,7 @@
 //! The items that a rank passes, as they are in the file.
 
 use super::Boxes;
+use crate::file::limits::Limits;
 use crate::file::writer::sections::too_large;
 use crate::items::{Data, Items};
 use scda_base::error::{Error, Result};
@@ -11,9 +12,6 @@ use scda_format::dataset::bools::{find_other_item, has_bools};
 use scda_format::dataset::{Dataset, Layout, Region, does_not_fit};
 use scda_format::layout::{self};
 use std::borrow::Cow;
-
-/// A rank whose boxes lie scattered in memory gathers this number of bytes at once: they stay in the processor's cache. Fewer in tests.
-const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// The items of this rank as they are written: compared with the regions, in little-endian order, and bools are 0 or 1.
 pub(in crate::file::writer) enum Ready<'a> {
@@ -29,7 +27,7 @@ impl Ready<'_> {
 
 /// # Errors
 /// `Argument` for another number of boxes than of regions, for memory that does not fit them, and for other bools; `Range`; `Memory`.
-pub(super) fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>> {
+pub(super) fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>, limits: &Limits) -> Result<Ready<'a>> {
     let memories = match data {
         Data::Packed(data) => return Ok(Ready::Packed(little_endian(dataset, data)?)),
         Data::Boxes(memories) => memories,
@@ -52,7 +50,7 @@ pub(super) fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result
         return Ok(Ready::Packed(little_endian(dataset, data)?));
     }
     let is_swapped = cfg!(target_endian = "big") && dataset.data_type.has_byte_order();
-    if bytes <= GATHERED_BYTES || is_swapped {
+    if bytes <= limits.gathered_bytes || is_swapped {
         let mut data = Vec::new();
         resize(&mut data, bytes)?;
         let mut rest = &mut *data;
@@ -69,9 +67,10 @@ pub(super) fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result
     }
     let (mut piece, mut before) = (Vec::new(), 0);
     let is_bool = has_bools(dataset.data_type);
+    let most = limits.gathered(dataset.data_type.item_bytes());
     for (items, region) in boxes.iter().zip(regions).filter(|(items, _)| is_bool || items.may_misfit()) {
-        for start in (0..items.bytes()).step_by(to_usize(piece_bytes(dataset))) {
-            resize(&mut piece, piece_bytes(dataset).min(items.bytes() - start))?;
+        for start in (0..items.bytes()).step_by(to_usize(most)) {
+            resize(&mut piece, most.min(items.bytes() - start))?;
             check_fit(dataset, region, items.gather_bytes(start, &mut piece))?;
             check_bools(dataset, &piece, before + start)?;
         }
@@ -107,10 +106,4 @@ fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
 /// Whether the chunks are elements of the compression convention.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.layout, Layout::Chunked { text: true, .. })
-}
-
-/// The bytes of a dataset that are gathered at once: whole items.
-fn piece_bytes(dataset: &Dataset) -> u64 {
-    let item_bytes = dataset.data_type.item_bytes();
-    (GATHERED_BYTES / item_bytes).max(1) * item_bytes
 }

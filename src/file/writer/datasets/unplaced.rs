@@ -239,12 +239,14 @@ impl DatasetWriter<'_> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
         let title = waiting[first].dataset.title();
         let encoders = Arc::clone(&self.unplaced.encoders);
+        let most = self.sections.params.limits.encoded_bytes;
         let made: Vec<_> = waiting.iter().map(|one| Arc::clone(&one.made)).collect();
         let compress = move || {
             let began = Instant::now();
             let mut encoders = lock(&encoders);
             prepare(&mut encoders, codec, batches.len())?;
-            let jobs = encoders.iter_mut().zip(batches).map(|(encoder, batch)| move || batch.encode(encoder));
+            let jobs =
+                encoders.iter_mut().zip(batches).map(|(encoder, batch)| move || batch.encode(encoder, most));
             for pieces in on_threads(jobs.collect()) {
                 for (number, more) in pieces? {
                     lock(&made[number]).encoded.append(more)?;
@@ -338,9 +340,9 @@ impl ChunkBatch {
         Ok(&mut self.copied[start..])
     }
 
-    /// Encodes its chunks: those of each dataset, with its number.
-    fn encode(self, encoder: &mut ChunkEncoder) -> Result<Vec<(usize, Encoded)>> {
-        let mut pieces = ChunkPieces::default();
+    /// Encodes its chunks: those of each dataset, with its number. The memory for them has `most` bytes, unless they are fewer or longer.
+    fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, Encoded)>> {
+        let mut pieces = ChunkPieces::new(most);
         let mut rest = &*self.copied;
         for (number, part) in &self.parts {
             let bytes = match part {

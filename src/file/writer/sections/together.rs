@@ -6,7 +6,6 @@ use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
 use crate::file::source::Source;
 use crate::file::team::{Failure, split};
-use crate::items::strip_bytes;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_format::COUNT_BYTES;
@@ -143,7 +142,7 @@ impl Sections {
                 }
                 held.extend_from_slice(&front[..head]);
                 let front = &front[head..];
-                let most = (strip_bytes(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
+                let most = (self.params.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
                 let piece = passed.piece(*done, most, &mut buffer)?;
                 let at = layout.data + bytes.offset + *done - front.len() as u64;
                 *done += piece.len() as u64;
@@ -205,6 +204,7 @@ impl Sections {
 #[cfg(test)]
 mod tests {
     use crate::DataType;
+    use crate::file::limits::Limits;
     use crate::file::params::Params;
     use crate::file::sums::SummedFile;
     use crate::file::target::Target;
@@ -228,7 +228,8 @@ mod tests {
             let offsets = Arc::<Mutex<Vec<u64>>>::default();
             let noted = Arc::clone(&offsets);
             let file = Double::written(move |offset, _| noted.lock().unwrap().push(offset));
-            let params = Params { aggregation_bytes: 64 << 10, ..Params::default() };
+            let limits = Limits { gathered_bytes: 1 << 10, turn_bytes: 1 << 10, ..Limits::default() };
+            let params = Params { aggregation_bytes: 64 << 10, limits, ..Params::default() };
             let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params, true));
             let file = SummedFile::new(Box::new(file), None);
             let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));

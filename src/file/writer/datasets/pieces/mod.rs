@@ -16,6 +16,7 @@ pub(super) use passed::{check_apart, overlapping};
 
 use super::owners::{Bins, Owners};
 use super::rows::Rows;
+use crate::file::limits::Limits;
 use crate::file::params::MostThreads;
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::items::Items;
@@ -26,11 +27,6 @@ use scda_format::dataset::{ChunkGrid, Region};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
 use std::ops::Range;
-
-/// The bytes of the chunks that a rank gets the parts of in a round. Fewer in tests, which then have several rounds.
-pub(super) const WINDOW_BYTES: u64 = if cfg!(debug_assertions) { 8 << 10 } else { 16 << 20 };
-/// If no rank passes more, it does not matter who owns what.
-const BALANCED_BYTES: u64 = if cfg!(debug_assertions) { 2 << 10 } else { 64 << 10 };
 
 /// The number of a dataset, and an index of it that two parts have.
 pub(super) type Overlap = (usize, Vec<u64>);
@@ -58,6 +54,8 @@ pub(super) struct Plan<'a> {
     rank: usize,
     /// The most chunks of a window.
     window: u64,
+    /// If no rank passes more, it does not matter who owns what.
+    balanced_bytes: u64,
     /// One chunk in `step` is wanted: see [`Plan::sampling`].
     step: u64,
     /// Whether any rank has a part of another's chunk.
@@ -110,7 +108,12 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// `Range` if the number of chunks exceeds 63 bits; `Memory`.
-    pub fn new(team: &Team, mut arrays: Vec<PassedArray<'a>>, threads: MostThreads) -> Result<Self> {
+    pub fn new(
+        team: &Team,
+        mut arrays: Vec<PassedArray<'a>>,
+        threads: MostThreads,
+        limits: &Limits,
+    ) -> Result<Self> {
         let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
         for array in &mut arrays {
             array.first = chunks;
@@ -133,7 +136,8 @@ impl<'a> Plan<'a> {
             chunks,
             parts,
             rank: team.rank(),
-            window: (WINDOW_BYTES / chunk_bytes).max(threads.get()),
+            window: (limits.exchange_bytes / chunk_bytes).max(threads.get()),
+            balanced_bytes: limits.balanced_bytes,
             step: 1,
             exchanges: false,
             rows: None,
@@ -170,7 +174,7 @@ impl<'a> Plan<'a> {
         let (bins, mut plan) = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
         let (all_own, least, most) = (least[0] > 0, least[1], FINE - least[2]);
         plan.exchanges = !all_own;
-        let is_balanced = most <= BALANCED_BYTES || all_own && most - least <= most / 4;
+        let is_balanced = most <= plan.balanced_bytes || all_own && most - least <= most / 4;
         if let Some(mut bins) = bins.filter(|_| !is_balanced) {
             agreed.comm().allreduce_sum(bins.sums())?;
             plan.owners.balance(&bins);
