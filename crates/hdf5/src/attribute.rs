@@ -1,0 +1,189 @@
+//! Attributes: from JSON, and as messages.
+
+use crate::bytes::Bytes;
+use crate::datatype::{self, data_type};
+use crate::heap::{Heap, HeapObject, put_variable};
+use crate::message::{Messages, attribute, kind};
+use crate::out::Out;
+use scda_base::error::Result;
+use scda_format::dataset::{DataType, Kind, fill, json};
+use serde_json::Value as Json;
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A text, as h5py writes it.
+    Text(String),
+    /// A text of a fixed length, as netCDF-4 and VTK want it.
+    FixedText(String),
+    /// Texts.
+    Texts(Vec<String>),
+    /// Items of a type in little-endian order: one, or a list.
+    Items {
+        /// Their type.
+        data_type: DataType,
+        /// How many there are in each dimension; `None`: one item.
+        shape: Option<Vec<u64>>,
+        /// Their bytes.
+        bytes: Vec<u8>,
+    },
+    /// For each dimension, a list with a reference to an object at this address.
+    References(Vec<u64>),
+}
+
+/// The names that netCDF-4 and HDF5's dimension scales use: attributes of a user do not have them.
+const RESERVED: [&str; 8] = [
+    "CLASS",
+    "NAME",
+    "DIMENSION_LIST",
+    "REFERENCE_LIST",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_nc3_strict",
+    "_NCProperties",
+];
+/// Attributes whose numbers are items of the dataset: they have its type.
+const OF_ITEMS: [&str; 5] = ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
+/// A list of more bytes is shown as text, because an attribute's message is limited.
+const MAX_LIST_BYTES: usize = 60_000;
+
+impl Value {
+    /// The value of JSON: a number, a truth value, a text, a list of these; other JSON is a text.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn of_json(value: &Json) -> Result<Self> {
+        let text = || Ok(Self::Text(value.to_string()));
+        let found = match value {
+            // A text that HDF5 would cut short is shown with its escapes.
+            Json::String(words) if !words.contains('\0') => return Ok(Self::Text(words.clone())),
+            Json::Array(items) if items.iter().all(is_text) && !items.is_empty() => {
+                let texts = items.iter().filter_map(Json::as_str).map(str::to_owned).collect();
+                return if items.len() * 16 <= MAX_LIST_BYTES { Ok(Self::Texts(texts)) } else { text() };
+            }
+            Json::Array(items) => Self::items(items, Some(vec![items.len() as u64])),
+            one => Self::items(std::slice::from_ref(one), None),
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => text(),
+        }
+    }
+
+    /// Numbers or truth values of one type.
+    fn items(items: &[Json], shape: Option<Vec<u64>>) -> Option<Self> {
+        let data_type = if items.iter().all(Json::is_boolean) && !items.is_empty() {
+            DataType::Bool
+        } else if items.iter().all(Json::is_i64) && !items.is_empty() {
+            DataType::Int64
+        } else if items.iter().all(Json::is_u64) && !items.is_empty() {
+            DataType::Uint64
+        } else {
+            DataType::Float64
+        };
+        Self::of_type(items, data_type, shape)
+    }
+
+    fn of_type(items: &[Json], data_type: DataType, shape: Option<Vec<u64>>) -> Option<Self> {
+        let bytes: Option<Vec<Vec<u8>>> = items.iter().map(|item| fill::of_json(data_type, item)).collect();
+        let is_number = |item: &Json| item.is_number() || item.is_boolean();
+        let bytes = bytes.filter(|_| items.iter().all(is_number))?.concat();
+        (bytes.len() <= MAX_LIST_BYTES).then_some(Self::Items { data_type, shape, bytes })
+    }
+
+    /// The type, the shape and the data of an attribute.
+    fn parts(&self, out: &mut Out, heap: &mut Heap) -> Result<(Bytes, Option<Vec<u64>>, Bytes)> {
+        let (mut of, mut data) = (Bytes::new(), Bytes::new());
+        let mut text = |out: &mut Out, data: &mut Bytes, text: &str| -> Result<()> {
+            let object: Option<HeapObject> =
+                if text.is_empty() { None } else { Some(heap.put(out, text.as_bytes())?) };
+            put_variable(data, text.len(), object)
+        };
+        let shape = match self {
+            Self::Text(words) => {
+                datatype::heap_text(&mut of)?;
+                text(out, &mut data, words)?;
+                None
+            }
+            Self::FixedText(words) => {
+                datatype::terminated_text(&mut of, words.len() as u64 + 1, !words.is_ascii())?;
+                data.put(words.as_bytes())?;
+                data.put(&[0])?;
+                None
+            }
+            Self::Texts(all) => {
+                datatype::heap_text(&mut of)?;
+                all.iter().try_for_each(|words| text(out, &mut data, words))?;
+                Some(vec![all.len() as u64])
+            }
+            Self::Items { data_type: items, shape, bytes } => {
+                data_type(&mut of, *items, false)?;
+                data.put(bytes)?;
+                shape.clone()
+            }
+            Self::References(addresses) => {
+                datatype::heap_references(&mut of)?;
+                for address in addresses {
+                    let object = heap.put(out, &address.to_le_bytes())?;
+                    put_variable(&mut data, 1, Some(object))?;
+                }
+                Some(vec![addresses.len() as u64])
+            }
+        };
+        Ok((of, shape, data))
+    }
+}
+
+fn is_text(value: &Json) -> bool {
+    value.as_str().is_some_and(|text| !text.contains('\0'))
+}
+
+/// Puts an attribute among messages.
+///
+/// # Errors
+/// `Memory`; `Range` if it is too long.
+pub fn put(
+    messages: &mut Messages,
+    out: &mut Out,
+    heap: &mut Heap,
+    name: &str,
+    value: &Value,
+) -> Result<()> {
+    let (of, shape, data) = value.parts(out, heap)?;
+    let mut message = Bytes::new();
+    attribute(&mut message, name, of.as_slice(), shape.as_deref(), data.as_slice())?;
+    messages.put(kind::ATTRIBUTE, message.as_slice())
+}
+
+/// The attributes of a JSON object, in their order; those of a dataset with items of a type.
+///
+/// # Errors
+/// `Memory`; `Format` if the text is no JSON object.
+pub fn of_object(text: &str, items: Option<DataType>) -> Result<Vec<(String, Value)>> {
+    /// The longest name of an attribute: its message has room for it and a value.
+    const MAX_NAME_BYTES: usize = 4096;
+    let mut found = Vec::new();
+    for member in json::members(text.as_bytes())? {
+        let name = member.key;
+        let is_name = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains('\0');
+        if !is_name || RESERVED.contains(&&*name) {
+            continue;
+        }
+        let Some(value) = json::value(member.text) else { continue };
+        let of_items = items.filter(|items| is_number(*items) && OF_ITEMS.contains(&&*name));
+        let typed = of_items.and_then(|items| match &value {
+            Json::Array(list) => Value::of_type(list, items, Some(vec![list.len() as u64])),
+            one => Value::of_type(std::slice::from_ref(one), items, None),
+        });
+        let value = match typed {
+            Some(value) => value,
+            None => Value::of_json(&value)?,
+        };
+        found.push((name, value));
+    }
+    Ok(found)
+}
+
+fn is_number(of: DataType) -> bool {
+    matches!(of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float)
+}

@@ -1,0 +1,89 @@
+//! Bytes of HDF5 in memory. Numbers have their lowest byte first.
+
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+
+/// Bytes to which numbers are appended. Memory that cannot be allocated is an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(Vec<u8>);
+
+impl Bytes {
+    /// None.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// All of them.
+    pub fn into_vec(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Appends bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        reserve(&mut self.0, bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Appends zeros.
+    pub fn zeros(&mut self, count: usize) -> Result<()> {
+        reserve(&mut self.0, count)?;
+        self.0.resize(self.0.len() + count, 0);
+        Ok(())
+    }
+
+    /// Appends the `width` lowest bytes of a number, which has no more.
+    pub fn number(&mut self, number: u64, width: usize) -> Result<()> {
+        self.put(&number.to_le_bytes()[..width])
+    }
+
+    /// Appends an address or a length: 8 bytes.
+    pub fn long(&mut self, number: u64) -> Result<()> {
+        self.number(number, 8)
+    }
+
+    /// Writes bytes over those at a place.
+    pub fn replace(&mut self, at: usize, bytes: &[u8]) {
+        if let Some(room) = self.0.get_mut(at..at + bytes.len()) {
+            room.copy_from_slice(bytes);
+        }
+    }
+}
+
+/// The fewest bytes, at least one, that have a number.
+pub fn width_of(number: u64) -> usize {
+    (64 - number.leading_zeros() as usize).div_ceil(8).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_lowest_byte_first() {
+        let mut bytes = Bytes::new();
+        bytes.number(0x0102, 2).unwrap();
+        bytes.long(7).unwrap();
+        bytes.zeros(1).unwrap();
+        bytes.replace(1, &[9]);
+        bytes.replace(11, &[9]);
+        assert_eq!(bytes.as_slice(), [2, 9, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let widths = [0, 255, 256, u64::MAX].map(width_of);
+        assert_eq!(widths, [1, 1, 2, 8]);
+    }
+}

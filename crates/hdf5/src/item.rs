@@ -1,0 +1,348 @@
+//! Datasets as HDF5 sees them: what the messages of their object headers have.
+
+use crate::bytes::Bytes;
+use crate::chunks::{Chunk, Entry as IndexEntry};
+use crate::datatype::data_type;
+use crate::{BASE, filters};
+use scda_base::error::{Error, Result};
+use scda_base::memory::{reserve, reserve_count};
+use scda_base::numbers::{product, sum, to_usize};
+use scda_format::dataset::stored::{ElementKind, Stored};
+use scda_format::dataset::{DataType, Kind};
+
+/// The most dimensions of a dataset of HDF5.
+const MAX_RANK: usize = 32;
+/// The most bytes of a chunk of HDF5.
+const MAX_CHUNK_BYTES: u64 = u32::MAX as u64;
+/// The most chunks that rows of contiguous data are cut into.
+const MAX_ROW_CHUNKS: u64 = 1 << 16;
+
+/// Where the data of a dataset, or of rows that were added to it, are in the file.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// As they are, from this offset on: contiguous data, or chunks of one size, one after the other.
+    Plain(u64),
+    /// Chunks from this offset on, one after the other, of these sizes: 0 where all items have the fill value.
+    Chunks(u64, &'a [u64]),
+    /// Compressed by the convention of the format, as text.
+    Text,
+}
+
+/// A dataset, or rows that were added to it: what the file says of it, and where its data are.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Its metadata, and how its data lie.
+    pub stored: &'a Stored,
+    /// Where they are.
+    pub data: Data<'a>,
+}
+
+/// A dataset with all that was added to it later.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Its whole name, with slashes.
+    pub name: &'a str,
+    /// Its attributes that count: a JSON object.
+    pub attributes: &'a str,
+    /// Itself, and then rows that were added, in their order.
+    pub parts: &'a [Part<'a>],
+}
+
+/// How the data lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// One after the other, from this address on.
+    Contiguous(u64),
+    /// In chunks, in C order.
+    Chunks(Vec<Chunk>),
+}
+
+/// A dataset as HDF5 sees it.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The type of its items.
+    pub of: DataType,
+    /// That, as HDF5's message.
+    pub data_type: Bytes,
+    /// The fill value; empty: zeros.
+    pub fill: Vec<u8>,
+    /// HDF5's message of filters; empty: none.
+    pub filters: Bytes,
+    /// The number of indices in each dimension.
+    pub shape: Vec<u64>,
+    /// Whether the first dimension may grow.
+    pub may_grow: bool,
+    /// The shape of a chunk; that of contiguous data has 1 in place of 0.
+    pub chunk: Vec<u64>,
+    /// Where the data are.
+    pub place: Place,
+    /// A name for each dimension that has one.
+    pub dimensions: Vec<Option<String>>,
+    /// A JSON object.
+    pub attributes: String,
+}
+
+/// Why something is not shown.
+pub type Reason = &'static str;
+
+/// HDF5's address of an offset in the file.
+fn address(offset: u64) -> Result<u64> {
+    offset.checked_sub(BASE).ok_or_else(|| Error::range(format!("HDF5: found data at byte {offset}")))
+}
+
+impl Item {
+    /// The item of a dataset, or why HDF5 cannot have it.
+    ///
+    /// # Errors
+    /// `Memory`; `Range` for data that cannot be there.
+    pub fn new(entry: &Entry<'_>) -> Result<Result<Self, Reason>> {
+        let [first, added @ ..] = entry.parts else {
+            return Err(Error::argument(format!("HDF5: the dataset \"{}\" has no part", entry.name)));
+        };
+        let mut item = match Self::of_part(first)? {
+            Ok(item) => item,
+            Err(why) => return Ok(Err(why)),
+        };
+        entry.attributes.clone_into(&mut item.attributes);
+        let mut rows = Vec::new();
+        for part in added {
+            match Self::of_part(part)? {
+                Ok(more) => rows.push(more),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        if rows.is_empty() { Ok(Ok(item)) } else { item.with_rows(rows) }
+    }
+
+    fn of_part(part: &Part<'_>) -> Result<Result<Self, Reason>> {
+        let Stored { dataset, codecs, grid, elements } = part.stored;
+        if dataset.unsupported.is_some() {
+            return Ok(Err("unknown to libscda"));
+        }
+        if dataset.data_type.kind() == Kind::Variable {
+            return Ok(Err("items of variable length"));
+        }
+        let filters = match filters::message(codecs, grid.chunk_bytes())? {
+            Ok(filters) => filters,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_filtered = !filters.is_empty();
+        let place = match (elements, part.data) {
+            (_, Data::Text) => return Ok(Err("compressed as text")),
+            (ElementKind::Rows, Data::Plain(offset)) => Place::Contiguous(address(offset)?),
+            (_, Data::Plain(offset)) => {
+                let bytes = grid.chunk_bytes();
+                Place::Chunks(adjacent(offset, (0..grid.chunks()).map(|_| bytes), grid.chunks())?)
+            }
+            (_, Data::Chunks(offset, sizes)) => {
+                if sizes.len() as u64 != grid.chunks() {
+                    return Err(Error::argument(format!(
+                        "HDF5: found {} sizes of chunks, expected {}",
+                        sizes.len(),
+                        grid.chunks()
+                    )));
+                }
+                Place::Chunks(adjacent(offset, sizes.iter().copied(), sizes.len() as u64)?)
+            }
+        };
+        if dataset.shape.len() > MAX_RANK || (dataset.shape.is_empty() && matches!(place, Place::Chunks(_))) {
+            return Ok(Err("a single item in a chunk"));
+        }
+        if matches!(place, Place::Chunks(_)) && !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
+            return Err(Error::argument("HDF5: found chunks of another size without a codec"));
+        }
+        if codecs.big_endian && dataset.data_type.kind() == Kind::Struct {
+            return Ok(Err("a struct with its highest bytes first"));
+        }
+        let mut of = Bytes::new();
+        data_type(&mut of, dataset.data_type, codecs.big_endian)?;
+        if of.len() > MAX_TYPE_BYTES {
+            return Ok(Err("a struct of too many members"));
+        }
+        let mut fill = dataset.fill_value.clone();
+        if codecs.big_endian {
+            swap(&mut fill, to_usize(dataset.data_type.number_bytes()));
+        }
+        if fill.len() > MAX_TYPE_BYTES {
+            return Ok(Err("a fill value of too many bytes"));
+        }
+        Ok(Ok(Self {
+            of: dataset.data_type,
+            data_type: of,
+            fill,
+            filters,
+            shape: dataset.shape.clone(),
+            may_grow: false,
+            chunk: grid.chunk_shape().to_vec(),
+            place,
+            dimensions: dataset.dimension_names.clone(),
+            attributes: dataset.attributes.clone(),
+        }))
+    }
+
+    /// The bytes of an item.
+    pub fn item_bytes(&self) -> u64 {
+        self.of.item_bytes()
+    }
+
+    /// The bytes of all items.
+    pub fn bytes(&self) -> Result<u64> {
+        bytes_of(&self.shape, self.item_bytes())
+    }
+
+    /// The bytes of a chunk.
+    pub fn chunk_bytes(&self) -> Result<u64> {
+        bytes_of(&self.chunk, self.item_bytes())
+    }
+
+    /// How chunks stand in an index.
+    pub fn index_entry(&self) -> Result<IndexEntry> {
+        Ok(IndexEntry::of(!self.filters.is_empty(), self.chunk_bytes()?))
+    }
+
+    /// Whether both are of one type, shape and kind of chunks, so that they can be records of one dataset.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
+        self.is_alike(other) && self.shape == other.shape && is_contiguous(self) == is_contiguous(other)
+    }
+
+    fn is_alike(&self, other: &Self) -> bool {
+        (&self.data_type, &self.fill, &self.filters) == (&other.data_type, &other.fill, &other.filters)
+            && self.chunk == other.chunk
+    }
+
+    /// Records that are alike, as one dataset: a dimension more, the first, which may grow. `None` if HDF5 cannot have it.
+    pub fn of_records(records: &[Self]) -> Result<Option<Self>> {
+        let Some(last) = records.last().filter(|last| last.shape.len() < MAX_RANK) else { return Ok(None) };
+        if !records.iter().all(|record| record.is_like(last)) {
+            return Ok(None);
+        }
+        let Some(chunk) = last.record_chunk()? else { return Ok(None) };
+        let mut all = Vec::new();
+        for record in records {
+            record.append_chunks(&chunk, &mut all)?;
+        }
+        let with_first = |first: u64, of: &[u64]| [&[first], of].concat();
+        let mut dimensions = last.dimensions.clone();
+        if !dimensions.is_empty() {
+            dimensions.insert(0, None);
+        }
+        Ok(Some(Self {
+            shape: with_first(records.len() as u64, &last.shape),
+            may_grow: true,
+            chunk: with_first(1, &chunk),
+            place: Place::Chunks(all),
+            dimensions,
+            ..last.clone()
+        }))
+    }
+
+    /// The shape of the chunks of a record: of contiguous data the whole, or equal numbers of rows of it if HDF5 has no such large chunks.
+    fn record_chunk(&self) -> Result<Option<Vec<u64>>> {
+        let mut chunk = self.chunk.clone();
+        if self.chunk_bytes()? <= MAX_CHUNK_BYTES {
+            return Ok(Some(chunk));
+        }
+        let Some(first) = chunk.first_mut() else { return Ok(None) };
+        let rows = *first;
+        let row_bytes = bytes_of(&self.chunk[1..], self.item_bytes())?;
+        let most = (MAX_CHUNK_BYTES / row_bytes.max(1)).min(rows);
+        let least = rows.div_ceil(MAX_ROW_CHUNKS).max(1);
+        match (least..=most).rev().take(to_usize(MAX_ROW_CHUNKS)).find(|n| rows % n == 0) {
+            Some(n) => *first = n,
+            None => return Ok(None),
+        }
+        Ok(Some(chunk))
+    }
+
+    /// Appends where the chunks are, if they are of this shape: of contiguous data, which is cut along its first dimension.
+    fn append_chunks(&self, chunk: &[u64], all: &mut Vec<Chunk>) -> Result<()> {
+        match &self.place {
+            Place::Chunks(chunks) => {
+                reserve(all, chunks.len())?;
+                all.extend_from_slice(chunks);
+            }
+            Place::Contiguous(address) => {
+                let bytes = bytes_of(chunk, self.item_bytes())?;
+                let count = if bytes == 0 { 0 } else { self.bytes()? / bytes };
+                reserve_count(all, count)?;
+                all.extend((0..count).map(|n| Chunk { address: address + n * bytes, bytes }));
+            }
+        }
+        Ok(())
+    }
+
+    /// With rows that were added, if all have chunks of one shape, and only the last may end within a chunk.
+    fn with_rows(mut self, rows: Vec<Self>) -> Result<Result<Self, Reason>> {
+        const UNLIKE: Reason = "rows that were added do not continue its chunks";
+        let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
+        let first = |item: &Self| item.shape.first().copied().unwrap_or(0);
+        let all_contiguous = is_contiguous(&self) && rows.iter().all(is_contiguous);
+        let total = rows.iter().try_fold(first(&self), |all, rows| sum(all, first(rows)));
+        let total = total.ok_or_else(|| Error::range("HDF5: too many rows"))?;
+        if all_contiguous {
+            let common = rows.iter().fold(first(&self), |common, rows| divisor(common, first(rows)));
+            self.chunk[0] = common.max(1);
+            if total / common.max(1) > MAX_ROW_CHUNKS || self.chunk_bytes()? > MAX_CHUNK_BYTES {
+                return Ok(Err(UNLIKE));
+            }
+        }
+        let chunk = self.chunk.clone();
+        let fits = |rows: &Self| {
+            (&self.data_type, &self.fill, &self.filters) == (&rows.data_type, &rows.fill, &rows.filters)
+                && (all_contiguous || rows.chunk == chunk && !is_contiguous(rows))
+        };
+        let ends_within = |item: &Self| first(item) % chunk[0] != 0;
+        let before_last = std::iter::once(&self).chain(&rows).take(rows.len());
+        if !rows.iter().all(fits) || !all_contiguous && is_contiguous(&self) || { before_last }.any(ends_within) {
+            return Ok(Err(UNLIKE));
+        }
+        let mut all = Vec::new();
+        for item in std::iter::once(&self).chain(&rows) {
+            item.append_chunks(&chunk, &mut all)?;
+        }
+        self.shape[0] = total;
+        self.may_grow = true;
+        self.place = Place::Chunks(all);
+        Ok(Ok(self))
+    }
+}
+
+/// The longest message of a type, and the longest fill value: messages have at most 65,535 bytes.
+const MAX_TYPE_BYTES: usize = 60_000;
+
+fn bytes_of(shape: &[u64], item_bytes: u64) -> Result<u64> {
+    let bytes = shape.iter().try_fold(item_bytes, |all, &n| product(all, n));
+    bytes.ok_or_else(|| Error::range("HDF5: the bytes of an array exceed 63 bits"))
+}
+
+fn divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Chunks of these sizes, one after the other.
+fn adjacent(offset: u64, sizes: impl Iterator<Item = u64>, count: u64) -> Result<Vec<Chunk>> {
+    let mut chunks = Vec::new();
+    reserve_count(&mut chunks, count)?;
+    let mut next = address(offset)?;
+    for bytes in sizes {
+        chunks.push(if bytes == 0 { Chunk::NONE } else { Chunk { address: next, bytes } });
+        next = sum(next, bytes).ok_or_else(|| Error::range("HDF5: chunks beyond 63 bits"))?;
+    }
+    Ok(chunks)
+}
+
+fn has_other_sizes(place: &Place, bytes: u64) -> bool {
+    match place {
+        Place::Chunks(chunks) => chunks.iter().any(|chunk| ![0, bytes].contains(&chunk.bytes)),
+        Place::Contiguous(_) => false,
+    }
+}
+
+/// Turns the bytes of each number around.
+fn swap(bytes: &mut [u8], number: usize) {
+    bytes.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);
+}

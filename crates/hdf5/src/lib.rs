@@ -1,0 +1,53 @@
+//! Views: HDF5's metadata of what is in an scda file, by which any program for HDF5 reads it in place (docs/hdf5.md).
+//!
+//! A [`View`] is made from a list of datasets and groups; its bytes are the data of a block of the file. They depend on nothing but this
+//! list and the offset of the block. No I/O.
+#![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod bytes;
+mod checksum;
+mod chunks;
+mod datatype;
+mod filters;
+mod group;
+mod heap;
+mod item;
+mod message;
+mod out;
+mod scales;
+mod superblock;
+mod view;
+
+pub use attribute::Value;
+pub use item::{Data, Entry, Part};
+pub use superblock::{SUPERBLOCK_BYTES, Superblock};
+pub use view::{Array, View, Written};
+
+/// Where the superblock stands in the file, and where HDF5 begins to count addresses.
+pub const BASE: u64 = 512;
+/// HDF5's address of what is nowhere.
+const UNDEFINED: u64 = u64::MAX;
+
+/// The user string of the block whose data end with the superblock.
+pub const RESERVED_CONVENTION: &[u8] = b"scda hdf5 00";
+/// The user string of the block of a view.
+pub const VIEW_CONVENTION: &[u8] = b"scda hdf5 view 00";
+/// The bytes of data of the block with the superblock, which begins behind the header of the file.
+pub const RESERVED_BYTES: usize = 336;
+/// What stands before the superblock in that block, for people.
+const RESERVED_TEXT: &str = "At byte 512 stands the superblock of HDF5 if this file is also an HDF5 file.\n\
+    Its objects are in blocks \"scda hdf5 view 00\"; the data are in the sections of scda.\n\
+    Read it by any program for HDF5, but change it by scda alone.\n";
+
+/// The data of the block with the superblock, before there is one: a text and zeros.
+#[must_use]
+pub fn reserved() -> [u8; RESERVED_BYTES] {
+    const BEFORE: usize = RESERVED_BYTES - SUPERBLOCK_BYTES;
+    let mut data = [b' '; RESERVED_BYTES];
+    data[..RESERVED_TEXT.len()].copy_from_slice(RESERVED_TEXT.as_bytes());
+    data[BEFORE - 1] = b'\n';
+    data[BEFORE..].fill(0);
+    data
+}

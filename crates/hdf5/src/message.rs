@@ -1,0 +1,274 @@
+//! The messages of object headers, and object headers of version 2.
+
+use crate::UNDEFINED;
+use crate::bytes::{Bytes, width_of};
+use crate::checksum::checksum;
+use scda_base::error::{Error, Result};
+
+/// Types of messages.
+pub mod kind {
+    /// The dimensions of a dataset.
+    pub const DATASPACE: u8 = 0x01;
+    /// Where the links of a group are.
+    pub const LINK_INFO: u8 = 0x02;
+    /// The type of the items of a dataset.
+    pub const DATATYPE: u8 = 0x03;
+    /// The item that stands where nothing was written.
+    pub const FILL_VALUE: u8 = 0x05;
+    /// A link of a group.
+    pub const LINK: u8 = 0x06;
+    /// Where the data of a dataset are.
+    pub const LAYOUT: u8 = 0x08;
+    /// What a group says of itself.
+    pub const GROUP_INFO: u8 = 0x0a;
+    /// What was done to the bytes of chunks.
+    pub const FILTERS: u8 = 0x0b;
+    /// An attribute.
+    pub const ATTRIBUTE: u8 = 0x0c;
+    /// Further messages.
+    pub const CONTINUATION: u8 = 0x10;
+    /// No type that HDF5 has: see [`super::Messages::forbid_writing`].
+    pub const READ_ONLY: u8 = 0xfe;
+}
+
+/// The most bytes of a message.
+pub const MAX_MESSAGE_BYTES: usize = 0xffff;
+
+/// Bits of a message's flags.
+const CONSTANT: u8 = 0x01;
+const FAIL_IF_UNKNOWN_AND_WRITTEN: u8 = 0x08;
+
+/// The size of a dimension that may grow.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// Messages of an object header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Messages(Bytes);
+
+impl Messages {
+    /// None.
+    pub const fn new() -> Self {
+        Self(Bytes::new())
+    }
+
+    /// How many bytes they have.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Their bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+
+    /// Appends others.
+    pub fn extend(&mut self, others: &Self) -> Result<()> {
+        self.0.put(others.as_slice())
+    }
+
+    /// Appends a message. The error is `Range` if it is too long.
+    pub fn put(&mut self, kind: u8, data: &[u8]) -> Result<()> {
+        let flags = if kind == kind::DATATYPE || kind == kind::FILL_VALUE { CONSTANT } else { 0 };
+        self.with_flags(kind, flags, data)
+    }
+
+    fn with_flags(&mut self, kind: u8, flags: u8, data: &[u8]) -> Result<()> {
+        if data.len() > MAX_MESSAGE_BYTES {
+            return Err(Error::range(format!(
+                "HDF5: found a message of {} bytes, expected at most {MAX_MESSAGE_BYTES}",
+                data.len()
+            )));
+        }
+        self.0.put(&[kind])?;
+        self.0.number(data.len() as u64, 2)?;
+        self.0.put(&[flags])?;
+        self.0.put(data)
+    }
+
+    /// A message that lets HDF5 open the object for reading only: of a type that it does not know, with the flag for that.
+    pub fn forbid_writing(&mut self) -> Result<()> {
+        self.with_flags(kind::READ_ONLY, FAIL_IF_UNKNOWN_AND_WRITTEN, &[])
+    }
+
+    /// Says that more messages are at an address: a whole continuation block of this many bytes.
+    pub fn continued(&mut self, address: u64, bytes: u64) -> Result<()> {
+        let mut data = Bytes::new();
+        data.long(address)?;
+        data.long(bytes)?;
+        self.put(kind::CONTINUATION, data.as_slice())
+    }
+
+    /// The object header with these messages.
+    pub fn header(&self) -> Result<Bytes> {
+        let length = self.len() as u64;
+        let (flag, width) = match width_of(length) {
+            1 => (0, 1),
+            2 => (1, 2),
+            3 | 4 => (2, 4),
+            _ => return Err(Error::range("HDF5: an object header of more than 4 GiB")),
+        };
+        let mut out = Bytes::new();
+        out.put(b"OHDR\x02")?;
+        out.put(&[flag])?;
+        out.number(length, width)?;
+        out.put(self.as_slice())?;
+        sealed(out)
+    }
+
+    /// The continuation block with these messages.
+    pub fn continuation(&self) -> Result<Bytes> {
+        let mut out = Bytes::new();
+        out.put(b"OCHK")?;
+        out.put(self.as_slice())?;
+        sealed(out)
+    }
+}
+
+/// Bytes with their checksum.
+pub fn sealed(mut bytes: Bytes) -> Result<Bytes> {
+    let sum = checksum(bytes.as_slice());
+    bytes.number(sum.into(), 4)?;
+    Ok(bytes)
+}
+
+/// A dataspace of these dimensions, and of these greatest ones unless they are the same.
+pub fn dataspace(out: &mut Bytes, shape: &[u64], greatest: &[u64]) -> Result<()> {
+    let may_grow = shape != greatest;
+    let rank = u8::try_from(shape.len()).map_err(|_| Error::range("HDF5: too many dimensions"))?;
+    out.put(&[2, rank, u8::from(may_grow), u8::from(rank > 0)])?;
+    shape.iter().try_for_each(|&n| out.long(n))?;
+    if may_grow {
+        greatest.iter().try_for_each(|&n| out.long(n))?;
+    }
+    Ok(())
+}
+
+/// A fill value: zeros if it is empty.
+pub fn fill_value(out: &mut Bytes, item: &[u8], is_chunked: bool) -> Result<()> {
+    /// Room is allocated late, or for chunks one by one; the value is written if it was set.
+    const LATE: u8 = 2;
+    const ONE_BY_ONE: u8 = 3;
+    const IF_SET: u8 = 2 << 2;
+    const DEFINED: u8 = 0x20;
+    let flags = IF_SET | if is_chunked { ONE_BY_ONE } else { LATE };
+    if item.is_empty() {
+        return out.put(&[3, flags]);
+    }
+    out.put(&[3, flags | DEFINED])?;
+    out.number(item.len() as u64, 4)?;
+    out.put(item)
+}
+
+/// Contiguous data at an address; of no bytes, nowhere.
+pub fn contiguous(out: &mut Bytes, address: u64, bytes: u64) -> Result<()> {
+    out.put(&[3, 1])?;
+    out.long(if bytes == 0 { UNDEFINED } else { address })?;
+    out.long(bytes)
+}
+
+/// How the chunks of a dataset are found: the type of the index with what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkIndex {
+    /// One chunk, of so many bytes if it is filtered.
+    Single(Option<u64>),
+    /// One after the other, in C order.
+    Implicit,
+    /// An array of addresses.
+    FixedArray,
+    /// A tree of places: a B-tree of version 2 with nodes of so many bytes.
+    Tree(u32),
+}
+
+/// The number of elements of a page of a fixed array, as a power of 2.
+pub const PAGE_BITS: u8 = 10;
+/// When a node of a B-tree is split or merged, in percent: of no meaning for what is only read.
+pub const SPLIT_AND_MERGE: [u8; 2] = [100, 40];
+
+/// Chunks of this shape and items of so many bytes, by an index at this address.
+pub fn chunked(
+    out: &mut Bytes,
+    chunk: &[u64],
+    item_bytes: u64,
+    index: ChunkIndex,
+    address: u64,
+) -> Result<()> {
+    let width = chunk.iter().chain([&item_bytes]).map(|&n| width_of(n)).max().unwrap_or(1);
+    let rank = u8::try_from(chunk.len() + 1).map_err(|_| Error::range("HDF5: too many dimensions"))?;
+    let is_filtered_alone = matches!(index, ChunkIndex::Single(Some(_)));
+    out.put(&[4, 2, u8::from(is_filtered_alone) << 1, rank])?;
+    out.number(width as u64, 1)?;
+    chunk.iter().chain([&item_bytes]).try_for_each(|&n| out.number(n, width))?;
+    match index {
+        ChunkIndex::Single(filtered) => {
+            out.put(&[1])?;
+            if let Some(bytes) = filtered {
+                out.long(bytes)?;
+                out.number(0, 4)?;
+            }
+        }
+        ChunkIndex::Implicit => out.put(&[2])?,
+        ChunkIndex::FixedArray => out.put(&[3, PAGE_BITS])?,
+        ChunkIndex::Tree(node_bytes) => {
+            out.put(&[5])?;
+            out.number(node_bytes.into(), 4)?;
+            out.put(&SPLIT_AND_MERGE)?;
+        }
+    }
+    out.long(address)
+}
+
+/// A link to the object at an address.
+pub fn hard_link(out: &mut Bytes, name: &str, address: u64) -> Result<()> {
+    link_head(out, name, None)?;
+    out.long(address)
+}
+
+/// A link to what a path leads to.
+pub fn soft_link(out: &mut Bytes, name: &str, path: &str) -> Result<()> {
+    link_head(out, name, Some(1))?;
+    out.number(path.len() as u64, 2)?;
+    out.put(path.as_bytes())
+}
+
+fn link_head(out: &mut Bytes, name: &str, link_type: Option<u8>) -> Result<()> {
+    let width = width_of(name.len() as u64);
+    let flags = match width {
+        1 => 0x10,
+        _ => 0x11,
+    };
+    let is_ascii = name.is_ascii();
+    // Names are in ASCII unless the flag for another character set is there.
+    let flags = if is_ascii { flags & !0x10 } else { flags };
+    out.put(&[1, flags | if link_type.is_some() { 0x08 } else { 0 }])?;
+    out.put(link_type.as_slice())?;
+    if !is_ascii {
+        out.put(&[1])?;
+    }
+    out.number(name.len() as u64, width)?;
+    out.put(name.as_bytes())
+}
+
+/// The bytes of an attribute message of these parts.
+pub fn attribute(
+    out: &mut Bytes,
+    name: &str,
+    data_type: &[u8],
+    shape: Option<&[u64]>,
+    data: &[u8],
+) -> Result<()> {
+    let mut space = Bytes::new();
+    dataspace(&mut space, shape.unwrap_or_default(), shape.unwrap_or_default())?;
+    out.put(&[3, 0])?;
+    let short = |bytes: usize| {
+        u16::try_from(bytes).map_err(|_| Error::range(format!("HDF5: {bytes} bytes of an attribute")))
+    };
+    for bytes in [name.len() + 1, data_type.len(), space.len()] {
+        out.number(short(bytes)?.into(), 2)?;
+    }
+    out.put(&[u8::from(!name.is_ascii())])?;
+    out.put(name.as_bytes())?;
+    out.put(&[0])?;
+    out.put(data_type)?;
+    out.put(space.as_slice())?;
+    out.put(data)
+}

@@ -1,0 +1,55 @@
+//! The bytes of a view, with the addresses that they will have.
+
+use crate::BASE;
+use crate::bytes::Bytes;
+use scda_base::error::{Error, Result};
+use scda_base::numbers::sum;
+
+/// Bytes that lie one after the other in the file.
+pub struct Out {
+    bytes: Bytes,
+    /// HDF5's address of the first of them.
+    start: u64,
+}
+
+impl Out {
+    /// None, from this offset of the file on.
+    ///
+    /// # Errors
+    /// `Range` for an offset before HDF5's first address, or beyond 63 bits.
+    pub fn new(offset: u64) -> Result<Self> {
+        let start = offset.checked_sub(BASE).filter(|_| sum(offset, 0).is_some());
+        let start = start.ok_or_else(|| Error::range(format!("HDF5: found a view at byte {offset}")))?;
+        Ok(Self { bytes: Bytes::new(), start })
+    }
+
+    /// The address of what is put next.
+    pub fn address(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// Puts bytes; their address.
+    ///
+    /// # Errors
+    /// `Memory`; `Range` if the file would be longer than 63 bits.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<u64> {
+        let address = self.address();
+        let end = sum(address, bytes.len() as u64).and_then(|end| sum(end, BASE));
+        end.ok_or_else(|| Error::range("HDF5: the view would end beyond 63 bits"))?;
+        self.bytes.put(bytes)?;
+        Ok(address)
+    }
+
+    /// Writes over bytes that were put.
+    pub fn replace(&mut self, address: u64, bytes: &[u8]) {
+        let place = address.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
+        if let Some(place) = place {
+            self.bytes.replace(place, bytes);
+        }
+    }
+
+    /// All bytes.
+    pub fn into_vec(self) -> Vec<u8> {
+        self.bytes.into_vec()
+    }
+}

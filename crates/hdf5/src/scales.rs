@@ -1,0 +1,186 @@
+//! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
+
+use crate::item::Item;
+use scda_format::dataset::Kind;
+use std::collections::{HashMap, HashSet};
+
+/// A dimension scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scale {
+    /// The dataset with this number: the coordinates of the dimension.
+    Dataset(usize),
+    /// A dimension without coordinates, by its number.
+    Bare(usize),
+}
+
+/// A dimension that no dataset has the coordinates of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BareScale {
+    /// The path of its object.
+    pub path: String,
+    /// How many indices it has.
+    pub size: u64,
+    /// Whether it may grow.
+    pub may_grow: bool,
+}
+
+/// The scales of all datasets.
+pub struct Scales {
+    /// Those without coordinates.
+    pub bare: Vec<BareScale>,
+    /// For each dataset its scales, one for each dimension; none if it has no names, or is a scale itself.
+    pub of: Vec<Vec<Scale>>,
+    /// The datasets that are scales.
+    pub datasets: HashSet<usize>,
+}
+
+/// A dimension, wherever it is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Dimension<'a> {
+    name: &'a str,
+    size: u64,
+    may_grow: bool,
+}
+
+/// The dimension along which records lie is called as the dataset with their times, or else so.
+const TIME: &str = "time";
+const RECORD: &str = "record";
+
+/// The path in a group, which is empty for the root.
+pub fn joined(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
+}
+
+/// The group of a path, and the last name.
+pub fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// A group and all that it lies in, up to the root.
+fn upwards(group: &str) -> impl Iterator<Item = &str> {
+    let mut next = Some(group);
+    std::iter::from_fn(move || {
+        let here = next?;
+        next = if here.is_empty() { None } else { Some(split(here).0) };
+        Some(here)
+    })
+}
+
+impl Scales {
+    /// Those of datasets, each with its path and how many records it shows along its first dimension, if any. `is_taken`: whether there
+    /// is a group of this path.
+    pub fn new(datasets: &[(String, Item, Option<u64>)], is_taken: impl Fn(&str) -> bool) -> Self {
+        let mut found = Finder {
+            datasets,
+            by_path: datasets.iter().enumerate().map(|(n, (path, ..))| (path.as_str(), n)).collect(),
+            bare: Vec::new(),
+            bare_paths: HashMap::new(),
+        };
+        let mut of: Vec<Vec<Scale>> = (0..datasets.len()).map(|n| found.scales(n, &is_taken)).collect();
+        let scales = of.iter().flatten().filter_map(|scale| match scale {
+            Scale::Dataset(n) => Some(*n),
+            Scale::Bare(_) => None,
+        });
+        let scales: HashSet<usize> = scales.collect();
+        scales.iter().for_each(|&n| of[n].clear());
+        Self { bare: found.bare, of, datasets: scales }
+    }
+}
+
+struct Finder<'a> {
+    datasets: &'a [(String, Item, Option<u64>)],
+    by_path: HashMap<&'a str, usize>,
+    bare: Vec<BareScale>,
+    bare_paths: HashMap<String, usize>,
+}
+
+impl Finder<'_> {
+    /// The names of the dimensions of a dataset; empty if none has one.
+    fn names(&self, number: usize) -> Vec<String> {
+        let (path, item, records) = &self.datasets[number];
+        let mut names = item.dimensions.clone();
+        names.resize(item.shape.len(), None);
+        if let (Some(records), Some(first)) = (records, names.first_mut()) {
+            let is_time = |group: &str| {
+                let time = self.by_path.get(&*joined(group, TIME)).map(|&n| &self.datasets[n]);
+                time.is_some_and(|(_, time, count)| *count == Some(*records) && is_coordinate(time))
+            };
+            let has_time = upwards(split(path).0).any(is_time);
+            *first = has_time.then(|| TIME.to_owned());
+            if !has_time && !item.dimensions.is_empty() {
+                *first = Some(RECORD.to_owned());
+            }
+        }
+        // Names of objects have neither slashes nor control characters, and a dot alone is no name.
+        let known = names.into_iter().map(|name| {
+            let name = name?.replace(|c: char| c == '/' || c.is_control(), "_");
+            (!name.is_empty() && name != ".").then_some(name)
+        });
+        let known: Vec<Option<String>> = known.collect();
+        if known.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        // netCDF-4 wants all or none of the dimensions of a dataset.
+        let sizes = item.shape.iter();
+        known.into_iter().zip(sizes).map(|(name, n)| name.unwrap_or_else(|| format!("dim_{n}"))).collect()
+    }
+
+    fn scales(&mut self, number: usize, is_taken: &impl Fn(&str) -> bool) -> Vec<Scale> {
+        let names = self.names(number);
+        let (path, item, _) = &self.datasets[number];
+        let group = split(path).0;
+        let mut scales = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let dimension = Dimension { name, size: item.shape[at], may_grow: at == 0 && item.may_grow };
+            match self.scale(group, dimension, is_taken) {
+                Some(scale) => scales.push(scale),
+                None => return Vec::new(),
+            }
+        }
+        scales
+    }
+
+    /// The scale of a dimension in a group: coordinates there or further up, a scale that was made, or a new one.
+    fn scale(&mut self, group: &str, of: Dimension<'_>, is_taken: &impl Fn(&str) -> bool) -> Option<Scale> {
+        let with_size = format!("{}_{}", of.name, of.size);
+        for here in upwards(group) {
+            if let Some(&n) = self.by_path.get(&*joined(here, of.name))
+                && self.has_coordinates(n, of)
+            {
+                return Some(Scale::Dataset(n));
+            }
+            for name in [of.name, &with_size] {
+                if let Some(&n) = self.bare_paths.get(&joined(here, name))
+                    && (self.bare[n].size, self.bare[n].may_grow) == (of.size, of.may_grow)
+                {
+                    return Some(Scale::Bare(n));
+                }
+            }
+        }
+        let is_free = |path: &String| {
+            !is_taken(path) && !self.by_path.contains_key(&**path) && !self.bare_paths.contains_key(path)
+        };
+        let path = [of.name, &with_size].map(|name| joined(group, name)).into_iter().find(is_free)?;
+        let number = self.bare.len();
+        self.bare_paths.insert(path.clone(), number);
+        self.bare.push(BareScale { path, size: of.size, may_grow: of.may_grow });
+        Some(Scale::Bare(number))
+    }
+
+    /// Whether a dataset has the coordinates of a dimension of its name.
+    fn has_coordinates(&self, number: usize, of: Dimension<'_>) -> bool {
+        let (_, item, records) = &self.datasets[number];
+        let own = match item.dimensions.first() {
+            Some(Some(own)) => own == of.name,
+            _ => true,
+        };
+        let is_as_long = item.shape == [of.size] && item.may_grow == of.may_grow;
+        own && is_as_long && is_coordinate(item) && (records.is_none() || of.name == TIME)
+    }
+}
+
+/// Whether items can be coordinates: netCDF-4 has numbers and texts for them.
+fn is_coordinate(item: &Item) -> bool {
+    item.shape.len() == 1
+        && matches!(item.of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Time)
+}

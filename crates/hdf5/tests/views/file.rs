@@ -1,0 +1,206 @@
+//! Files of libscda that get a view.
+
+use scda::{Dataset, Encode, Params, Reader, Region, Solo, Writer};
+use scda_format::dataset::stored::{DataSection, Stored, is_metadata};
+use scda_format::dataset::{GROUP_CONVENTION, later, parse};
+use scda_format::entry::parse_count;
+use scda_format::header::{SectionType, parse_section_header};
+use scda_format::layout::SectionLayout;
+use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
+use scda_hdf5::{BASE, Data, Entry, Part, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, reserved};
+use std::path::{Path, PathBuf};
+
+/// A file in a folder of its own.
+pub struct TestFile {
+    pub folder: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+/// A file with room for a superblock, and with what a program writes.
+pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFile {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let mut writer = Writer::create(Solo, &path, b"a view", &Params::default()).unwrap();
+    let data = reserved();
+    writer.block(RESERVED_CONVENTION, 0, data.len() as u64, Some(&data), Encode::None).unwrap();
+    program(&mut writer).unwrap();
+    writer.close().unwrap();
+    TestFile { folder, path }
+}
+
+/// Writes a whole dataset.
+pub fn write(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
+    writer.dataset(dataset, &[Region::all(&dataset.shape)], data).unwrap();
+}
+
+/// A section of a file.
+struct Section {
+    section_type: SectionType,
+    user: Vec<u8>,
+    start: u64,
+    data: u64,
+    count: u64,
+    size: u64,
+    sizes: Vec<u64>,
+    is_compressed: bool,
+}
+
+fn sections(bytes: &[u8]) -> Vec<Section> {
+    let mut found: Vec<Section> = Vec::new();
+    let (mut at, mut pair) = (FILE_HEADER_BYTES, None);
+    while at < bytes.len() {
+        let (section_type, user) = parse_section_header(bytes[at..].first_chunk().unwrap()).unwrap();
+        let entry =
+            |place: usize, letter: u8| parse_count(bytes[place..].first_chunk().unwrap(), letter).unwrap();
+        let (start, first) = (at as u64, at + 64);
+        let mut sizes = Vec::new();
+        let (layout, count, size) = match section_type {
+            SectionType::Inline => (SectionLayout::inline(start), 1, 32),
+            SectionType::Block => (SectionLayout::block(start, entry(first, b'E')), 1, entry(first, b'E')),
+            SectionType::Array => {
+                let (n, e) = (entry(first, b'N'), entry(first + 32, b'E'));
+                (SectionLayout::array(start, n, e), n, e)
+            }
+            SectionType::Varray => {
+                let n = entry(first, b'N');
+                sizes.extend((0..n).map(|k| entry(first + 32 * (k as usize + 1), b'E')));
+                (SectionLayout::varray(start, n, sizes.iter().sum()), n, 0)
+            }
+        };
+        let layout = layout.unwrap();
+        at = layout.end as usize;
+        if COMPRESSION_CONVENTIONS.contains(&&*user) {
+            // The size before compression, of an array of each element.
+            let size = if section_type == SectionType::Inline { entry(first, b'U') } else { 0 };
+            let shown = [SectionType::Block, SectionType::Array, SectionType::Varray];
+            let which = COMPRESSION_CONVENTIONS.iter().position(|known| **known == *user).unwrap();
+            pair = Some((shown[which], size));
+            continue;
+        }
+        let (shown, size, is_compressed) = match pair.take() {
+            Some((shown, size)) => (shown, size, true),
+            None => (section_type, size, false),
+        };
+        let (user, data) = (user.to_vec(), layout.data);
+        found.push(Section { section_type: shown, user, start, data, count, size, sizes, is_compressed });
+    }
+    found
+}
+
+/// A dataset of the file.
+struct Found {
+    name: String,
+    attributes: String,
+    stored: Vec<(Stored, usize)>,
+    start: u64,
+}
+
+/// A view of all that is in a file.
+pub fn view_of(bytes: &[u8]) -> View {
+    let sections = sections(bytes);
+    let text = |section: &Section| bytes[section.data as usize..][..section.size as usize].to_vec();
+    let mut view = View::new();
+    let mut found: Vec<Found> = Vec::new();
+    for (n, pair) in sections.windows(2).enumerate() {
+        let [before, section] = pair else { unreachable!() };
+        let described = DataSection {
+            section_type: section.section_type,
+            user: &section.user,
+            count: section.count,
+            size: section.size,
+            is_compressed: section.is_compressed,
+        };
+        if is_metadata(before.section_type, &before.user) {
+            let stored = Stored::new(&mut parse::KnownMetadata::default(), &text(before), 0, described).unwrap();
+            let (name, attributes) = (stored.dataset.name.clone(), stored.dataset.attributes.clone());
+            found.push(Found { name, attributes, stored: vec![(stored, n + 1)], start: section.start });
+        } else if before.user == later::ROWS_CONVENTION {
+            let (offset, _) = later::rows_of(&section.user).unwrap();
+            let to = found.iter_mut().find(|found| found.start == offset).unwrap();
+            let rows = Stored::of_rows(&text(before), 0, described, &to.stored[0].0).unwrap();
+            to.stored.push((rows, n + 1));
+        } else if before.user == GROUP_CONVENTION {
+            let path = String::from_utf8(section.user.clone()).unwrap();
+            let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
+            view.group(path, &parse::group(&text(section)).unwrap()).unwrap();
+        }
+    }
+    for Found { name, attributes, stored, .. } in &found {
+        let part = |(stored, n): &'_ (Stored, usize)| {
+            let section = &sections[*n];
+            match section.section_type {
+                _ if section.is_compressed => Data::Text,
+                SectionType::Varray => Data::Chunks(section.data, &section.sizes),
+                _ => Data::Plain(section.data),
+            }
+            .pipe(|data| (stored.clone(), data))
+        };
+        let parts: Vec<(Stored, Data<'_>)> = stored.iter().map(part).collect();
+        let parts: Vec<Part<'_>> = parts.iter().map(|(stored, data)| Part { stored, data: *data }).collect();
+        view.dataset(&Entry { name, attributes, parts: &parts }).unwrap();
+    }
+    view
+}
+
+/// A value through a function.
+trait Pipe: Sized {
+    fn pipe<T>(self, function: impl FnOnce(Self) -> T) -> T {
+        function(self)
+    }
+}
+
+impl<T> Pipe for T {}
+
+impl TestFile {
+    /// Gives the file a view of all that is in it; the bytes of the view.
+    pub fn add_view(&self) -> Vec<u8> {
+        let bytes = std::fs::read(&self.path).unwrap();
+        self.add(view_of(&bytes))
+    }
+
+    /// Gives the file a view.
+    pub fn add(&self, view: View) -> Vec<u8> {
+        let mut bytes = std::fs::read(&self.path).unwrap();
+        let at = bytes.len() as u64 + 96;
+        let written = view.write(at).unwrap();
+        put_block(&mut bytes, VIEW_CONVENTION, &written.bytes);
+        // In place of an index and a seal, which take more.
+        put_block(&mut bytes, b"the end", &[b' '; 512]);
+        let superblock = Superblock { root: written.root, end: bytes.len() as u64 };
+        bytes[BASE as usize..][..48].copy_from_slice(&superblock.to_bytes().unwrap());
+        std::fs::write(&self.path, bytes).unwrap();
+        if let Some(keep) = std::env::var_os("KEEP") { std::fs::copy(&self.path, Path::new(&keep).join(std::thread::current().name().unwrap())).unwrap(); } // TEMPORARY
+        written.bytes
+    }
+
+    /// The items of a dataset, of all records one after the other.
+    pub fn items(&self, name: &str) -> Vec<u8> {
+        let mut reader = Reader::open(Solo, &self.path, &Params::default()).unwrap();
+        let mut all = Vec::new();
+        for record in 0.. {
+            let Some(dataset) = reader.find_dataset(name, record).unwrap() else { break };
+            let start = all.len();
+            all.resize(start + dataset.data_bytes().unwrap() as usize, 0);
+            reader.read_dataset(&[Region::all(&dataset.shape)], &mut all[start..]).unwrap();
+        }
+        all
+    }
+}
+
+fn put_block(bytes: &mut Vec<u8>, user: &[u8], data: &[u8]) {
+    use scda_format::header::put_section_header;
+    use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+    let mut header = [0; 64];
+    put_section_header(&mut header, SectionType::Block, user, LineBreak::Unix);
+    bytes.extend_from_slice(&header);
+    let entry = format!("E {} ", data.len());
+    bytes.extend_from_slice(format!("{entry:-<31}\n").as_bytes());
+    bytes.extend_from_slice(data);
+    let mut padding = [0; MAX_DATA_PADDING];
+    bytes.extend_from_slice(data_padding(&mut padding, data.len() as u64, data.last().copied(), LineBreak::Unix));
+}
+
+/// The folder of a path as text.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
