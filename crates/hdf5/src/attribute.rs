@@ -142,13 +142,7 @@ fn is_text(value: &Json) -> bool {
 ///
 /// # Errors
 /// `Memory`; `Range` if it is too long.
-pub fn put(
-    messages: &mut Messages,
-    out: &mut Out,
-    heap: &mut Heap,
-    name: &str,
-    value: &Value,
-) -> Result<()> {
+pub fn put(messages: &mut Messages, out: &mut Out, heap: &mut Heap, name: &str, value: &Value) -> Result<()> {
     let (of, shape, data) = value.parts(out, heap)?;
     let mut message = Bytes::new();
     attribute(&mut message, name, of.as_slice(), shape.as_deref(), data.as_slice())?;

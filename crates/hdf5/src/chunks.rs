@@ -1,9 +1,9 @@
 //! Indexes of the chunks of a dataset: fixed arrays, and B-trees of version 2 that can be added to.
 
+use crate::UNDEFINED;
 use crate::bytes::{Bytes, width_of};
 use crate::message::{PAGE_BITS, SPLIT_AND_MERGE, sealed};
 use crate::out::Out;
-use crate::UNDEFINED;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;

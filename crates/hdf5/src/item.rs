@@ -264,7 +264,7 @@ impl Item {
             }
             Place::Contiguous(address) => {
                 let bytes = bytes_of(chunk, self.item_bytes())?;
-                let count = if bytes == 0 { 0 } else { self.bytes()? / bytes };
+                let count = self.bytes()?.checked_div(bytes).unwrap_or(0);
                 reserve_count(all, count)?;
                 all.extend((0..count).map(|n| Chunk { address: address + n * bytes, bytes }));
             }
@@ -294,7 +294,9 @@ impl Item {
         };
         let ends_within = |item: &Self| first(item) % chunk[0] != 0;
         let before_last = std::iter::once(&self).chain(&rows).take(rows.len());
-        if !rows.iter().all(fits) || !all_contiguous && is_contiguous(&self) || { before_last }.any(ends_within) {
+        if !rows.iter().all(fits) || !all_contiguous && is_contiguous(&self) || { before_last }
+            .any(ends_within)
+        {
             return Ok(Err(UNLIKE));
         }
         let mut all = Vec::new();

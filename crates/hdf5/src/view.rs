@@ -257,8 +257,8 @@ impl Writer {
             if !scales.datasets.contains(&n) {
                 let list = scales.of[n].iter().filter_map(|scale| self.address_of(*scale, datasets, &scales));
                 let list: Vec<u64> = list.collect();
-                let first = (!list.is_empty())
-                    .then_some(("DIMENSION_LIST".to_owned(), Value::References(list)));
+                let first =
+                    (!list.is_empty()).then_some(("DIMENSION_LIST".to_owned(), Value::References(list)));
                 let address = self.item(item, first.into_iter().collect())?;
                 self.note(path, address)?;
             }
@@ -322,7 +322,9 @@ impl Writer {
     /// Puts a dataset whose data are in the file, with further attributes before its own.
     fn item(&mut self, item: &Item, mut attributes: Vec<(String, Value)>) -> Result<u64> {
         let of_user = attribute::of_object(&item.attributes, Some(item.of))?;
-        attributes.extend(times(item.of).into_iter().filter(|(name, _)| !of_user.iter().any(|(key, _)| key == name)));
+        attributes.extend(
+            times(item.of).into_iter().filter(|(name, _)| !of_user.iter().any(|(key, _)| key == name)),
+        );
         attributes.extend(of_user);
         let mut messages = Messages::new();
         let greatest: Vec<u64> = match &item.place {
@@ -331,7 +333,8 @@ impl Writer {
             Place::Chunks(_) => item.shape.iter().zip(&item.chunk).map(|(&n, &chunk)| n.max(chunk)).collect(),
         };
         let first = item.may_grow.then_some(UNLIMITED);
-        let greatest: Vec<u64> = first.into_iter().chain(greatest.into_iter().skip(usize::from(item.may_grow))).collect();
+        let greatest: Vec<u64> =
+            first.into_iter().chain(greatest.into_iter().skip(usize::from(item.may_grow))).collect();
         let mut space = Bytes::new();
         dataspace(&mut space, &item.shape, &greatest)?;
         messages.put(kind::DATASPACE, space.as_slice())?;
@@ -385,9 +388,12 @@ impl Writer {
         let is_filtered = !item.filters.is_empty();
         let is_there = |chunk: &Chunk| chunk.address != UNDEFINED;
         match chunks {
-            [one] if is_there(one) => return Ok((ChunkIndex::Single(is_filtered.then_some(one.bytes)), one.address)),
+            [one] if is_there(one) => {
+                return Ok((ChunkIndex::Single(is_filtered.then_some(one.bytes)), one.address));
+            }
             [first, ..] if !is_filtered && is_there(first) => {
-                let follows = |pair: &[Chunk]| is_there(&pair[1]) && pair[0].address + pair[0].bytes == pair[1].address;
+                let follows =
+                    |pair: &[Chunk]| is_there(&pair[1]) && pair[0].address + pair[0].bytes == pair[1].address;
                 if chunks.windows(2).all(follows) {
                     return Ok((ChunkIndex::Implicit, first.address));
                 }
@@ -418,7 +424,8 @@ impl Writer {
             let index = ChunkIndex::Tree(node_bytes(crate::chunks::Entry::Plain, 1));
             chunked(&mut layout, &[1024], 4, index, UNDEFINED)?;
         } else {
-            let bytes = product(scale.size, 4).ok_or_else(|| Error::range("HDF5: a dimension is too long"))?;
+            let bytes =
+                product(scale.size, 4).ok_or_else(|| Error::range("HDF5: a dimension is too long"))?;
             layout.put(&[3, 1])?;
             layout.long(UNDEFINED)?;
             layout.long(bytes)?;
@@ -471,7 +478,9 @@ impl Writer {
             link(&mut links, path, Target::Object(address))?;
         }
         let mut by_depth: Vec<(String, Vec<(String, Value)>)> = groups.into_iter().collect();
-        by_depth.sort_by_key(|(path, _)| std::cmp::Reverse(if path.is_empty() { 0 } else { path.split('/').count() }));
+        by_depth.sort_by_key(|(path, _)| {
+            std::cmp::Reverse(if path.is_empty() { 0 } else { path.split('/').count() })
+        });
         let mut root = UNDEFINED;
         for (path, attributes) in by_depth {
             let mut others = Messages::new();

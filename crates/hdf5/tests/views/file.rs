@@ -111,7 +111,8 @@ pub fn view_of(bytes: &[u8]) -> View {
             is_compressed: section.is_compressed,
         };
         if is_metadata(before.section_type, &before.user) {
-            let stored = Stored::new(&mut parse::KnownMetadata::default(), &text(before), 0, described).unwrap();
+            let stored =
+                Stored::new(&mut parse::KnownMetadata::default(), &text(before), 0, described).unwrap();
             let (name, attributes) = (stored.dataset.name.clone(), stored.dataset.attributes.clone());
             found.push(Found { name, attributes, stored: vec![(stored, n + 1)], start: section.start });
         } else if before.user == later::ROWS_CONVENTION {
@@ -169,7 +170,6 @@ impl TestFile {
         let superblock = Superblock { root: written.root, end: bytes.len() as u64 };
         bytes[BASE as usize..][..48].copy_from_slice(&superblock.to_bytes().unwrap());
         std::fs::write(&self.path, bytes).unwrap();
-        if let Some(keep) = std::env::var_os("KEEP") { std::fs::copy(&self.path, Path::new(&keep).join(std::thread::current().name().unwrap())).unwrap(); } // TEMPORARY
         written.bytes
     }
 
@@ -197,7 +197,12 @@ fn put_block(bytes: &mut Vec<u8>, user: &[u8], data: &[u8]) {
     bytes.extend_from_slice(format!("{entry:-<31}\n").as_bytes());
     bytes.extend_from_slice(data);
     let mut padding = [0; MAX_DATA_PADDING];
-    bytes.extend_from_slice(data_padding(&mut padding, data.len() as u64, data.last().copied(), LineBreak::Unix));
+    bytes.extend_from_slice(data_padding(
+        &mut padding,
+        data.len() as u64,
+        data.last().copied(),
+        LineBreak::Unix,
+    ));
 }
 
 /// The folder of a path as text.

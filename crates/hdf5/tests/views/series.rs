@@ -1,0 +1,110 @@
+//! Records, attributes, and names of dimensions.
+
+use crate::file::{TestFile, write, written};
+use crate::programs::{compare, dump, in_h5py, in_python};
+use scda::{Codec, DataType, Dataset, Layout, TimeUnit};
+
+/// Numbers that count.
+pub fn numbers(count: u64) -> Vec<u8> {
+    (0..count).flat_map(|n| (n as f64).to_le_bytes()).collect()
+}
+
+/// A file as a code of the climate writes it: coordinates, fields with names of dimensions, three steps.
+fn series() -> TestFile {
+    written(|writer| {
+        writer.group("/", r#"{"title": "a run", "version": 3, "parameters": {"cfl": 0.5}, "list": [1, 2], "mixed": [1, "a"], "is": true, "empty": []}"#)?;
+        writer.group("flow", r#"{"scheme": "hydro"}"#)?;
+        for (name, n) in [("x", 6), ("y", 4)] {
+            let mut coordinate = Dataset::new(name, DataType::Float64, [n]);
+            coordinate.attributes = r#"{"units": "km"}"#.into();
+            write(writer, &coordinate, &numbers(n));
+        }
+        for step in 0..3_u64 {
+            let mut time = Dataset::new("time", DataType::Float64, []);
+            time.attributes = r#"{"units": "days since 2000-01-01"}"#.into();
+            write(writer, &time, &(0.5 * step as f64).to_le_bytes());
+            for (name, layout) in [
+                ("rho", Layout::Contiguous),
+                ("flow/p", Layout::Chunked { shape: Some(vec![4, 4]), text: false }),
+            ] {
+                let mut field = Dataset::new(name, DataType::Float64, [4, 6]);
+                (field.layout, field.codec) = (layout, Codec::Zlib);
+                field.dimension_names = vec![Some("y".into()), Some("x".into())];
+                field.attributes = r#"{"units": "kg m-3", "_FillValue": -1, "range": [0.5, 2]}"#.into();
+                write(writer, &field, &numbers(24 * (step + 1))[(192 * step) as usize..]);
+            }
+        }
+        let mut other = Dataset::new("flow/wall", DataType::Int32, [5, 4]);
+        other.dimension_names = vec![Some("n".into()), None];
+        write(writer, &other, &[1; 80]);
+        let mut moment = Dataset::new("flow/begin", DataType::Datetime(TimeUnit::new("s", 1).unwrap()), [2]);
+        moment.fill_value = i64::MIN.to_le_bytes().to_vec();
+        write(writer, &moment, &[86_400_i64.to_le_bytes(), i64::MIN.to_le_bytes()].concat());
+        Ok(())
+    })
+}
+
+#[test]
+fn records_are_one_dataset_and_attributes_are_values() {
+    let file = series();
+    file.add_view();
+    let names = ["x", "y", "time", "rho", "flow/p", "flow/wall", "flow/begin"].map(String::from);
+    compare(&file, &names);
+    dump(&file);
+    in_h5py(
+        &file,
+        r"
+assert sorted(f) == ['flow', 'rho', 'time', 'x', 'y'], sorted(f)
+rho = f['rho']
+assert rho.shape == (3, 4, 6) and rho.maxshape == (None, 4, 6) and rho.chunks == (1, 4, 6)
+assert f['flow/p'].chunks == (1, 4, 4) and f['flow/p'].compression == 'gzip' and f['flow/p'].shuffle
+assert f['time'].shape == (3,) and f['time'][2] == 1.0 and f['x'].chunks is None
+assert rho.attrs['units'] == 'kg m-3' and rho.attrs['_FillValue'].dtype == 'f8'
+assert list(rho.attrs['range']) == [0.5, 2.0]
+assert [d.label for d in rho.dims] == ['', '', ''] and rho.dims[1][0].name == '/y'
+a = f.attrs
+assert a['title'] == 'a run' and a['version'] == 3 and list(a['list']) == [1, 2] and a['is'] == True
+assert json.loads(a['parameters']) == {'cfl': 0.5} and json.loads(a['mixed']) == [1, 'a'] and a['empty'].shape == (0,)
+assert f['flow'].attrs['scheme'] == 'hydro' and f['flow/begin'].attrs['calendar'] == 'proleptic_gregorian'
+assert f['flow/begin'].fillvalue == -2**63
+",
+    );
+}
+
+#[test]
+fn dimensions_have_names_in_netcdf_and_xarray() {
+    let file = series();
+    file.add_view();
+    in_python(
+        &file,
+        &["netCDF4"],
+        r"
+d = netCDF4.Dataset(path)
+assert {n: len(x) for n, x in d.dimensions.items()} == {'x': 6, 'y': 4, 'time': 3}, d.dimensions
+assert d.dimensions['time'].isunlimited() and not d.dimensions['x'].isunlimited()
+assert d['rho'].dimensions == ('time', 'y', 'x') and d['flow/p'].dimensions == ('time', 'y', 'x')
+assert d['flow/wall'].dimensions == ('n', 'dim_4') and sorted(d['flow'].dimensions)[:2] == ['dim_4', 'n']
+assert d['time'].units == 'days since 2000-01-01' and d['rho'].units == 'kg m-3' and d.title == 'a run'
+assert (d['rho'][2] == np.arange(48, 72).reshape(4, 6)).all() and (d['x'][:] == np.arange(6)).all()
+assert sorted(d.variables) == ['rho', 'time', 'x', 'y'] and sorted(d['flow'].variables) == ['begin', 'p', 'wall']
+",
+    );
+    for engine in ["netcdf4", "h5netcdf"] {
+        let module = if engine == "netcdf4" { "netCDF4" } else { engine };
+        in_python(
+            &file,
+            &["xarray", module],
+            &format!(
+                r"
+d = xarray.open_dataset(path, engine='{engine}')
+assert dict(d.sizes) == {{'time': 3, 'y': 4, 'x': 6}}, d.sizes
+assert sorted(d.coords) == ['time', 'x', 'y'] and str(d.time.values[1])[:13] == '2000-01-01T12'
+assert float(d.rho.sel(time='2000-01-02', y=1, x=2).values.sum()) == 56
+g = xarray.open_dataset(path, engine='{engine}', group='flow')
+assert str(g.begin.values[0])[:10] == '1970-01-02' and np.isnat(g.begin.values[1]), g.begin
+assert g.p.dims == ('time', 'y', 'x') and g.wall.dims == ('n', 'dim_4')
+"
+            ),
+        );
+    }
+}
