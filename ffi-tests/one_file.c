@@ -171,9 +171,25 @@ static void not_coherent (void) {
       }
     }
   }
-  CHECK (setenv ("SCDA_COHERENT", "maybe", 1) == 0);
-  CHECK (write_file ("c.scda", 0, 0, 0) == SCDA_ERR_ARG);
-  unsetenv ("SCDA_COHERENT");
+}
+
+/* A variable of the environment that is malformed on one rank is an error on all, to whatever ranks it matters, and no file is made. */
+static void malformed (void) {
+  static const char *const names[] = {
+    "SCDA_IO",           "SCDA_COHERENT",         "SCDA_CHECK",      "SCDA_SHARED_MEMORY", "SCDA_WRITERS_PER_NODE",
+    "SCDA_STRIPE_BYTES", "SCDA_BACKGROUND_BYTES", "SCDA_STATISTICS", "SCDA_NODE_RANKS",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char *before = getenv (names[i]);
+    char kept[100];
+    snprintf (kept, sizeof kept, "%s", before == NULL ? "" : before);
+    if (g.rank + 1 == g.size) { CHECK (setenv (names[i], "maybe", 1) == 0); }
+    CHECK (write_file ("malformed.scda", 0, 0, 0) == SCDA_ERR_ARG);
+    CHECK (read_file ("malformed.scda", 0) == SCDA_ERR_ARG);
+    CHECK (entries (".") == 2); /* itself and its parent */
+    if (before == NULL) { unsetenv (names[i]); }
+    else { CHECK (setenv (names[i], kept, 1) == 0); }
+  }
 }
 
 int main (int argc, char **argv) {
@@ -181,8 +197,8 @@ int main (int argc, char **argv) {
   REQUIRE (argc == 2);
   g = world ();
   unsetenv ("SCDA_IO");
-  static void (*const parts[]) (void) = {names, long_names, other_files, not_coherent};
-  for (int part = 0; part < 4; ++part) {
+  static void (*const parts[]) (void) = {names, long_names, other_files, not_coherent, malformed};
+  for (int part = 0; part < 5; ++part) {
     char folder[1300];
     snprintf (folder, sizeof folder, "%s/%d", argv[1], part);
     if (g.rank == 0) { mkdir (argv[1], 0777), REQUIRE (mkdir (folder, 0777) == 0); }

@@ -99,13 +99,13 @@
  * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. For readers that know nothing of
  * streams, a set is a block and two arrays.
  *
- * Environment. `SCDA_IO`, `mpi` or `posix`, on rank 0: the driver where `params.driver` leaves the choice to the
- * library. `SCDA_COHERENT`, `1` or `0`, on rank 0: whether all nodes see at once what one has written, instead of what is
- * known of the file system. `SCDA_CHECK=1` on rank 0: as `params.check`. `SCDA_SHARED_MEMORY=0` on any rank: the ranks of a node share no
- * memory. `SCDA_WRITERS_PER_NODE` and `SCDA_STRIPE_BYTES`, numbers, on rank 0: as the parameters of these names, where they
- * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
- * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_get_statistics`.
- * `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
+ * Environment. Variables set what the parameters leave to the library: docs/administrators.md has a table of all. `SCDA_IO`, `mpi` or
+ * `posix`: the driver. `SCDA_COHERENT`, 0 or 1: whether all nodes see at once what one has written. `SCDA_CHECK=1`: as `params.check`.
+ * `SCDA_WRITERS_PER_NODE`, `SCDA_STRIPE_BYTES` and `SCDA_BACKGROUND_BYTES`, numbers: as the parameters of these names, where they are 0.
+ * The values of rank 0 count, except that any rank may set `SCDA_SHARED_MEMORY=0`: the ranks of a node share no memory; and that all
+ * ranks set `SCDA_STATISTICS=1`: rank 0 prints a line for each file that is closed, see `scda_get_statistics`; and `SCDA_NODE_RANKS=k`: k
+ * consecutive ranks count as a node, to try several nodes on one machine. Another value of any of them, on any rank, is an error of
+ * opening a file, `SCDA_ERR_ARG`, with a message that names the variable.
  *
  * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.

@@ -8,10 +8,11 @@ mod mpi_io;
 #[cfg(not(feature = "mpi"))]
 mod without_mpi;
 
-use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, MostThreads, Params};
+use super::params::{MostThreads, Params};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
 use rustix::fs::OFlags;
+use scda_base::environment::{Environment, Io};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory;
 use scda_ranks::hash::mix;
@@ -19,24 +20,12 @@ use scda_ranks::{Communicator, machine};
 use scda_storage::faults::Faulty;
 use scda_storage::file_system::{self, FileSystem, Status};
 use scda_storage::posix::PosixFile;
-use scda_storage::queue::LEAST_BYTES;
 use scda_storage::{Driver, ParallelFile, names};
 use std::ffi::OsStr;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 #[cfg(not(feature = "mpi"))]
 use without_mpi as mpi_io;
-
-/// The environment variable that chooses the driver where the program does not.
-const DRIVER_VARIABLE: &str = "SCDA_IO";
-/// The environment variables that say how many ranks of a node write, and what a stripe is, where the program does not.
-const WRITERS_VARIABLE: &str = "SCDA_WRITERS_PER_NODE";
-const STRIPE_VARIABLE: &str = "SCDA_STRIPE_BYTES";
-/// The environment variable that gives memory for writing in the background where the program does not.
-const BACKGROUND_VARIABLE: &str = "SCDA_BACKGROUND_BYTES";
-/// The environment variable that, set to 1, has the ranks agree in every call.
-const CHECK_VARIABLE: &str = "SCDA_CHECK";
 
 /// Opens a file by `open`, if neither the path nor the parameters are wrong on any rank. Collective.
 pub fn if_valid<T>(
@@ -358,8 +347,10 @@ fn choose<'a>(
 ) -> Result<Choice<'a>, Failure> {
     let threads = FINE - params.threads as u64;
     let mut words = [FINE; 8];
+    // A malformed variable is an error on a rank that is not asked, too.
+    let environment = Environment::read();
     let mine = if team.rank() == 0 {
-        wanted(params, MpiIo::of(team, params)).map(
+        environment.and_then(|environment| wanted(params, &environment, MpiIo::of(team, params))).map(
             |DriverChoice { driver, is_coherent, check, writers, stripe_bytes, background_bytes }| {
                 let driver = match driver {
                     Driver::Posix => 0,
@@ -372,7 +363,7 @@ fn choose<'a>(
         )
     } else {
         words[6] = threads;
-        Ok(())
+        environment.map(drop)
     };
     let system = FileSystem::of(path).or_else(|_| FileSystem::of(names::without_romio_prefix(path)));
     // Where no folder is, no driver opens a file: the error is that of opening it.
@@ -439,56 +430,28 @@ struct DriverChoice {
 }
 
 /// What is wanted by parameters, or else by the environment of rank 0.
-fn wanted(params: &Params, mpi_io: MpiIo) -> Result<DriverChoice> {
+fn wanted(params: &Params, environment: &Environment, mpi_io: MpiIo) -> Result<DriverChoice> {
     let driver = match params.driver {
         Driver::MpiIo if mpi_io == MpiIo::Absent => {
             return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
         }
         Driver::Auto if mpi_io == MpiIo::Absent => Driver::Posix,
         Driver::Auto if mpi_io == MpiIo::AskedFor => Driver::MpiIo,
-        Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
-            Ok("mpi") => Driver::MpiIo,
-            Ok("posix") => Driver::Posix,
-            Ok(other) => {
-                return Err(Error::argument(format!(
-                    "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
-                )));
-            }
-            Err(_) => Driver::Auto,
+        Driver::Auto => match environment.io {
+            Some(Io::Mpi) => Driver::MpiIo,
+            Some(Io::Posix) => Driver::Posix,
+            None => Driver::Auto,
         },
         driver => driver,
     };
-    let check = match std::env::var(CHECK_VARIABLE).as_deref() {
-        Ok("1") => true,
-        Ok(other) if other != "0" => {
-            return Err(Error::argument(format!(
-                "{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\""
-            )));
-        }
-        _ => params.check,
-    };
-    let number = |variable: &str, value: u64, range: RangeInclusive<u64>| match std::env::var(variable) {
-        Ok(text) if value == 0 && text != "0" => {
-            let found = text.parse().ok().filter(|found| range.contains(found));
-            found.ok_or_else(|| {
-                let (least, most) = range.into_inner();
-                let numbers = if least == 1 {
-                    "a number from 0".into()
-                } else {
-                    format!("0, or a number from {least}")
-                };
-                Error::argument(format!("{variable}: found \"{text}\", expected {numbers} to {most}"))
-            })
-        }
-        _ => Ok(value),
-    };
+    let or = |value: u64, otherwise: u64| if value == 0 { otherwise } else { value };
     Ok(DriverChoice {
         driver,
-        is_coherent: FileSystem::coherent_by_environment()?,
-        check,
-        writers: number(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,
-        stripe_bytes: number(STRIPE_VARIABLE, params.stripe_bytes, 1..=MAX_STRIPE_BYTES)?,
-        background_bytes: number(BACKGROUND_VARIABLE, params.background_bytes, LEAST_BYTES..=FINE - 1)?,
+        is_coherent: environment.coherent,
+        check: params.check || environment.check == Some(true),
+        writers: or(params.writers_per_node, environment.writers_per_node),
+        stripe_bytes: or(params.stripe_bytes, environment.stripe_bytes),
+        background_bytes: or(params.background_bytes, environment.background_bytes),
     })
 }
 

@@ -4,11 +4,12 @@ use super::interrupt::Interrupt;
 use super::limits::Limits;
 use super::stripes;
 use super::team::Function;
+use scda_base::environment::{LEAST_BACKGROUND_BYTES, MAX_STRIPE_BYTES, MAX_WRITERS};
 use scda_base::error::{Error, Result};
 use scda_codec::{Encoder, MAX_LEVEL};
 use scda_format::padding::LineBreak;
+use scda_storage::Driver;
 use scda_storage::faults::Faults;
-use scda_storage::{Driver, queue};
 
 /// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
@@ -16,10 +17,6 @@ const MAX_AGGREGATION_BYTES: usize = 64 << 20;
 const SMALL_BYTES: usize = 64 << 10;
 /// A section of this number of bytes for each rank is small, too. Measured with `benches`.
 const SMALL_BYTES_PER_RANK: usize = 4 << 10;
-/// The most writers of a node that make sense.
-pub(super) const MAX_WRITERS: u64 = 1024;
-/// The longest stripe: file systems count its bytes with 32 bits.
-pub(super) const MAX_STRIPE_BYTES: u64 = 1 << 32;
 /// The most files of one name that are kept.
 const MAX_KEPT: u64 = 1000;
 /// The most threads that make sense.
@@ -282,8 +279,8 @@ impl Params {
             };
             return Err(Error::argument(format!("keep: {} needs {need}", self.keep)));
         }
-        if self.background_bytes > 0 && self.background_bytes < queue::LEAST_BYTES {
-            let (found, least) = (self.background_bytes, queue::LEAST_BYTES);
+        if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
+            let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
             let words = format!("background_bytes: found {found}, expected 0 or at least {least}");
             return Err(Error::argument(words));
         }

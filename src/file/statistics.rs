@@ -1,11 +1,9 @@
 //! Where the time goes.
 
 use super::team::{FINE, Failure, Team};
+use scda_base::environment::Environment;
 use scda_base::error::Result;
 use std::time::Duration;
-
-/// The environment variable that, set to 1, has rank 0 print a line about each file that is closed.
-const STATISTICS_VARIABLE: &str = "SCDA_STATISTICS";
 
 /// What writing or reading took on this rank since the file was opened: where the time goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,7 +41,7 @@ pub struct Statistics {
 impl Statistics {
     /// Whether a line is wanted for each file.
     pub(super) fn are_wanted() -> bool {
-        std::env::var(STATISTICS_VARIABLE).is_ok_and(|value| value == "1")
+        Environment::read().is_ok_and(|environment| environment.statistics == Some(true))
     }
 
     /// The times of writing, each with its name.

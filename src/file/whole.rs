@@ -2,6 +2,7 @@
 
 use super::params::Params;
 use super::target::Target;
+use scda_base::environment::Environment;
 use scda_base::error::{Error, Result, quote_path};
 use scda_base::fork::Process;
 use scda_storage::file_system::FileSystem;
@@ -31,7 +32,7 @@ impl WholeFile {
         (params.atomic, params.sync, params.mode) = (true, true, mode);
         // Where no folder is, creating the file says so.
         let found = FileSystem::of(path).map_or(true, |system| system.is_coherent);
-        let is_coherent = found && FileSystem::coherent_by_environment()? != Some(false);
+        let is_coherent = found && Environment::read()?.coherent != Some(false);
         let mut this = Self {
             name: quote_path(path),
             target: Target::new(path, &params, is_coherent),

@@ -1,7 +1,7 @@
 //! What `scda doctor` examines in an MPI job: also MPI, MPI-IO and the nodes.
 
 use super::Args;
-use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
+use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, said_by_environment};
 use crate::fail::{self, Fail};
 use scda::writers_of_pieces;
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
@@ -124,7 +124,7 @@ fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
 
 /// How many ranks of each node write for all of them; the largest node has `ranks`.
 fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) {
-    let wanted = number_in_environment("SCDA_WRITERS_PER_NODE");
+    let wanted = said_by_environment().writers_per_node;
     let pieces: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };
     let several = pieces.iter().filter_map(|&piece| {
         let writers = writers_of_pieces(wanted, ranks, piece, stripe)?;

@@ -5,6 +5,7 @@ use scda::{
     Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
     uniform_partition,
 };
+use scda_base::environment::{self, Environment};
 use scda_base::numbers::to_usize;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -78,18 +79,7 @@ pub fn describe(report: &mut Report, folder: &Path) {
     report.say("file system", text);
     let driver = if is_coherent(folder) { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
     report.say("driver", format!("{driver}, unless params.driver or SCDA_IO selects another"));
-    for name in [
-        "SCDA_IO",
-        "SCDA_COHERENT",
-        "SCDA_CHECK",
-        "SCDA_SHARED_MEMORY",
-        "SCDA_NODE_RANKS",
-        "SCDA_WRITERS_PER_NODE",
-        "SCDA_STRIPE_BYTES",
-        "ROMIO_HINTS",
-        "ROMIO_FSTYPE_FORCE",
-        "OMPI_MCA_io",
-    ] {
+    for &name in environment::NAMES.iter().chain(&["ROMIO_HINTS", "ROMIO_FSTYPE_FORCE", "OMPI_MCA_io"]) {
         if let Some(value) = std::env::var_os(name) {
             report.say("environment", format!("{name}={}", value.display()));
         }
@@ -99,15 +89,14 @@ pub fn describe(report: &mut Report, folder: &Path) {
 
 /// Whether all nodes see at once what one has written there, as the library takes it.
 fn is_coherent(folder: &Path) -> bool {
-    let said = FileSystem::coherent_by_environment().ok().flatten();
+    let said = said_by_environment().coherent;
     said.unwrap_or_else(|| FileSystem::of(folder).is_ok_and(|kind| kind.is_coherent))
 }
 
 /// The stripes of a file that a trial has written there, as the library takes them; 0 if there are none.
 pub fn describe_stripes(report: &mut Report, folder: &Path) -> u64 {
     let block = std::fs::metadata(folder.join(TRIAL)).map_or(0, |status| status.blksize());
-    let wanted = number_in_environment("SCDA_STRIPE_BYTES");
-    let writers = number_in_environment("SCDA_WRITERS_PER_NODE");
+    let Environment { stripe_bytes: wanted, writers_per_node: writers, .. } = said_by_environment();
     let (stripe, text) = match (wanted, stripe_of_block(block)) {
         (1.., _) => (wanted, format!("{wanted} bytes, by SCDA_STRIPE_BYTES")),
         (_, 0) if writers == 0 => {
@@ -119,9 +108,9 @@ pub fn describe_stripes(report: &mut Report, folder: &Path) -> u64 {
     stripe
 }
 
-/// A number that a variable of the environment has; 0 if there is none.
-pub fn number_in_environment(name: &str) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+/// What the environment says. A trial that opens a file reports a malformed variable.
+pub fn said_by_environment() -> Environment {
+    Environment::read().unwrap_or_default()
 }
 
 /// What is known of such file systems.

@@ -94,9 +94,6 @@ pub struct FileSystem {
     pub is_of_one_node: bool,
 }
 
-/// The environment variable that says of every file system that it is coherent (1) or not (0).
-const COHERENT_VARIABLE: &str = "SCDA_COHERENT";
-
 impl FileSystem {
     /// That of a file, or of the folder where it will be.
     ///
@@ -141,21 +138,6 @@ impl FileSystem {
             is_coherent: known.is_some_and(|known| known.2),
             is_of_one_node: known.is_some_and(|known| known.3),
         })
-    }
-
-    /// What the environment of this process says instead of [`Self::is_coherent`], if anything.
-    ///
-    /// # Errors
-    /// `Argument` if it is neither 0 nor 1.
-    pub fn coherent_by_environment() -> Result<Option<bool>> {
-        match std::env::var(COHERENT_VARIABLE).as_deref() {
-            Ok("1") => Ok(Some(true)),
-            Ok("0") => Ok(Some(false)),
-            Ok(other) => Err(Error::argument(format!(
-                "{COHERENT_VARIABLE}: found \"{other}\", expected \"0\" or \"1\""
-            ))),
-            Err(_) => Ok(None),
-        }
     }
 }
 

@@ -4,21 +4,22 @@ use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::hash::mix;
 use crate::shared::{Keeper, SharedMemory};
 use crate::{Communicator, Nodes, Solo, machine};
+use scda_base::environment::Environment;
 use scda_base::error::Result;
 use scda_base::floats::in_default;
+use scda_base::numbers::to_usize;
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{Ordering, fence};
 
-/// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
-const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
-
-/// The environment variable with the number of consecutive ranks that make a node, where there are no real ones to try.
-const NODE_VARIABLE: &str = "SCDA_NODE_RANKS";
+/// What the environment says. Opening a file has refused one that is malformed.
+fn environment() -> Environment {
+    Environment::read().unwrap_or_default()
+}
 
 /// How many ranks make a node, if the environment says.
 fn node_ranks() -> Option<usize> {
-    std::env::var(NODE_VARIABLE).ok()?.parse().ok().filter(|&ranks| ranks > 0)
+    Some(to_usize(environment().node_ranks)).filter(|&ranks| ranks > 0)
 }
 
 /// What a rank has of a communicator that MPI derives from another one.
@@ -57,7 +58,7 @@ impl Mpi {
             // SAFETY: the caller's promise for the one rank that there is.
             return unsafe { Solo.share_memory(bytes) };
         }
-        let may_share = std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        let may_share = environment().shared_memory != Some(false);
         let is_one_node =
             matches!(self.split_by_node(), Derived::Made { comm, is_sound: true } if comm.size == self.size);
         let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);

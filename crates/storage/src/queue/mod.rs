@@ -15,8 +15,6 @@ use super::lent::Lent;
 use scda_base::error::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// The least memory for a queue.
-pub const LEAST_BYTES: u64 = 1 << 20;
 /// What is shorter is copied, even from memory that is lent.
 const LEAST_LENT_BYTES: usize = 64 << 10;
 

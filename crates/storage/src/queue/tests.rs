@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::double::Double;
+use scda_base::environment::LEAST_BACKGROUND_BYTES;
 use scda_base::error::ErrorKind;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -31,13 +32,13 @@ fn bytes_are_written_in_the_order_of_the_calls_and_the_memory_is_bounded() {
         all.resize(length, 0);
         all[usize::try_from(offset).unwrap()..end].copy_from_slice(&pieces.concat());
     });
-    let mut queue = Queue::new(file, LEAST_BYTES, title);
+    let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     let (small, large) = (vec![1; 3], vec![2; 600 << 10]);
     queue.write_at(0, &[&small, &large]).unwrap();
     assert!(!queue.is_settled());
     // The thread has written nothing yet, and a second copy finds no room.
     let most = queue.thread.as_ref().unwrap().held_bytes();
-    assert!((large.len() as u64..=LEAST_BYTES).contains(&most), "{most}");
+    assert!((large.len() as u64..=LEAST_BACKGROUND_BYTES).contains(&most), "{most}");
     for _ in 0..10 {
         go.send(()).unwrap();
     }
@@ -54,7 +55,7 @@ fn bytes_are_written_in_the_order_of_the_calls_and_the_memory_is_bounded() {
 
 #[test]
 fn the_first_error_is_told_until_the_end_with_its_section_and_nothing_more_is_written() {
-    let mut queue = Queue::new(failing(), LEAST_BYTES, title);
+    let mut queue = Queue::new(failing(), LEAST_BACKGROUND_BYTES, title);
     queue.label(0, b"a");
     queue.label(5, b"b");
     queue.write_at(0, &[b"1"]).unwrap();
@@ -74,8 +75,9 @@ fn the_first_error_is_told_until_the_end_with_its_section_and_nothing_more_is_wr
 
 #[test]
 fn an_error_is_named_by_the_labels_from_its_offset_on() {
-    let mut queue =
-        Queue::new(failing(), LEAST_BYTES, |labels| Some(format!("{:?}", labels.collect::<Vec<_>>())));
+    let mut queue = Queue::new(failing(), LEAST_BACKGROUND_BYTES, |labels| {
+        Some(format!("{:?}", labels.collect::<Vec<_>>()))
+    });
     queue.label(0, b"a");
     queue.label(5, b"b");
     queue.settle().unwrap();
@@ -94,7 +96,7 @@ fn memory_that_is_lent_is_not_copied() {
         let piece = pieces.concat();
         all.lock().unwrap().push((offset, pieces[0].as_ptr().addr(), piece));
     });
-    let mut queue = Queue::new(file, LEAST_BYTES, title);
+    let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     let (lent, other) = (vec![1; 3 << 20], vec![2; 2 * LEAST_LENT_BYTES]);
     let (first, rest) = lent.split_at(LEAST_LENT_BYTES - 1);
     // SAFETY: it lives longer than the queue.
@@ -126,13 +128,14 @@ fn memory_that_is_lent_is_not_copied() {
 #[test]
 fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
     let (go, wait) = channel::<()>();
-    let mut queue = Queue::new(Double::written(move |_, _| wait.recv().unwrap()), LEAST_BYTES, title);
+    let mut queue =
+        Queue::new(Double::written(move |_, _| wait.recv().unwrap()), LEAST_BACKGROUND_BYTES, title);
     let half = queue.most_reserved();
     queue.reserve(half).unwrap();
     let piece = vec![1; 200 << 10];
     queue.write_at(0, &[&piece]).unwrap();
     let bytes = |queue: &Queue<_>| queue.thread.as_ref().unwrap().held_bytes();
-    assert!((half + (200 << 10)..=LEAST_BYTES).contains(&bytes(&queue)));
+    assert!((half + (200 << 10)..=LEAST_BACKGROUND_BYTES).contains(&bytes(&queue)));
     (0..2).for_each(|_| go.send(()).unwrap());
     // There is no room for both until the first is written.
     queue.write_at(0, &[&piece, &piece]).unwrap();
@@ -143,7 +146,7 @@ fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
     is_done.recv().unwrap();
     queue.release(half);
     assert!(bytes(&queue) < half);
-    queue.reserve(LEAST_BYTES).unwrap();
+    queue.reserve(LEAST_BACKGROUND_BYTES).unwrap();
     queue.behind(|| Err(Error::usage("deliberately"))).unwrap();
     assert_eq!(queue.settle().unwrap_err().to_string(), "deliberately");
 }
@@ -155,13 +158,13 @@ fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
         |queue| queue.settle().unwrap(),
         |queue| {
             // There is no room before the job is done.
-            queue.reserve(LEAST_BYTES).unwrap();
-            queue.release(LEAST_BYTES);
+            queue.reserve(LEAST_BACKGROUND_BYTES).unwrap();
+            queue.release(LEAST_BACKGROUND_BYTES);
         },
     ];
     for go_on in go_on {
         let (done, is_done) = channel();
-        let mut queue = Queue::new(Double::written(|_, _| {}), LEAST_BYTES, title);
+        let mut queue = Queue::new(Double::written(|_, _| {}), LEAST_BACKGROUND_BYTES, title);
         queue.hold();
         queue.behind(move || done.send(()).map_err(|_| gone())).unwrap();
         (0..1000).for_each(|_| std::thread::yield_now());
@@ -173,7 +176,7 @@ fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
 
 #[test]
 fn a_panic_of_the_thread_is_an_error_and_the_file_is_back() {
-    let mut queue = Queue::new(failing(), LEAST_BYTES, title);
+    let mut queue = Queue::new(failing(), LEAST_BACKGROUND_BYTES, title);
     queue.write_at(99, &[b"1"]).unwrap();
     assert_eq!(queue.settle().unwrap_err().kind(), ErrorKind::Internal);
     queue.truncate(0).unwrap();
@@ -186,7 +189,7 @@ fn what_was_not_written_when_the_queue_is_dropped_never_is() {
         assert_eq!(offset, 0);
         wait.recv().unwrap();
     });
-    let mut queue = Queue::new(file, LEAST_BYTES, title);
+    let mut queue = Queue::new(file, LEAST_BACKGROUND_BYTES, title);
     queue.write_at(0, &[b"1"]).unwrap();
     queue.write_at(1, &[b"1"]).unwrap();
     queue.thread.as_ref().unwrap().end();
