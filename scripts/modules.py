@@ -130,7 +130,7 @@ def words(folder, names):
 
 def main():
     found, count = set(), 0
-    crates = "src", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("crates/*/src")), "tools/import/src", "command/src", "python/rust"
+    crates = "src", *sorted(str(path.relative_to(ROOT)) for folder in ("crates", "tools") for path in ROOT.glob(f"{folder}/*/src")), "python/rust"
     for folder, uses in [
         *((folder, Crate(ROOT / folder).uses()) for folder in crates),
         ("python/src/scda", of_python(ROOT / "python/src/scda")),

@@ -24,8 +24,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 #[test]
 fn no_source_depends_on_assertions() {
     let word = concat!("debug_", "assertions");
-    let all: Vec<PathBuf> =
-        ["src", "crates", "command", "tools", "python/rust"].into_iter().flat_map(sources).collect();
+    let all: Vec<PathBuf> = ["src", "crates", "tools", "python/rust"].into_iter().flat_map(sources).collect();
     assert!(all.len() > 200);
     let found: Vec<&PathBuf> =
         all.iter().filter(|path| std::fs::read_to_string(path).unwrap().contains(word)).collect();

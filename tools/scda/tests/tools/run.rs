@@ -141,7 +141,7 @@ impl Place {
 
 /// The vectors of the independent writer, by name.
 pub fn vector(name: &str) -> String {
-    format!("{}/../tests/vectors/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../../tests/vectors/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// All files of a folder of vectors that end in `.scda`.

@@ -17,10 +17,10 @@ mod plot;
 mod python;
 mod records;
 mod run;
-#[path = "../../../tests/common/sampled.rs"]
+#[path = "../../../../tests/common/sampled.rs"]
 mod sampled;
 mod sealed;
-#[path = "../../../tests/common/skipped.rs"]
+#[path = "../../../../tests/common/skipped.rs"]
 mod skipped;
 mod steps;
 mod streams;

@@ -86,7 +86,7 @@ fn run(place: &Place, page: &str, block: &Block<'_>) -> usize {
 #[test]
 fn commands_print_what_the_pages_show() {
     for page in PAGES {
-        let text = std::fs::read_to_string(format!("{}/../{page}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let text = std::fs::read_to_string(format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let place = Place::new();
         let mut commands = 0;
         for block in blocks(&text) {
