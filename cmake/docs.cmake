@@ -1,10 +1,10 @@
 # The pages as they are installed. What a page links to is installed, too, or lies elsewhere there; other links, which lead into the
 # sources, become plain text.
-set(scda_doc_folders docs/images c-examples fortran-examples python/examples)
+set(scda_doc_folders docs/images examples/c examples/fortran python/examples)
 file(GLOB scda_doc_pages RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS docs/*.md)
 list(REMOVE_ITEM scda_doc_pages docs/SUMMARY.md) # the order of the site
 list(APPEND scda_doc_pages README.md CHANGELOG.md)
-set(scda_doc_files ${scda_doc_pages} LICENSE-MIT LICENSE-APACHE LICENSES-CRATES.txt docs)
+set(scda_doc_files ${scda_doc_pages} LICENSE-MIT LICENSE-APACHE docs)
 
 # scda_page(PAGE): makes doc/PAGE in the build folder.
 function(scda_page page)
@@ -37,6 +37,8 @@ function(scda_page page)
     endforeach()
     if(target IN_LIST scda_doc_files)
       set(installed "${link}")
+    elseif(target STREQUAL "packaging/LICENSES-CRATES.txt")
+      file(RELATIVE_PATH installed "/${folder}" /LICENSES-CRATES.txt)
     elseif(target MATCHES "^include/")
       get_filename_component(name "${target}" NAME)
       get_filename_component(there "${scda_includedir}/${name}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
@@ -60,7 +62,7 @@ endfunction()
 foreach(page IN LISTS scda_doc_pages)
   scda_page("${page}")
 endforeach()
-install(FILES LICENSE-MIT LICENSE-APACHE LICENSES-CRATES.txt python/sbom.cdx.json DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE-MIT LICENSE-APACHE packaging/LICENSES-CRATES.txt python/sbom.cdx.json DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 foreach(folder IN LISTS scda_doc_folders)
   install(DIRECTORY "${folder}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}" PATTERN __pycache__ EXCLUDE)
 endforeach()

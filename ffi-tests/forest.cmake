@@ -64,7 +64,7 @@ endforeach()
 
 # The examples.
 foreach(program p4est_steps p4est_restart p8est_restart)
-  add_executable(${program} ../c-examples/${program}.c)
+  add_executable(${program} ../examples/c/${program}.c)
   target_include_directories(${program} SYSTEM PRIVATE "${P4EST_INCLUDE_DIR}")
   target_link_libraries(${program} PRIVATE scda::scda ${P4EST_LIBRARY} ${SC_LIBRARY} MPI::MPI_C m)
   target_compile_options(${program} PRIVATE -Wall -Wextra -Werror)

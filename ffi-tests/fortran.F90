@@ -1,6 +1,6 @@
 ! The Fortran module: every procedure, every form of data, every way to go wrong. With MPI unless SCDA_TEST_SERIAL is defined.
 !
-!   fortran hello FILE     the sections of c-examples/hello.c: the files must be equal
+!   fortran hello FILE     the sections of examples/c/hello.c: the files must be equal
 !   fortran api FOLDER     everything else
 !   fortran stop FOLDER    an error without ierr: ends the program with a message
 !   fortran eof FILE       so does the end of a file

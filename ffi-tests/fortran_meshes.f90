@@ -1,4 +1,4 @@
-! fortran_meshes.f90: the module scda_meshes, what the example fortran-examples/meshes.f90 does not do: fortran_meshes FOLDER. What is
+! fortran_meshes.f90: the module scda_meshes, what the example examples/fortran/meshes.f90 does not do: fortran_meshes FOLDER. What is
 ! wrong on one rank is an error of all, in the same words; shares of one's own; particles without cells, and by numbers; components.
 program fortran_meshes
   use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_loc, c_sizeof

@@ -1,6 +1,6 @@
 /* Damaged and malicious files give an error on every rank, and nothing worse.
  *
- *   hostile corrupt DIR EXPECTED     each file of bad-data gets the error named in EXPECTED, at its byte
+ *   hostile corrupt DIR EXPECTED     each file of tests/bad-data gets the error named in EXPECTED, at its byte
  *   hostile mutate  FILE SCRATCH n   n files like FILE with some bytes changed: never a crash */
 #include "common.h"
 

@@ -1,5 +1,5 @@
 # C++ and Fortran: the interfaces, the examples, and that a file does not depend on the language either.
-set(examples "${CMAKE_CURRENT_SOURCE_DIR}/..")
+set(root "${CMAKE_CURRENT_SOURCE_DIR}/..")
 set(languages "${out}/languages")
 file(MAKE_DIRECTORY "${languages}")
 
@@ -8,8 +8,8 @@ set(checks $<$<Fortran_COMPILER_ID:GNU>:-fcheck=all,no-array-temps>)
 
 # ---- Programs ----------------------------------------------------------------------------------------------------------
 
-add_executable(hello_c "${examples}/c-examples/hello.c")
-add_executable(hello_cxx "${examples}/c-examples/hello.cpp")
+add_executable(hello_c "${root}/examples/c/hello.c")
+add_executable(hello_cxx "${root}/examples/c/hello.cpp")
 # What takes compilers long; of the sampled libraries, C++20 has the first one with MPI, and Fortran with optimization the serial one.
 set(standards 11 20)
 set(with_lto ON)
@@ -29,21 +29,21 @@ foreach(standard IN LISTS standards)
   endforeach()
 endforeach()
 if(scda_WITH_MPI)
-  add_executable(particles "${examples}/c-examples/particles.c")
+  add_executable(particles "${root}/examples/c/particles.c")
   target_link_libraries(particles PRIVATE scda::scda)
   set_target_properties(particles PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
   target_compile_options(particles PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
 endif()
 # Patches and particles.
 if(scda_WITH_MPI)
-  add_executable(meshes_cxx "${examples}/c-examples/meshes.cpp")
+  add_executable(meshes_cxx "${root}/examples/c/meshes.cpp")
   add_executable(meshes meshes.cpp)
   foreach(program meshes_cxx meshes)
     set_target_properties(${program} PROPERTIES CXX_STANDARD 11 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
     target_link_libraries(${program} PRIVATE scda::scda)
     target_compile_options(${program} PRIVATE -Wall -Wextra -g)
   endforeach()
-  add_executable(meshes_fortran "${examples}/fortran-examples/meshes.f90")
+  add_executable(meshes_fortran "${root}/examples/fortran/meshes.f90")
   add_executable(fortran_meshes fortran_meshes.f90)
   foreach(program meshes_fortran fortran_meshes)
     target_link_libraries(${program} PRIVATE scda::scda_fortran)
@@ -83,7 +83,7 @@ endforeach()
 
 # The program in docs/fortran.md, as it stands there. It calls MPI.
 if(scda_WITH_MPI)
-  file(READ "${examples}/docs/fortran.md" text)
+  file(READ "${root}/docs/fortran.md" text)
   string(REGEX MATCH "```fortran\n([^`]*)```" block "${text}")
   file(WRITE "${CMAKE_BINARY_DIR}/docs_fortran.f90" "${CMAKE_MATCH_1}")
   add_executable(docs_fortran "${CMAKE_BINARY_DIR}/docs_fortran.f90")
@@ -149,7 +149,7 @@ foreach(program IN LISTS hpp)
 endforeach()
 set(mesh_sources "")
 if(scda_WITH_MPI)
-  set(mesh_sources "${CMAKE_CURRENT_SOURCE_DIR}/meshes.cpp" "${examples}/c-examples/meshes.cpp")
+  set(mesh_sources "${CMAKE_CURRENT_SOURCE_DIR}/meshes.cpp" "${root}/examples/c/meshes.cpp")
 endif()
 foreach(compiler gcc clang)
   if(COMPILER_${compiler})
@@ -239,13 +239,13 @@ endif()
 if(scda_WITH_MPI)
   foreach(name write_field read_field blocks streams meshes)
     scda_test(${name}-compile 0 sh -ec "cd '${plain}'
-      '${compiler}' ${flags} -c '${examples}/fortran-examples/${name}.f90'
+      '${compiler}' ${flags} -c '${root}/examples/fortran/${name}.f90'
       '${compiler}' ${name}.o scda.o scda_meshes.o scda_meshes_c.o -o ${name} $('${PKG_CONFIG}' --libs scda) -Wl,-rpath,\"$('${PKG_CONFIG}' --variable=libdir scda)\"")
     set_property(TEST ${name}-compile APPEND PROPERTY ENVIRONMENT "PKG_CONFIG_PATH=${pkgconfig}")
     after(${name}-compile fortran-module)
   endforeach()
-  scda_test(fortran-examples 0 ${CMAKE_CTEST_COMMAND} --build-and-test "${examples}/fortran-examples"
-    "${CMAKE_BINARY_DIR}/fortran-examples" --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
+  scda_test(fortran-examples 0 ${CMAKE_CTEST_COMMAND} --build-and-test "${root}/examples/fortran"
+    "${CMAKE_BINARY_DIR}/examples/fortran" --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
     --build-options "-Dscda_DIR=${scda_DIR}")
   scda_test(write_field 4 "${plain}/write_field" "${languages}/field.scda")
   after(write_field languages write_field-compile)

@@ -1,4 +1,4 @@
-/* meshes.cpp: scda_meshes.hpp, what the example c-examples/meshes.cpp does not do: meshes FOLDER. What is wrong on one rank is an error of
+/* meshes.cpp: scda_meshes.hpp, what the example examples/c/meshes.cpp does not do: meshes FOLDER. What is wrong on one rank is an error of
  * all, in the same words; shares of one's own; particles without cells, and of cells by their numbers; components; a mesh without numbers. */
 #include <scda_meshes.hpp>
 

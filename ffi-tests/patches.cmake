@@ -5,7 +5,7 @@ if(NOT scda_WITH_MPI)
 endif()
 
 add_executable(patches patches.c)
-add_executable(patches_example ../c-examples/patches.c)
+add_executable(patches_example ../examples/c/patches.c)
 foreach(program patches patches_example)
   target_link_libraries(${program} PRIVATE scda::scda MPI::MPI_C m)
   target_compile_options(${program} PRIVATE -Wall -Wextra -Werror -g)

@@ -3,7 +3,7 @@
 
     scda-forgetful DIR powerless.py DIR LOSSES SEED PROGRAM [LAUNCHER...]
 
-DIR is a file system that forgets what was not synced (../forgetful). LAUNCHER is what starts the program on several ranks
+DIR is a file system that forgets what was not synced (../tests/forgetful). LAUNCHER is what starts the program on several ranks
 ("mpiexec -n 3"). From a random call on that writes, syncs, or changes names, all calls of all ranks fail; then the disk has what was
 synced, and any part of the rest. All that was committed must be there, and the next run goes on. If SCDA_COMMAND is the command scda, it
 must say valid only of what is right, and its copies replace whole files."""

@@ -186,8 +186,8 @@ def sbom():
     return json.dumps(bill, indent=1) + "\n"
 
 
-# The bill lies there because maturin takes none from outside of its folder; sbom.cdx.json is a link to it.
-MADE = {ROOT / "LICENSES-CRATES.txt": licences, ROOT / "python/sbom.cdx.json": sbom}
+# The bill lies there because maturin takes none from outside of its folder.
+MADE = {ROOT / "packaging/LICENSES-CRATES.txt": licences, ROOT / "python/sbom.cdx.json": sbom}
 
 
 def main():

@@ -12,7 +12,7 @@ mkdir -p target/tools
 if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
   CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 run 2400 cargo install cargo-deny --debug --version $version --locked --root target/tools
 fi
-run 120 "$deny" --locked --all-features --workspace --config "$root/deny.toml" check licenses bans sources
+run 120 "$deny" --locked --all-features --workspace --config "$root/scripts/deny.toml" check licenses bans sources
 echo "licences, bans, sources: as deny.toml allows"
 
 # The database comes from the network. What it holds is an error; that it cannot be had is not.
@@ -20,5 +20,5 @@ if ! timeout $((60 * ${SCDA_PATIENCE:-1})) "$deny" --locked fetch db >"$log" 2>&
   echo "advisories: NOT CHECKED, their database cannot be fetched here"
   exit 0
 fi
-run 120 "$deny" --locked --all-features --workspace --config "$root/deny.toml" check --disable-fetch advisories
+run 120 "$deny" --locked --all-features --workspace --config "$root/scripts/deny.toml" check --disable-fetch advisories
 echo "advisories: none"

@@ -22,7 +22,7 @@ log=$work/log
 git archive --prefix="$name/" HEAD | tar -x -C "$work"
 cd -- "$work/$name"
 vendor_crates --locked # those of the Python package and the fuzzers, too
-cp sbom.cdx.json "$folder/$name.cdx.json"
+cp python/sbom.cdx.json "$folder/$name.cdx.json"
 pack "$work" "$name" "$folder/$archive"
 cd -- "$folder"
 sha256sum "$archive" "$name.cdx.json" >SHA256SUMS

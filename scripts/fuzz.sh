@@ -18,7 +18,7 @@ case $most in
 esac
 shift
 targets=("$@")
-[ $# -gt 0 ] || for source in fuzz/fuzz_targets/*.rs; do
+[ $# -gt 0 ] || for source in tests/fuzzers/fuzz_targets/*.rs; do
   targets+=("$(basename "$source" .rs)")
 done
 
@@ -42,7 +42,7 @@ for target in "${targets[@]}"; do
     [ ! -d "$seed" ] || seeds+=("$seed")
   done
   case $target in
-  read_*) seeds+=(tests/vectors bad-data) ;;
+  read_*) seeds+=(tests/vectors tests/bad-data) ;;
   sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;
   esac
   log=$folder/$target.log

@@ -251,14 +251,14 @@ run_without_network() {
 show_checkpoint() {
   local folder=$1 file=$1/checkpoint.scda mpiexec
   heading "Building the example programs against the installed library"
-  build_with_library c-examples "$folder"
+  build_with_library examples/c "$folder"
   mpiexec=$(in_pc mpiexec "$folder")
 
   rm -f "$file"
   heading "4 processes write a checkpoint: p4est_checkpoint write $file"
-  timeout --kill-after=10 60 "$mpiexec" -n 4 "$folder/c-examples/p4est_checkpoint" write "$file" </dev/null
+  timeout --kill-after=10 60 "$mpiexec" -n 4 "$folder/examples/c/p4est_checkpoint" write "$file" </dev/null
   heading "3 processes restart from it: p4est_checkpoint restart $file"
-  timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/c-examples/p4est_checkpoint" restart "$file" </dev/null
+  timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/examples/c/p4est_checkpoint" restart "$file" </dev/null
 
   local second
   second=$(timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null | awk '$1 == 3 { print $6 }') # the first has two rows

@@ -218,7 +218,7 @@ step_powerless() {
   fi
   library openmpi
   mkdir -p $folder/files/forgetful
-  run 600 cargo build --locked --manifest-path forgetful/Cargo.toml --target-dir $folder/cargo
+  run 600 cargo build --locked --manifest-path tests/forgetful/Cargo.toml --target-dir $folder/cargo
   for program in killed_append killed_streams; do
     for ranks in 1 2 3; do
       measured $folder/cargo/debug/scda-forgetful $folder/files/forgetful \

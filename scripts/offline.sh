@@ -34,7 +34,7 @@ prefix='$root/$folder/prefix'
 cmake() { case \$1 in -B) command cmake \"\$@\" -DCMAKE_INSTALL_LIBDIR=lib ${options[*]} ;; *) command cmake \"\$@\" ;; esac; }
 $page"
 config=$folder/prefix/bin/scda-config
-run 60 $("$config" --cc) c-examples/hello.c -o $folder/hello $("$config" --cflags --libs --rpath)
+run 60 $("$config" --cc) examples/c/hello.c -o $folder/hello $("$config" --cflags --libs --rpath)
 (cd $folder && run 60 ./hello)
 run 60 $folder/prefix/bin/scda check $folder/hello.scda
 echo "built without a network, $variant: 1 program built and run"

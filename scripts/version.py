@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # These tell what was, or are files that a version has written, or have the versions of others.
 NOT_OURS = (
-    *("CHANGELOG.md", "Cargo.lock", "LICENSES-CRATES.txt", "python/sbom", "benches/records/", "tests/"),
+    *("CHANGELOG.md", "Cargo.lock", "packaging/LICENSES-CRATES.txt", "python/sbom", "benches/records/", "tests/"),
     *("packaging/debian/changelog", "packaging/spack/package.py"),
 )
 ANSWERS = "C API:", "ABI:", "File format:", "Error codes:", "Oldest Rust:"
@@ -66,7 +66,7 @@ def set_version(new, date):
 
     change("docs/format.md", rf"scdata0 libscda {quoted} -+", padded(f"libscda {new}"))
     change("docs/datasets.md", rf"scdata0 libscda {quoted} -+", padded(f"libscda {new}"))
-    change("c-examples/hello.c", rf"scdata0 libscda {minor} sealed -+", padded(f"libscda {new.rpartition('.')[0]} sealed"))
+    change("examples/c/hello.c", rf"scdata0 libscda {minor} sealed -+", padded(f"libscda {new.rpartition('.')[0]} sealed"))
 
     change("CHANGELOG.md", r"^## Unreleased.*$", f"## Unreleased\n\n{UNCHANGED}\n\n## {new}, {date}", 1)
     debian = ROOT / "packaging/debian/changelog"

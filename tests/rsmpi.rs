@@ -2,7 +2,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // test data
 
 #[allow(dead_code)] // its main
-#[path = "../examples/checkpoint.rs"]
+#[path = "../examples/rust/checkpoint.rs"]
 mod checkpoint;
 #[path = "common/options.rs"]
 mod options;

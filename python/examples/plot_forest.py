@@ -1,4 +1,4 @@
-"""Draws a time step of the dam break that c-examples/p4est_dam.c has computed: depth and speed of the water, and the mesh.
+"""Draws a time step of the dam break that examples/c/p4est_dam.c has computed: depth and speed of the water, and the mesh.
 
 python plot_forest.py dam.scda dam.png
 """

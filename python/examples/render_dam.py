@@ -1,4 +1,4 @@
-"""Renders the dam break of c-examples/p4est_dam.c off-screen with VTK, from the file that `scda vtk` makes.
+"""Renders the dam break of examples/c/p4est_dam.c off-screen with VTK, from the file that `scda vtk` makes.
 
 scda vtk dam.scda
 python render_dam.py dam.vtkhdf water.png

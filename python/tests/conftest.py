@@ -57,15 +57,15 @@ def manifest(name: str) -> tuple[bytes, list[Wanted]]:
 
 
 def hello_text() -> bytes:
-    """The file of c-examples/hello.c, as its first comment shows it, as far as the seal."""
-    comment = (ROOT / "c-examples" / "hello.c").read_text().split("*/")[0]
+    """The file of examples/c/hello.c, as its first comment shows it, as far as the seal."""
+    comment = (ROOT / "examples/c" / "hello.c").read_text().split("*/")[0]
     shown = comment.split("and one line.\n *\n")[1].split(" *   A scda index")[0]
     lines = re.findall(r"^ \*(?:   (.*))?$", shown, re.M)
     return "\n".join(lines[:-1]).encode() + b"\n\n"
 
 
 def write_hello(path: str | os.PathLike[str]) -> None:
-    """The sections of c-examples/hello.c."""
+    """The sections of examples/c/hello.c."""
     with scda.create(path, "hello.c: planets") as w:
         w.inline("greeting", b"libscda says hello to the world\n")
         w.block("echo", b" ".join([b"hello"] * 10) + b"\n", encode=True)
@@ -108,7 +108,7 @@ def run_ranks(ranks: int, *program: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the file of c-examples/hello.c."""
+    """A working folder with the file of examples/c/hello.c."""
     monkeypatch.chdir(tmp_path)
     write_hello("hello.scda")
     return tmp_path

@@ -78,7 +78,7 @@ def test_the_guide_shows_lines_of_its_programs() -> None:
     shown = [(more, text) for language, more, text, _ in blocks("docs/guide.md") if language == "c" and more]
     assert len(shown) >= 8
     for program, text in shown:
-        lines = iter((ROOT / "c-examples" / program).read_text().splitlines())
+        lines = iter((ROOT / "examples/c" / program).read_text().splitlines())
         # In their order; what stands between them may be left out.
         assert [line for line in text.splitlines() if line and line not in lines] == [], program
 
@@ -203,6 +203,6 @@ def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str
             assert picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) > 50_000
             assert picture[16:24] == page.read_bytes()[16:24]  # width and height
     # The lines of C that it shows are in the program.
-    source = (ROOT / "c-examples" / "p4est_dam.c").read_text()
+    source = (ROOT / "examples/c" / "p4est_dam.c").read_text()
     shown = re.findall(r"^    (f = .*)$", (ROOT / "docs" / "tutorial.md").read_text(), re.M)
     assert len(shown) == 2 and [line for line in shown if line not in source] == []

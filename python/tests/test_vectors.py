@@ -86,13 +86,13 @@ def test_the_file_of_the_authors_own_code_is_read() -> None:
         assert f["An empty array"].to_numpy().shape == (0, 3)
 
 
-EXPECTED = json.loads((ROOT / "bad-data" / "expected.json").read_text())
+EXPECTED = json.loads((ROOT / "tests/bad-data" / "expected.json").read_text())
 
 
 # A block is found by its name, whatever is before it.
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name != "dataset-section.scda"])
 def test_bad_files_get_the_error_that_they_must(name: str) -> None:
-    expected, path, whole = EXPECTED[name], ROOT / "bad-data" / name, 0
+    expected, path, whole = EXPECTED[name], ROOT / "tests/bad-data" / name, 0
     try:
         with scda.open(path, verify=expected["error"] == "checksum") as f:
             if expected["reader"] == "dataset":

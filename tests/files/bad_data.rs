@@ -1,4 +1,4 @@
-//! The files of bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
+//! The files of tests/bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
 
 use crate::common::{options, read_into};
 use scda::{Communicator, Params, Reader, Region, Result, Solo, run_on_threads};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("bad-data")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-data")
 }
 
 fn expected() -> serde_json::Map<String, Value> {

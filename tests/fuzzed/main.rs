@@ -1,4 +1,4 @@
-//! Repeats what the fuzzers of `fuzz/` have found: the inputs that made the library err once, and a small corpus that
+//! Repeats what the fuzzers of `tests/fuzzers` have found: the inputs that made the library err once, and a small corpus that
 //! reaches what they reach.
 #![allow(clippy::cast_possible_truncation)] // test data
 
@@ -35,7 +35,7 @@ fn inputs(name: &str) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut folders = vec![here.join("fuzzed/corpus").join(name), here.join("fuzzed/regressions").join(name)];
     if name.starts_with("read_") {
-        folders.extend([here.join("vectors"), here.join("../bad-data")]);
+        folders.extend([here.join("vectors"), here.join("bad-data")]);
     }
     if matches!(name, "sdf" | "sion") {
         folders.push(here.join("vectors/foreign").join(name));

@@ -8,7 +8,7 @@ fn read(path: &str) -> String {
 
 /// The lines of code that name libscda: without comments, and without the line that includes its header.
 fn lines(example: &str) -> usize {
-    let text = read(&format!("c-examples/{example}"));
+    let text = read(&format!("examples/c/{example}"));
     let code = text.lines().map(str::trim_start);
     let code = code.filter(|line| !["/*", "*", "//", "#include"].iter().any(|begin| line.starts_with(begin)));
     code.filter(|line| ["scda_", "SCDA_", "scda::"].iter().any(|name| line.contains(name))).count()
@@ -23,11 +23,11 @@ fn the_lines_of_the_users_code_are_as_many_as_the_pages_say() {
         ("dealii", "dealii_restart.cc"),
     ] {
         let text = read(&format!("docs/{page}.md")).replace('\n', " ");
-        let link = format!("](../c-examples/{example})");
+        let link = format!("](../examples/c/{example})");
         let (_, rest) = text.split_once(&link).unwrap_or_else(|| panic!("{page}: no {link}"));
         let (before, _) = rest.split_once(" lines of its code name libscda").unwrap();
         let said: usize = before.rsplit(' ').next().unwrap().parse().unwrap();
-        assert_eq!(said, lines(example), "docs/{page}.md, c-examples/{example}");
+        assert_eq!(said, lines(example), "docs/{page}.md, examples/c/{example}");
     }
     // The goals: patches in 25 lines; save and load of t8code and deal.II in the four that the pages show.
     assert!(lines("patches.c") <= 25);

@@ -59,11 +59,11 @@ fn strict_looks_at_each_padding_and_line_break() {
 #[test]
 fn each_bad_file_is_found_out() {
     let place = Place::new();
-    let expected = std::fs::read_to_string(vector("../../bad-data/expected.json")).unwrap();
+    let expected = std::fs::read_to_string(vector("../bad-data/expected.json")).unwrap();
     let expected: serde_json::Map<String, Value> = serde_json::from_str(&expected).unwrap();
     let mut wrong = Vec::new();
     for (name, expected) in expected {
-        let file = vector(&format!("../../bad-data/{name}"));
+        let file = vector(&format!("../bad-data/{name}"));
         let run = place.scda(&format!("check --json {file}"));
         let report = run.json();
         let found = &report["findings"][0]["error"];
@@ -314,7 +314,7 @@ fn half_a_compressed_section_is_no_section() {
         ("pair-number", "whole up to section 1, byte 224; 1 after that", "2 of 3"),
         ("pair-type", "whole up to section 1, byte 224", "1 of 2"),
     ] {
-        let file = vector(&format!("../../bad-data/{name}.scda"));
+        let file = vector(&format!("../bad-data/{name}.scda"));
         let run = place.scda(&format!("check {file}"));
         assert!(run.code == 1 && run.text().ends_with(&format!("{file}: {words}\n")), "{}", run.text());
         let report = place.scda(&format!("check --json {file}")).json();

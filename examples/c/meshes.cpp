@@ -1,5 +1,5 @@
 /* meshes.cpp: a block-structured mesh with ghost cells, and particles in its patches; any number of processes writes them, and any other
- * number goes on from them. fortran-examples/meshes.f90 writes the same bytes.
+ * number goes on from them. examples/fortran/meshes.f90 writes the same bytes.
  *
  *   mpirun -n 4 meshes write meshes.scda
  *   mpirun -n 3 meshes restart meshes.scda

@@ -1,13 +1,13 @@
 //! The fuzzers' part that they share with the tests: see `tests/fuzzed`.
 #![allow(clippy::cast_possible_truncation)] // test data
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "../tests/fuzzed/memory.rs"]
+#[path = "../fuzzed/memory.rs"]
 mod memory;
-#[path = "../tests/fuzzed/naive.rs"]
+#[path = "../fuzzed/naive.rs"]
 mod naive;
-#[path = "../tests/fuzzed/targets/mod.rs"]
+#[path = "../fuzzed/targets/mod.rs"]
 pub mod targets;
 
 #[global_allocator]

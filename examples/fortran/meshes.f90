@@ -1,5 +1,5 @@
 ! meshes.f90: a block-structured mesh with ghost cells, and particles in its patches; any number of processes writes them, and any
-! other number goes on from them. c-examples/meshes.cpp writes the same bytes.
+! other number goes on from them. examples/c/meshes.cpp writes the same bytes.
 !
 ! Compile:  mpif90 -c $(pkg-config --variable=fortran scda) $(pkg-config --variable=includedir scda)/scda_meshes.F90
 !           mpicc -c $(pkg-config --cflags scda) $(pkg-config --variable=includedir scda)/scda_meshes.c -o scda_meshes_c.o
