@@ -10,8 +10,7 @@
  * faster), of the medians and of the best times. A forest that is read is built anew, which plain arrays leave to the program. */
 #define _GNU_SOURCE
 #include <scda_p4est.h>
-#include <scda_particles.h>
-#include <scda_patches.h>
+#include <scda_meshes.h>
 
 #include <unistd.h>
 
@@ -105,7 +104,7 @@ static scda_fcontext_t *patches (scda_fcontext_t *f, int reading, int *err) {
   v.ghost = ghost, v.data = of_patch;
   m.levels = 1, m.ratio = ratio, m.domain = domain, m.geometry = geometry;
   m.n = number_of_patches, m.level = levels, m.boxes = boxes;
-  f = reading ? scda_patches_read_mesh (f, NULL, -1, MPI_COMM_WORLD, &m, err) : scda_patches_write_mesh (f, NULL, MPI_COMM_WORLD, &m, err);
+  f = reading ? scda_patches_read_mesh (f, NULL, -1, &m, err) : scda_patches_write_mesh (f, NULL, &m, err);
   require (f, *err);
   f = reading ? scda_patches_read_fields (f, NULL, -1, &m, 1, &v, err) : scda_patches_write_fields (f, NULL, &m, 1, &v, err);
   scda_patches_free (&m);
@@ -120,8 +119,8 @@ static scda_fcontext_t *particles (scda_fcontext_t *f, int reading, int *err) {
   strcpy (d.name, "position");
   d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[1] = 3;
   p.cells = elements / 8, p.counts = counts;
-  f = reading ? scda_particles_read (f, NULL, -1, MPI_COMM_WORLD, (int64_t) (elements / 8), NULL, &p, err)
-              : scda_particles_write (f, NULL, MPI_COMM_WORLD, &p, err);
+  f = reading ? scda_particles_read (f, NULL, -1, (int64_t) (elements / 8), NULL, &p, err)
+              : scda_particles_write (f, NULL, &p, err);
   f = reading ? scda_particles_read_field (f, NULL, -1, &p, &d, values, err) : scda_particles_write_field (f, NULL, &p, &d, values, err);
   scda_particles_free (&p);
   return f;

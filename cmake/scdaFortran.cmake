@@ -1,5 +1,5 @@
 # The component Fortran of find_package(scda): the targets scda::scda_fortran (shared) and scda::scda_fortran_static, with
-# which the module of scda.F90, and with MPI that of scda_meshes.F90, is compiled in the project that uses it, by its compiler
+# which the modules of scda.F90 and scda_meshes.F90 are compiled in the project that uses it, by its compiler
 # and with its flags. They are there whenever the project has enabled Fortran; the latter if it has enabled C, too.
 
 # scda_add_fortran(RESULT [SOURCE]): sets RESULT in the caller's scope to why there is no such target, or to "". SOURCE is the
@@ -63,12 +63,7 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
   endif()
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
   get_filename_component(folder "${source}" DIRECTORY)
-  set(sources "${source}")
-  if(scda_WITH_MPI AND "C" IN_LIST languages)
-    list(APPEND sources "${folder}/scda_meshes.F90" "${folder}/scda_meshes.c")
-    list(APPEND mpi MPI::MPI_C)
-  endif()
-  add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL ${sources})
+  add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL "${source}" "${folder}/scda_meshes.F90")
   set_target_properties(scda_fortran_module PROPERTIES
     Fortran_FORMAT FREE
     Fortran_PREPROCESS ON

@@ -4,8 +4,7 @@
 #include "common.h"
 #include "inject.h"
 
-#include <scda_particles.h>
-#include <scda_patches.h>
+#include <scda_meshes.h>
 
 static MPI_Comm comm;
 static int rank, size;
@@ -69,9 +68,9 @@ static scda_fcontext_t *write_state (const char *path, state_t *s, int *err) {
   strcpy (position.name, "position");
   position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
   f = scda_fopen_write (comm, path, "codes", NULL, &params, err);
-  f = scda_patches_write_mesh (f, NULL, comm, &s->mesh, err);
+  f = scda_patches_write_mesh (f, NULL, &s->mesh, err);
   f = scda_patches_write_fields (f, NULL, &s->mesh, 1, &rho, err);
-  f = scda_particles_write (f, NULL, comm, &s->p, err);
+  f = scda_particles_write (f, NULL, &s->p, err);
   f = scda_particles_write_field (f, NULL, &s->p, &position, s->position, err);
   if (f != NULL) { scda_fclose (f, err); }
   scda_patches_free (&s->mesh);
@@ -94,11 +93,11 @@ static void read_state (const char *path, int *err) {
   scda_dataset_init (&position);
   strcpy (position.name, "position");
   position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
-  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, err);
+  f = scda_patches_read_mesh (f, NULL, -1, &mesh, err);
   for (i = 0; f != NULL && i < mesh.n && i < 256; ++i) { data[i] = values + width * i; }
   rho.data = data;
   f = scda_patches_read_fields (f, NULL, -1, &mesh, 1, &rho, err);
-  f = scda_particles_read (f, NULL, -1, comm, -1, NULL, &p, err);
+  f = scda_particles_read (f, NULL, -1, -1, NULL, &p, err);
   REQUIRE (p.n <= 1024);
   f = scda_particles_read_field (f, NULL, -1, &p, &position, values, err);
   if (f != NULL) { scda_fclose (f, err); }
@@ -148,16 +147,16 @@ static void arguments (const char *path) {
     state_t s;
     make (&s);
     switch (k) {
-    case 0: words = "outside of the domain"; if (last) { s.boxes[2] += 1; } break;
-    case 1: words = "cells on x"; if (last) { s.boxes[1] = 0; } break;
-    case 2: words = "cells on x"; if (last) { s.level[0] = 2; } break;
+    case 0: words = "expected cells in the domain"; if (last) { s.boxes[2] += 1; } break;
+    case 1: words = "found 0 cells"; if (last) { s.boxes[1] = 0; } break;
+    case 2: words = "found level 2, expected"; if (last) { s.level[0] = 2; } break;
     case 3: words = "expected each number below"; if (last) { s.number[1] = s.number[0]; } break;
     case 4: words = "expected each number below"; if (last) { s.number[1] = 99999; } break;
     case 5: words = "particles"; if (last) { s.counts[1] = -1; } break;
     case 6: words = "particles"; if (last) { s.counts[1] = INT64_MAX; } break;
     case 7: words = "expected each number below"; if (last) { s.cell_number[1] = s.cell_number[0]; } break;
     case 8: words = "expected each number below"; if (last) { s.cell_number[0] = UINT64_MAX; } break;
-    case 9: words = "without counts"; if (last) { s.p.counts = NULL; } break;
+    case 9: words = "counts is NULL"; if (last) { s.p.counts = NULL; } break;
     case 10: words = "the last mesh patches in the file has"; code = SCDA_ERR_USAGE; if (last) { s.p.cells = 1; s.cell_number[0] = (uint64_t) (mine * rank); } break;
     case 11: words = "have no numbers"; if (last) { s.p.number = NULL; } if (size == 1) { continue; } break;
     case 12: words = "have no numbers"; if (last) { s.mesh.number = NULL; } if (size == 1) { continue; } break;
@@ -196,20 +195,20 @@ typedef struct {
 
 static void hostile (const char *path) {
   static const hostile_t all[] = {
-    { "outside of the domain", 0, 0, -3 },
-    { "cells on x", 0, 1, 0 },
-    { "cells on x", 0, 3, INT64_MAX },
-    { "expected patches level by level", 1, 0, 1 },
-    { "expected a level below 2", 1, 1, 7 },
-    { "expected a level below 2", 1, 1, -1 },
-    { "has the ratio 0", 2, 1, 0 },
-    { "expected positive numbers", 3, 1, 0 },
+    { "expected cells in the domain", 0, 0, -3 },
+    { "found 0 cells on axis 0", 0, 1, 0 },
+    { "expected cells in the domain", 0, 3, INT64_MAX },
+    { "found level 0, expected 1 to 1", 1, 0, 1 },
+    { "found level 7, expected 0 to 1", 1, 1, 7 },
+    { "found level -1, expected 0 to 1", 1, 1, -1 },
+    { "level 1: found 0, expected", 2, 1, 0 },
+    { "found 0 cells from", 3, 1, 0 },
     { "and 0 as begin", 4, 0, 1 },
     { "cell 0: found particles 0 to -1", 4, 1, -1 },
     { "cell 1: found particles 4 to 3", 4, 1, 4 },
     { "expected 0 to 2^60 particles", 4, 3, INT64_MAX },
     { "expected 0 to 2^60 particles", 4, 3, -5 },
-    { "has 2 dimensions and 5 rows; expected 2 and 6", 4, 3, 6 },
+    { "found the shape [5, 1], expected [6, 1]", 4, 3, 6 },
     { "cell 2: found particles 3 to 2, expected an end that is not before, up to 2", 4, 3, 2 },
   };
   size_t k;
@@ -245,7 +244,7 @@ static void hostile (const char *path) {
     f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
     if (!is_particles) {
       scda_patches_init (&mesh, 1);
-      f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+      f = scda_patches_read_mesh (f, NULL, -1, &mesh, &err);
       expect_error (f, err, SCDA_ERR_FORMAT, all[k].words, "hostile patches");
       scda_patches_free (&mesh);
       continue;
@@ -254,7 +253,7 @@ static void hostile (const char *path) {
     scda_dataset_init (&position);
     strcpy (position.name, "position");
     position.type = SCDA_TYPE_FLOAT64, position.ndims = 2, position.shape[1] = 1;
-    f = scda_particles_read (f, NULL, -1, comm, -1, NULL, &p, &err);
+    f = scda_particles_read (f, NULL, -1, -1, NULL, &p, &err);
     REQUIRE (f == NULL || p.n < 100);
     room = (double *) calloc (p.n + 1, sizeof *room);
     f = scda_particles_read_field (f, NULL, -1, &p, &position, room, &err);
@@ -272,8 +271,8 @@ static void open_for_reading (const char *path) {
     state_t s;
     scda_fcontext_t *f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
     make (&s);
-    if (k == 0) { f = scda_patches_write_mesh (f, NULL, comm, &s.mesh, &err); }
-    else { f = scda_particles_write (f, NULL, comm, &s.p, &err); }
+    if (k == 0) { f = scda_patches_write_mesh (f, NULL, &s.mesh, &err); }
+    else { f = scda_particles_write (f, NULL, &s.p, &err); }
     expect_error (f, err, SCDA_ERR_USAGE, "open for reading", k == 0 ? "patches of a file that is read" : "particles of one");
     scda_patches_free (&s.mesh);
     scda_particles_free (&s.p);
@@ -291,7 +290,7 @@ static void without_err (const char *path) {
   make (&s);
   if (rank == size - 1) { s.boxes[2] += 1; }
   write_state (path, &s, NULL);
-  CHECK (strstr (scda_last_error_message (), "outside of the domain") != NULL);
+  CHECK (strstr (scda_last_error_message (), "expected cells in the domain") != NULL);
   MPI_Barrier (comm);
   read_state (path, &err); /* the file that was there */
   CHECK (err == 0);
@@ -322,9 +321,9 @@ static void write_meshes (const char *path, state_t *first, state_t *second, uin
   scda_fcontext_t *f = scda_fopen_write (comm, path, "continued", NULL, NULL, err);
   f = scda_fwrite_inline (f, section, "first", NULL, 0, err);
   f = scda_fcommit (f, err);
-  f = scda_patches_write_mesh (f, NULL, comm, &first->mesh, err);
+  f = scda_patches_write_mesh (f, NULL, &first->mesh, err);
   f = scda_fcommit (f, err);
-  f = scda_patches_write_mesh (f, NULL, comm, &second->mesh, err);
+  f = scda_patches_write_mesh (f, NULL, &second->mesh, err);
   REQUIRE (scda_fclose (f, err) == 0);
   f = scda_fopen_read (comm, path, NULL, NULL, NULL, err);
   f = scda_fsections (f, &sections[2], err);
@@ -362,7 +361,7 @@ static void continued (const char *path) {
         snprintf (name, sizeof name, "%s%s", how == 2 ? prefix : "", path);
         snprintf (what, sizeof what, "continued: how %d, behind %d, wants %d", how, behind, wants);
         f = scda_fopen_append (comm, name, NULL, NULL, &params, &err);
-        if (wants == 0) { f = scda_patches_write_mesh (f, NULL, comm, mesh, &err); }
+        if (wants == 0) { f = scda_patches_write_mesh (f, NULL, mesh, &err); }
         f = scda_patches_write_fields (f, NULL, mesh, 1, &rho, &err);
         if (wants != 0 && wants != behind) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the last one that was written", what); }
         else {
@@ -372,7 +371,7 @@ static void continued (const char *path) {
           scda_patches_free (mesh);
           if (f == NULL || scda_fclose (f, &err) != 0) { expect_error (f, err, 0, "", what); }
           f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
-          f = scda_patches_read_mesh (f, NULL, -1, comm, mesh, &err);
+          f = scda_patches_read_mesh (f, NULL, -1, mesh, &err);
           REQUIRE (mesh->n <= sizeof data / sizeof *data);
           for (i = 0; i < mesh->n; ++i) { data[i] = one.values; }
           rho.data = data;
@@ -401,12 +400,12 @@ static void chosen (const char *path) {
   snprintf (copy, sizeof copy, "%s.copy", path);
   make (&s);
   f = scda_fopen_write (comm, path, "chosen", NULL, NULL, &err);
-  f = scda_patches_write_mesh (f, NULL, comm, &s.mesh, &err);
+  f = scda_patches_write_mesh (f, NULL, &s.mesh, &err);
   REQUIRE (scda_fclose (f, &err) == 0);
   scda_patches_free (&s.mesh);
   scda_patches_init (&mesh, 1);
   f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
-  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+  f = scda_patches_read_mesh (f, NULL, -1, &mesh, &err);
   REQUIRE (scda_fclose (f, &err) == 0);
   for (k = 0; k < 4; ++k) { /* the share by its numbers, all on the first rank, dealt out; then without numbers, and a number again */
     if (k == 0) {
@@ -423,7 +422,7 @@ static void chosen (const char *path) {
     mesh.number = number;
     if (k == 3 && rank == size - 1) { number[0] = mesh.patches; }
     f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
-    f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+    f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     if (k == 3) { expect_error (f, err, SCDA_ERR_ARG, "was chosen by its number; the mesh has not as many", "chosen"); }
     else {
       expect_error (f, err, 0, "", "chosen");
@@ -433,16 +432,16 @@ static void chosen (const char *path) {
   }
   scda_patches_free (&mesh);
   f = scda_fopen_read (comm, path, NULL, NULL, NULL, &err);
-  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+  f = scda_patches_read_mesh (f, NULL, -1, &mesh, &err);
   REQUIRE (scda_fclose (f, &err) == 0);
   f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
-  f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+  f = scda_patches_write_mesh (f, NULL, &mesh, &err);
   expect_error (f, err, 0, "", "as it was read");
   CHECK (same_files (path, copy));
   mesh.number = number;
   MPI_Barrier (comm);
   f = scda_fopen_write (comm, copy, "chosen", NULL, NULL, &err);
-  f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+  f = scda_patches_write_mesh (f, NULL, &mesh, &err);
   expect_error (f, err, SCDA_ERR_ARG, "was chosen by its number; the mesh was written without numbers since it was read", "chosen after that");
   scda_patches_free (&mesh);
 }

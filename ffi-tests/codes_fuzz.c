@@ -2,8 +2,7 @@
  * or is the same error on all ranks. */
 #include "common.h"
 
-#include <scda_particles.h>
-#include <scda_patches.h>
+#include <scda_meshes.h>
 
 #include "changed.h"
 
@@ -55,11 +54,11 @@ static void write_good (const char *path) {
   strcpy (mass.name, "mass");
   mass.type = SCDA_TYPE_FLOAT64;
   for (step = 0; step < 2; ++step) {
-    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, MPI_COMM_SELF, step, "s", &err);
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, MPI_COMM_SELF, step, "s", &err);
-    f = scda_patches_write_mesh (f, NULL, MPI_COMM_SELF, &mesh, &err);
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, step, "s", &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, "s", &err);
+    f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     f = scda_patches_write_fields (f, NULL, &mesh, 1, &rho, &err);
-    f = scda_particles_write (f, NULL, MPI_COMM_SELF, &p, &err);
+    f = scda_particles_write (f, NULL, &p, &err);
     f = scda_particles_write_field (f, NULL, &p, &d, atoms, &err);
     f = scda_particles_write_field (f, NULL, &p, &mass, masses, &err);
   }
@@ -78,7 +77,7 @@ static scda_fcontext_t *read_patches (scda_fcontext_t *f, int64_t step, int *err
   int a;
   scda_patches_init (&mesh, 2);
   scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
-  f = scda_patches_read_mesh (f, NULL, step, comm, &mesh, err);
+  f = scda_patches_read_mesh (f, NULL, step, &mesh, err);
   data = (void **) calloc (mesh.n + 1, sizeof *data);
   for (i = 0; f != NULL && i < mesh.n; ++i) {
     uint64_t of_patch = 1;
@@ -113,7 +112,7 @@ static scda_fcontext_t *read_particles (scda_fcontext_t *f, int64_t step, int al
   scda_dataset_init (&mass);
   strcpy (mass.name, "mass");
   mass.type = SCDA_TYPE_FLOAT64;
-  f = scda_particles_read (f, NULL, step, comm, all ? patches : -1, all ? numbers : NULL, &p, err);
+  f = scda_particles_read (f, NULL, step, all ? patches : -1, all ? numbers : NULL, &p, err);
   for (i = 0; f != NULL && p.counts != NULL && i < p.cells; ++i) {
     REQUIRE (p.counts[i] >= 0);
     sum += (uint64_t) p.counts[i];

@@ -216,15 +216,9 @@ set(flags "")
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
   set(flags "-std=f2018 -Wall -Wextra -Wpedantic -Werror")
 endif()
-set(compile_meshes "")
-if(scda_WITH_MPI)
-  set(compile_meshes "headers=$('${PKG_CONFIG}' --variable=includedir scda)
-  '${compiler}' ${flags} -c \"$headers/scda_meshes.F90\"
-  '${scda_MPICC}' -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -I\"$headers\" -c \"$headers/scda_meshes.c\" -o scda_meshes_c.o")
-endif()
 scda_test(fortran-module 0 sh -ec "cd '${plain}'
   '${compiler}' ${flags} -c \"$('${PKG_CONFIG}' --variable=fortran scda)\"
-  ${compile_meshes}")
+  '${compiler}' ${flags} -c \"$('${PKG_CONFIG}' --variable=includedir scda)/scda_meshes.F90\"")
 set_property(TEST fortran-module APPEND PROPERTY ENVIRONMENT "PKG_CONFIG_PATH=${pkgconfig}")
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
   # What a request would lose is refused when it is compiled.
@@ -240,7 +234,7 @@ if(scda_WITH_MPI)
   foreach(name write_field read_field blocks streams meshes)
     scda_test(${name}-compile 0 sh -ec "cd '${plain}'
       '${compiler}' ${flags} -c '${root}/examples/fortran/${name}.f90'
-      '${compiler}' ${name}.o scda.o scda_meshes.o scda_meshes_c.o -o ${name} $('${PKG_CONFIG}' --libs scda) -Wl,-rpath,\"$('${PKG_CONFIG}' --variable=libdir scda)\"")
+      '${compiler}' ${name}.o scda.o scda_meshes.o -o ${name} $('${PKG_CONFIG}' --libs scda) -Wl,-rpath,\"$('${PKG_CONFIG}' --variable=libdir scda)\"")
     set_property(TEST ${name}-compile APPEND PROPERTY ENVIRONMENT "PKG_CONFIG_PATH=${pkgconfig}")
     after(${name}-compile fortran-module)
   endforeach()

@@ -51,16 +51,16 @@ void round_trip (const std::string &path) {
   {
     scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
     own o;
-    o.mesh.write (w, MPI_COMM_WORLD, "blocks");
+    o.mesh.write (w, "blocks");
     o.mesh.write_fields (w, o.fields (), "blocks");
     scda::particles p;
-    p.without_cells (x.size ()).write (w, MPI_COMM_WORLD);
+    p.without_cells (x.size ()).write (w);
     p.write_field (w, scda::dataset ("x").attributes (scda::attributes ("units", "m")), x);
     w.close ();
   }
   scda::reader r (MPI_COMM_WORLD, path.c_str ());
   scda::patches mesh (1);
-  mesh.read (r, MPI_COMM_WORLD, 0, "blocks");
+  mesh.read (r, 0, "blocks");
   CHECK (mesh.c ().dimension == 2 && mesh.c ().patches == static_cast<std::uint64_t> (size) && scda::steps (r, "blocks") == 1);
   /* All patches on each rank, the last one first. */
   std::vector<std::uint64_t> number;
@@ -75,7 +75,7 @@ void round_trip (const std::string &path) {
     for (int i = 0; i < 2; ++i) { CHECK (u[2 * m + static_cast<std::size_t> (i)] == own::value (mesh.box (m).data ()[1], i)); }
   }
   scda::particles p;
-  p.read (r, MPI_COMM_WORLD);
+  p.read (r);
   const std::vector<float> found = p.read_field<float> (r, "x"); /* converted */
   std::uint64_t sum = p.size ();
   MPI_Allreduce (MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -102,7 +102,7 @@ void cells_by_number (const std::string &path) {
     }
     scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
     scda::particles p;
-    p.in_cells (counts).write (w, MPI_COMM_WORLD);
+    p.in_cells (counts).write (w);
     p.write_field (w, scda::dataset ("x"), x);
     w.close ();
   }
@@ -112,7 +112,7 @@ void cells_by_number (const std::string &path) {
     for (std::uint64_t cell = cells; cell-- > first;) { number.push_back (cell); }
   }
   scda::particles p;
-  p.read_numbers (r, MPI_COMM_WORLD, number);
+  p.read_numbers (r, number);
   const std::vector<double> x = p.read_field<double> (r, "x");
   CHECK (p.counts ().size () == number.size () && x.size () == p.size () && p.c ().all_cells == cells);
   std::size_t at = 0;
@@ -125,7 +125,7 @@ void cells_by_number (const std::string &path) {
   CHECK (at == x.size ());
   const std::vector<std::uint64_t> wrong { 0, rank == size - 1 ? cells : 1 };
   const std::string words = "number " + std::to_string (cells) + "; particles/offsets has " + std::to_string (cells) + " cells";
-  expect (__LINE__, SCDA_ERR_ARG, words.c_str (), [&] { p.read_numbers (r, MPI_COMM_WORLD, wrong); });
+  expect (__LINE__, SCDA_ERR_ARG, words.c_str (), [&] { p.read_numbers (r, wrong); });
   CHECK (!r.is_open ());
 }
 
@@ -136,34 +136,34 @@ void refusals (const std::string &path) {
     scda::writer w (MPI_COMM_WORLD, path.c_str (), "meshes");
     expect (line, code, words, [&] { function (w, is_wrong); });
     CHECK (!w.is_open ());
-    expect (line, SCDA_ERR_USAGE, "closed", [&] { scda::write_time (w, MPI_COMM_WORLD, "patches", 0); });
+    expect (line, SCDA_ERR_USAGE, "closed", [&] { scda::write_time (w, "patches", 0); });
   };
   with (__LINE__, SCDA_ERR_ARG, "not as many as there are levels", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.boxes.pop_back (), o.mesh.own (o.level, o.boxes); }
-    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write (w);
   });
   with (__LINE__, SCDA_ERR_ARG, "not of all axes", [] (scda::writer &w, bool wrong) {
     own o;
     if (wrong) { o.mesh.frame (ratio, o.domain, scda::view<const double> (geometry.data (), 3)); }
-    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write (w);
   });
   with (__LINE__, SCDA_ERR_ARG, "expected 1, one for each patch", [] (scda::writer &w, bool wrong) {
     own o;
-    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write (w);
     std::vector<double *> none (wrong ? 0 : 1);
     o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u"), none) });
   });
   with (__LINE__, SCDA_ERR_ARG, "expected int32", [] (scda::writer &w, bool) {
     own o;
     std::vector<double *> data (1);
-    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write (w);
     o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").type (SCDA_TYPE_INT32), data) });
   });
   with (__LINE__, SCDA_ERR_ARG, "of another number than 2", [] (scda::writer &w, bool) {
     own o;
     std::vector<std::array<double, 2> *> data (1);
-    o.mesh.write (w, MPI_COMM_WORLD);
+    o.mesh.write (w);
     o.mesh.write_fields (w, { scda::patch_field (scda::dataset ("u").chunks ({ 3 }), data) });
   });
   with (__LINE__, SCDA_ERR_USAGE, "scda_patches_write_mesh before", [] (scda::writer &w, bool) {
@@ -175,12 +175,12 @@ void refusals (const std::string &path) {
     const std::vector<std::uint64_t> number { static_cast<std::uint64_t> (2 * rank), static_cast<std::uint64_t> (2 * rank + 1) };
     scda::particles p;
     p.in_cells (counts, nullptr, scda::view<const std::uint64_t> (number.data (), wrong ? 1 : 2));
-    p.write (w, MPI_COMM_WORLD);
+    p.write (w);
   });
   with (__LINE__, SCDA_ERR_ARG, "data of 4 particles, expected 5", [] (scda::writer &w, bool wrong) {
     const std::vector<std::int64_t> counts { 2, 3 };
     scda::particles p;
-    p.in_cells (counts).write (w, MPI_COMM_WORLD);
+    p.in_cells (counts).write (w);
     p.write_field (w, scda::dataset ("x"), std::vector<double> (wrong ? 4 : 5));
   });
   with (__LINE__, SCDA_ERR_USAGE, "scda_particles_write before", [] (scda::writer &w, bool) {

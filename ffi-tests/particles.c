@@ -4,7 +4,7 @@
  * scalars, and structs; two time steps, of which the second one has other counts. */
 #include "common.h"
 
-#include <scda_particles.h>
+#include <scda_meshes.h>
 
 #include <stddef.h>
 
@@ -95,8 +95,8 @@ static void write_file (const char *path, int how) {
     }
     scda_particles_init (&p);
     p.cells = how == without ? 0 : own, p.counts = how == without ? NULL : counts, p.number = how == by_number ? number : NULL, p.n = n;
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, comm, step, NULL, &err);
-    f = scda_particles_write (f, NULL, comm, &p, &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, step, NULL, &err);
+    f = scda_particles_write (f, NULL, &p, &err);
     CHECK_OK (f, err);
     CHECK (p.n == n && p.all_cells == (how == without ? 1 : cells));
     for (k = 0; k < 3; ++k) { f = scda_particles_write_field (f, NULL, &p, &fields[k], data_of (k), &err); }
@@ -120,7 +120,7 @@ static void read_file (const char *path, int without_cells, int how) {
       if (has (cell, how, 1)) { number[own++] = (uint64_t) cell; }
     }
     scda_particles_init (&p);
-    f = scda_particles_read (f, NULL, step == 1 ? -1 : step, comm, how == without ? -1 : (int64_t) own, how == by_number ? number : NULL, &p, &err);
+    f = scda_particles_read (f, NULL, step == 1 ? -1 : step, how == without ? -1 : (int64_t) own, how == by_number ? number : NULL, &p, &err);
     CHECK_OK (f, err);
     REQUIRE (p.n <= most);
     memset (&memory, -1, sizeof memory);

@@ -1,6 +1,6 @@
-# Particles of scda_particles.h, and restart by params.keep, and errors of patches and particles. The example is tested in languages.cmake.
+# Particles of scda_meshes.h, and restart by params.keep, and errors of patches and particles. The example is tested in languages.cmake.
 if(NOT scda_WITH_MPI)
-  message(STATUS "libscda has no MPI: scda_particles.h is not tested")
+  message(STATUS "libscda has no MPI: particles are not tested with several ranks")
   return()
 endif()
 

@@ -4,7 +4,7 @@
  * memory with and without ghost layers, each by itself or interleaved. */
 #include "common.h"
 
-#include <scda_patches.h>
+#include <scda_meshes.h>
 
 enum { most_patches = 64, variables = 3, ghosts = 2 };
 
@@ -179,12 +179,12 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const whole_t *w, int la
   pair.components = 2;
   pair.data = vector;
   pair.dataset.encode = SCDA_ENCODE_ALWAYS;
-  f = scda_forest_write_time (f, "blocks", comm, 0.5 * w->step, "s", err);
-  f = scda_patches_write_mesh (f, "blocks", comm, &m, err);
+  f = scda_forest_write_time (f, "blocks", 0.5 * w->step, "s", err);
+  f = scda_patches_write_mesh (f, "blocks", &m, err);
   f = scda_patches_write_fields (f, "blocks", &m, variables, fields, err);
   f = scda_patches_write_fields (f, "blocks", &m, 1, &pair, err);
   if (again) { /* a step without a mesh of its own */
-    f = scda_forest_write_time (f, "blocks", comm, 0.5 * w->step + 0.25, "s", err);
+    f = scda_forest_write_time (f, "blocks", 0.5 * w->step + 0.25, "s", err);
     f = scda_patches_write_fields (f, "blocks", &m, variables, fields, err);
   }
   scda_patches_free (&m);
@@ -202,14 +202,17 @@ static void read_step (scda_fcontext_t **f, const whole_t *w, int64_t step, int 
   size_t i, n;
   int err, p;
   scda_patches_init (&m, 1);
-  *f = scda_patches_read_mesh (*f, "blocks", step, comm, &m, &err);
+  *f = scda_patches_read_mesh (*f, "blocks", step, &m, &err);
   CHECK_OK (*f, err);
   CHECK (m.dimension == w->d && m.levels == 2 && m.patches == (uint64_t) w->P);
   CHECK (memcmp (m.all_boxes, w->boxes, 2 * (size_t) w->d * (size_t) w->P * sizeof *w->boxes) == 0);
   CHECK (memcmp (m.all_level, w->level, (size_t) w->P * sizeof *w->level) == 0);
   CHECK (memcmp (m.geometry, w->geometry, 2 * (size_t) w->d * sizeof *w->geometry) == 0);
   CHECK (memcmp (m.domain, w->domain, 2 * (size_t) w->d * sizeof *w->domain) == 0);
-  for (p = 0; p < w->P; ++p) { cells += scda_patches_cells_internal (w->d, w->boxes + 2 * w->d * p); }
+  for (p = 0; p < w->P; ++p) {
+    const int64_t *n = w->boxes + 2 * w->d * p + w->d;
+    cells += (uint64_t) (n[0] * (w->d > 1 ? n[1] : 1) * (w->d > 2 ? n[2] : 1));
+  }
   CHECK (m.cells == cells);
   if (dealt) {
     m.n = share (w, 1, number);
@@ -276,7 +279,7 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
   if (kind == 1 && is_last && n > 0) { level[0] = 2; }
   if (kind == 2 && n > 0) { number[0] = 0; } /* several ranks, or the last patch twice */
   if (kind == 3) { m.levels = 0; }
-  if (kind != 4) { f = scda_patches_write_mesh (f, NULL, comm, &m, &err); }
+  if (kind != 4) { f = scda_patches_write_mesh (f, NULL, &m, &err); }
   if (kind == 4) { f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err); }
   if (kind == 5) { /* the mesh of another step */
     whole_t other;
@@ -286,7 +289,7 @@ static void refuse (const char *path, const whole_t *w, int kind, int expected, 
     second.n = rank == 0 ? (size_t) other.P : 0;
     second.level = other.level;
     second.boxes = other.boxes;
-    f = scda_patches_write_mesh (f, NULL, comm, &second, &err);
+    f = scda_patches_write_mesh (f, NULL, &second, &err);
     CHECK_OK (f, err);
     f = scda_patches_write_fields (f, NULL, &m, 1, &field, &err);
     scda_patches_free (&second);
@@ -349,8 +352,8 @@ int main (int argc, char **argv) {
     whole_t w;
     make (&w, 2, 0);
     snprintf (path, sizeof path, "%s/patches-refused-%d.scda", argv[1], size);
-    refuse (path, &w, 0, SCDA_ERR_ARG, "outside of the domain");
-    refuse (path, &w, 1, SCDA_ERR_ARG, "expected a level below 2");
+    refuse (path, &w, 0, SCDA_ERR_ARG, "expected cells in the domain");
+    refuse (path, &w, 1, SCDA_ERR_ARG, "found level 2, expected");
     refuse (path, &w, 2, SCDA_ERR_ARG, "expected each number below 7 once");
     refuse (path, &w, 3, SCDA_ERR_ARG, "on 0 levels");
     refuse (path, &w, 4, SCDA_ERR_USAGE, "call scda_patches_write_mesh before");

@@ -1,6 +1,6 @@
-# The meshes of patches of scda_patches.h.
+# The meshes of patches of scda_meshes.h.
 if(NOT scda_WITH_MPI)
-  message(STATUS "libscda has no MPI: scda_patches.h is not tested")
+  message(STATUS "libscda has no MPI: patches are not tested with several ranks")
   return()
 endif()
 

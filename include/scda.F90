@@ -48,8 +48,8 @@
 
 ! Everything but the interfaces of the procedures with data, which follow in the module scda.
 module scda_implementation
-  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int16_t, c_int64_t, c_int8_t, c_intptr_t, &
-    & c_loc, c_null_char, c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int16_t, c_int32_t, c_int64_t, c_int8_t, &
+    & c_intptr_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
 #ifdef SCDA_F08
   use mpi_f08, only: MPI_Comm, MPI_Info
@@ -160,7 +160,13 @@ module scda_implementation
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
-  public :: c_member_t, finish, list_members, refuse_held ! for the module scda_meshes
+  ! For the module scda_meshes.
+  public :: begin_dataset, c_dataset_t, c_member_t, file_of, finish, list_members, refuse, refuse_held, store
+  public :: c_patches_t, c_patch_field_t, c_particles_t, c_patches_init_size, c_patches_free, c_patch_field_init_size
+  public :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
+  public :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
+  public :: c_particles_read_field
+  public :: c_forest_write_time, c_forest_steps, c_forest_read_time
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr [, ierr, len])
   interface scda_fopen
@@ -2950,6 +2956,24 @@ contains
 
   ! ---- Between Fortran and C ---------------------------------------------------------------------------------------------
 
+  ! The file for a function of C, and the error of the last call.
+  subroutine file_of(f, handle, err)
+    type(scda_fcontext_t), intent(in) :: f
+    type(c_ptr), intent(out) :: handle
+    integer(c_int), intent(out) :: err
+    handle = f%handle
+    err = f%err
+  end subroutine file_of
+
+  ! What a function of C has made of it.
+  subroutine store(f, handle, err)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), intent(in) :: handle
+    integer(c_int), intent(in) :: err
+    f%handle = handle
+    f%err = err
+  end subroutine store
+
   ! After every call: what becomes of its error.
   subroutine finish(f, ierr)
     type(scda_fcontext_t), intent(in) :: f
@@ -3011,7 +3035,13 @@ module scda
   use, intrinsic :: iso_c_binding, only: c_char, c_int64_t
   use scda_implementation
   implicit none
-  private :: c_char, c_int64_t, scda_int, c_member_t, finish, list_members, refuse_held
+  private :: c_char, c_int64_t, scda_int
+  private :: begin_dataset, c_dataset_t, c_member_t, file_of, finish, list_members, refuse, refuse_held, store
+  private :: c_patches_t, c_patch_field_t, c_particles_t, c_patches_init_size, c_patches_free, c_patch_field_init_size
+  private :: c_patches_write_mesh, c_patches_write_fields, c_patches_read_mesh, c_patches_read_fields
+  private :: c_particles_init_size, c_particles_free, c_particles_write, c_particles_write_field, c_particles_read
+  private :: c_particles_read_field
+  private :: c_forest_write_time, c_forest_steps, c_forest_read_time
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range

@@ -85,6 +85,36 @@ struct scda_lengths {
  */
 typedef struct scda_lengths scda_lengths_t;
 
+/**
+ * What is known of the last mesh of a group.
+ */
+struct scda_mesh_note_t {
+  /**
+   * 1: the attributes of the group are in the file.
+   */
+  int32_t has_group;
+  /**
+   * 1: the file that is appended to was looked into.
+   */
+  int32_t is_looked;
+  /**
+   * 1: there is a mesh, of which the next two are known.
+   */
+  int32_t has_mesh;
+  /**
+   * 1: the time step has fields of this mesh.
+   */
+  int32_t has_fields;
+  /**
+   * The quadrants, elements or patches of the mesh.
+   */
+  uint64_t cells;
+  /**
+   * Its checksum.
+   */
+  uint64_t checksum;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -225,6 +255,19 @@ int scda_check_lengths(scda_fcontext_t *f,
 void *scda_note(const scda_fcontext_t *f,
                 const char *key,
                 size_t bytes);
+
+/**
+ * What is known of the last mesh of a group in a file that is written, for headers that write a mesh themselves. It stays where it is as
+ * long as the file is open. All ranks change it alike.
+ *
+ * Not collective.
+ *
+ * @param [in] f      The file, open for writing or reading.
+ * @param [in] group  The name of the group: a C string.
+ * @return            The note, filled with zeros when it is first asked for. NULL if the file is not open.
+ */
+struct scda_mesh_note_t *scda_mesh_note(const scda_fcontext_t *f,
+                                        const char *group);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -10,6 +10,7 @@
 #define SCDA_FOREST_H
 
 #include <scda_bind.h>
+#include <scda_meshes.h>
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -20,9 +21,6 @@
 #ifdef SCDA_SERIAL
 #error "the forest functions need libscda with MPI"
 #endif
-
-/** The group that is used where NULL is passed. */
-#define SCDA_FOREST_GROUP "forest"
 
 /** The greatest level in a file: coordinates are in units of 2^-30 of the edge of a tree. */
 #define SCDA_FOREST_MAXLEVEL 30
@@ -225,11 +223,10 @@ static inline scda_fcontext_t *scda_forest_step_internal (scda_fcontext_t *f, co
 enum { scda_forest_checksum_bytes_internal = 17 };
 
 typedef struct {
-  int has_group; /* its attributes are in the file */
-  int looked;    /* into the file that is appended to */
-  /* Writing: the last mesh and the last connectivity, and whether the time step has fields. */
-  int has_mesh, has_connectivity, has_fields;
-  uint64_t quadrants, checksum, connectivity;
+  struct scda_mesh_note_t *note; /* the last mesh */
+  /* Writing: the last connectivity. */
+  int has_connectivity;
+  uint64_t connectivity;
   /* The checksum of a forest, as long as it has not changed. */
   const void *forest;
   long revision;
@@ -239,8 +236,11 @@ typedef struct {
 /* NULL if the file is not open, or there is no memory. */
 static inline scda_forest_state_internal_t *scda_forest_state_internal (scda_fcontext_t *f, const char *group) {
   char key[SCDA_NAME_BYTES + 16];
+  scda_forest_state_internal_t *state = NULL;
   snprintf (key, sizeof key, "forest %.58s", scda_forest_group_internal (group));
-  return f == NULL ? NULL : (scda_forest_state_internal_t *) scda_note (f, key, sizeof (scda_forest_state_internal_t));
+  if (f != NULL) { state = (scda_forest_state_internal_t *) scda_note (f, key, sizeof *state); }
+  if (state != NULL) { state->note = scda_mesh_note (f, scda_forest_group_internal (group)); }
+  return state == NULL || state->note == NULL ? NULL : state;
 }
 
 /* ---- Internal: the checksum of a mesh ---- */
@@ -481,7 +481,7 @@ typedef struct {
 static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, const char *kind, const char *first, MPI_Comm comm) {
   scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
   const char *path = f == NULL ? NULL : (const char *) scda_note (f, "appended", 0), *attributes = NULL;
-  int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
+  int look = state != NULL && path != NULL && !state->note->is_looked, found = 0, ignored;
   char text[scda_forest_checksum_bytes_internal];
   scda_forest_name_internal_t name;
   scda_forest_error_internal_t e;
@@ -490,19 +490,19 @@ static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *gr
   if (path == NULL) { return; } /* on all ranks */
   MPI_Allreduce (MPI_IN_PLACE, &look, 1, MPI_INT, MPI_MIN, comm);
   if (!look) { return; }
-  state->looked = 1;
+  state->note->is_looked = 1;
   scda_forest_no_error_internal (&e);
   if (!scda_forest_name_internal (&name, group, "", first, "", &e)) { return; }
   r = scda_fopen_read (comm, path, NULL, NULL, NULL, &ignored);
   if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
-  if (r != NULL && found && scda_forest_attribute_internal (attributes, kind) >= 0) { state->has_group = 1; }
+  if (r != NULL && found && scda_forest_attribute_internal (attributes, kind) >= 0) { state->note->has_group = 1; }
   scda_dataset_init (&d);
   if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
-  if (r != NULL && found && !state->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
+  if (r != NULL && found && !state->note->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
     char *end = NULL;
-    state->checksum = strtoull (text, &end, 16);
-    state->quadrants = d.shape[0];
-    state->has_mesh = end == text + 16;
+    state->note->checksum = strtoull (text, &end, 16);
+    state->note->cells = d.shape[0];
+    state->note->has_mesh = end == text + 16;
   }
   if (r != NULL) { scda_fclose (r, &ignored); }
 }
@@ -607,23 +607,23 @@ static inline scda_fcontext_t *scda_forest_belong_internal (scda_fcontext_t *f, 
     scda_forest_error_internal (&e, SCDA_ERR_USAGE, "the file of the forest is not open, or there is no memory");
     return scda_forest_fail_internal (f, &e, err);
   }
-  if (!state->has_mesh) { scda_forest_look_internal (f, group, "scda_forest", "coordinates", part->comm); }
+  if (!state->note->has_mesh) { scda_forest_look_internal (f, group, "scda_forest", "coordinates", part->comm); }
   scda_forest_checksum_text_internal (part->checksum, mesh);
-  scda_forest_checksum_text_internal (state->checksum, last);
+  scda_forest_checksum_text_internal (state->note->checksum, last);
   /* The same on all ranks. */
-  if (!state->has_mesh) {
+  if (!state->note->has_mesh) {
     scda_forest_error_internal (&e, SCDA_ERR_USAGE, "%.58s/%.58s is of a forest whose mesh is not in the file: call %s_write_forest before",
                                 scda_forest_group_internal (group), field, part->functions);
   }
-  else if (state->checksum != part->checksum || state->quadrants != N) {
+  else if (state->note->checksum != part->checksum || state->note->cells != N) {
     scda_forest_error_internal (&e, SCDA_ERR_USAGE,
                                 "%.40s/%.40s is of a forest of %llu %ss with checksum %s; the last mesh in the file has %llu with %s: "
                                 "call %s_write_mesh when the mesh has changed",
-                                scda_forest_group_internal (group), field, N, part->element, mesh, (unsigned long long) state->quadrants, last,
+                                scda_forest_group_internal (group), field, N, part->element, mesh, (unsigned long long) state->note->cells, last,
                                 part->functions);
   }
   if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
-  state->has_fields = 1;
+  state->note->has_fields = 1;
   return f;
 }
 
@@ -862,7 +862,7 @@ static inline scda_fcontext_t *scda_forest_put_group_internal (scda_fcontext_t *
   f = scda_fwrite_group (f, group, attributes, err);
   if (f != NULL) {
     scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    if (state != NULL) { state->has_group = 1; }
+    if (state != NULL) { state->note->has_group = 1; }
   }
   return f;
 }
@@ -957,49 +957,6 @@ static inline scda_fcontext_t *scda_forest_write_group (scda_fcontext_t *f, cons
 }
 
 /**
- * Begins a time step: what is written next belongs to it, up to the next call. A file with one state only needs none.
- *
- * Collective.
- *
- * @param [in] f      The file, open for writing.
- * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
- * @param [in] comm   The communicator of the file.
- * @param [in] time   The time. That of rank 0 is written.
- * @param [in] units  Its unit, such as `s`, without quotation marks and backslashes. NULL: none.
- * @param [out] err   The error code.
- * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
- */
-static inline scda_fcontext_t *scda_forest_write_time (scda_fcontext_t *f, const char *group, MPI_Comm comm, double time,
-                                                       const char *units, int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  scda_dataset_t d;
-  char attributes[SCDA_NAME_BYTES + 16];
-  int length = 0, rank = 0;
-  scda_forest_no_error_internal (&e);
-  scda_dataset_init (&d);
-  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  memcpy (d.name, name.text, sizeof d.name);
-  d.type = SCDA_TYPE_FLOAT64;
-  if (units != NULL) {
-    length = snprintf (attributes, sizeof attributes, "{\"units\": \"%s\"}", units);
-    if (length < 0 || (size_t) length >= sizeof attributes) {
-      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the unit of time has more than %d bytes", SCDA_NAME_BYTES);
-      return scda_forest_fail_internal (f, &e, err);
-    }
-    d.attributes = attributes;
-  }
-  MPI_Comm_rank (comm, &rank);
-  f = scda_fwrite_dataset (f, &d, &time, rank == 0, NULL, NULL, err);
-  if (f != NULL) {
-    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    if (state != NULL) { state->has_fields = 0; }
-  }
-  return f;
-}
-
-/**
  * What some quadrants add to the checksum of their mesh, for programs with a forest of their own. The checksum is the sum over all
  * quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T gives it. As 16 hexadecimal digits it is the attribute `SCDA_FOREST_MESH` of
  * the mesh and its fields.
@@ -1014,55 +971,6 @@ static inline scda_fcontext_t *scda_forest_write_time (scda_fcontext_t *f, const
  */
 static inline uint64_t scda_forest_checksum (const int64_t *tree_offsets, uint64_t first, uint64_t n, const uint8_t *level) {
   return scda_forest_sum_internal (tree_offsets, 0, first, n, level);
-}
-
-/**
- * The number of time steps of a forest: 1 if the file has no times.
- *
- * Collective. All ranks receive the same value.
- *
- * @param [in] f       The file, open for reading.
- * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
- * @param [out] steps  How many. Must not be NULL.
- * @param [out] err    The error code.
- * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
- */
-static inline scda_fcontext_t *scda_forest_steps (scda_fcontext_t *f, const char *group, int64_t *steps, int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  scda_forest_no_error_internal (&e);
-  *steps = 0;
-  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_records_internal (f, name.text, UINT64_MAX, steps, err);
-  if (*steps == 0) { *steps = 1; }
-  return f;
-}
-
-/**
- * Reads the time of a step.
- *
- * Collective. All ranks receive the same value.
- *
- * @param [in] f      The file, open for reading.
- * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
- * @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
- * @param [out] time  The time. Must not be NULL.
- * @param [out] err   The error code.
- * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
- * `scda_fread_dataset`.
- */
-static inline scda_fcontext_t *scda_forest_read_time (scda_fcontext_t *f, const char *group, int64_t step, double *time,
-                                                      int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  scda_dataset_t d;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_open_internal (f, name.text, step, SCDA_TYPE_FLOAT64, 0, NULL, &d, err);
-  if (f == NULL) { return NULL; }
-  return scda_fread_dataset (f, time, 1, NULL, NULL, err);
 }
 
 #endif /* SCDA_FOREST_H */

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file scda_meshes.hpp
- * Patches and particles in C++: scda_patches.h and scda_particles.h, which say what each function does.
+ * Patches and particles in C++: scda_meshes.h, which says what each function does.
  *
  * What scda.hpp says of errors and of what is collective holds here, too: all that takes a file is collective, and throws `scda::error` on
- * all ranks. `comm` is the communicator of the file; `group` is the name of the group; a `step` counts from 0, and -1 is the last one.
- * Lengths are checked, except for those of the memory of patches. Memory is the caller's: it must stay where it is as long as the mesh or
- * the particles are used.
+ * all ranks. `group` is the name of the group; a `step` counts from 0, and -1 is the last one. Lengths are checked, except for those of the
+ * memory of patches. What a mesh or particles are given must stay where it is until they are written.
  */
 #ifndef SCDA_MESHES_HPP
 #define SCDA_MESHES_HPP
 
 #include <scda.hpp>
 
-#include <scda_particles.h>
-#include <scda_patches.h>
+#include <scda_bind.h>
+#include <scda_meshes.h>
 
 namespace scda {
 
@@ -27,13 +26,11 @@ template <typename F> void call_mesh (file &f, F function) {
   if (function (f.get (), &err) == nullptr) { fail (err); }
 }
 
-/* What is wrong with the arguments of this rank, if it is not empty, is an error of all ranks. */
-inline void agree (file &f, MPI_Comm comm, const std::string &why) {
-  scda_forest_error_internal_t e;
-  scda_forest_no_error_internal (&e);
-  if (!why.empty ()) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "%s", why.c_str ()); }
-  if (comm == MPI_COMM_NULL) { return; } /* of a mesh that was neither written nor read, as C says */
-  call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return scda_forest_agree_internal (c, comm, &e, err); });
+/* What is wrong with the arguments of this rank, if it is not empty, is an error of all in their next call. */
+inline void refuse (file &f, const std::string &why) {
+  if (!why.empty ()) {
+    call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return scda_refuse (c, why.c_str (), err); });
+  }
 }
 
 /* A dataset of a mesh for C, and what it points to. Its shape is that of the data. */
@@ -74,8 +71,8 @@ struct mesh_dataset {
 } // namespace detail
 
 /** Begins a time step of a group. `units`, such as `"s"`; NULL: none. */
-inline void write_time (writer &w, MPI_Comm comm, const char *group, double time, const char *units = nullptr) {
-  detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_forest_write_time (f, group, comm, time, units, err); });
+inline void write_time (writer &w, const char *group, double time, const char *units = nullptr) {
+  detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_forest_write_time (f, group, time, units, err); });
 }
 
 /** The time of a step of a group. */
@@ -147,16 +144,15 @@ public:
   }
   /** After `read`: other patches for this rank than those that it was given, by their numbers. */
   patches &choose (view<const std::uint64_t> number) {
-    static const std::uint64_t none = 0;
-    m_.n = number.size (), m_.number = number.data () == nullptr ? &none : number.data ();
+    m_.n = number.size (), m_.number = number.data ();
     return *this;
   }
 
   /** Writes the mesh: before fields, and again when it has changed. */
-  void write (writer &w, MPI_Comm comm, const char *group = SCDA_PATCHES_GROUP) {
-    detail::agree (w, comm, !frame_fits_ ? "patches: found a ratio, domain or geometry of a length that is not of all axes"
+  void write (writer &w, const char *group = SCDA_PATCHES_GROUP) {
+    detail::refuse (w, !frame_fits_ ? "patches: found a ratio, domain or geometry of a length that is not of all axes"
                                          : !own_fits_ ? "patches: found boxes or numbers that are not as many as there are levels" : "");
-    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_patches_write_mesh (f, group, comm, &m_, err); });
+    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_patches_write_mesh (f, group, &m_, err); });
   }
   /** Writes fields of the mesh that was written last. */
   void write_fields (writer &w, const std::vector<patch_field> &fields, const char *group = SCDA_PATCHES_GROUP) {
@@ -165,9 +161,9 @@ public:
     });
   }
   /** Reads a mesh, of which each rank gets a share. */
-  void read (reader &r, MPI_Comm comm, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
+  void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
     frame_fits_ = own_fits_ = true;
-    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_patches_read_mesh (f, group, step, comm, &m_, err); });
+    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_patches_read_mesh (f, group, step, &m_, err); });
   }
   /** Reads fields of the patches of this rank into its memory, but not into ghost cells. */
   void read_fields (reader &r, const std::vector<patch_field> &fields, std::int64_t step = -1, const char *group = SCDA_PATCHES_GROUP) {
@@ -205,11 +201,12 @@ private:
         why = "field " + datasets[i].name () + ": found " + std::to_string (one.data_.size ()) + " addresses, expected "
               + std::to_string (m_.n) + ", one for each patch of this rank";
       }
-      scda_patch_field_t c = scda_patch_field_t ();
+      scda_patch_field_t c;
+      scda_patch_field_init (&c, "", 0);
       c.dataset = datasets[i].c, c.components = one.components_, c.data = data[i].data (), c.ghost = one.ghost_, c.cell_bytes = one.cell_bytes_;
       all.push_back (c);
     }
-    detail::agree (f, m_.comm, why);
+    if (m_.kept != nullptr) { detail::refuse (f, why); } /* else C says what is wrong */
     detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, all, err); });
   }
 
@@ -236,9 +233,9 @@ public:
   particles &without_cells (std::uint64_t n) { return in_cells (view<const std::int64_t> ()), p_.n = n, *this; }
 
   /** Writes how many particles each cell has. */
-  void write (writer &w, MPI_Comm comm, const char *group = SCDA_PARTICLES_GROUP) {
-    detail::agree (w, comm, fits_ ? "" : "particles: found numbers of cells that are not as many as there are counts");
-    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_particles_write (f, group, comm, &p_, err); });
+  void write (writer &w, const char *group = SCDA_PARTICLES_GROUP) {
+    detail::refuse (w, fits_ ? "" : "particles: found numbers of cells that are not as many as there are counts");
+    detail::call_mesh (w, [&] (scda_fcontext_t *f, int *err) { return scda_particles_write (f, group, &p_, err); });
   }
   /** Writes a field of the particles that were written last: those of this rank, cell by cell. Of the dataset, the shape is not used. */
   void write_field (writer &w, const dataset &what, const const_items &data, const char *group = SCDA_PARTICLES_GROUP) {
@@ -247,17 +244,16 @@ public:
     });
   }
   /** Reads how many particles each cell has. Each rank gets cells with about as many particles. */
-  void read (reader &r, MPI_Comm comm, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
-    read_cells (r, comm, step, -1, nullptr, group);
+  void read (reader &r, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    read_cells (r, step, -1, nullptr, group);
   }
   /** The same, of `cells` cells, in the order of the ranks. */
-  void read_part (reader &r, MPI_Comm comm, std::uint64_t cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
-    read_cells (r, comm, step, static_cast<std::int64_t> (cells), nullptr, group);
+  void read_part (reader &r, std::uint64_t cells, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    read_cells (r, step, static_cast<std::int64_t> (cells), nullptr, group);
   }
   /** The same, of the cells of these numbers, which may be any. */
-  void read_numbers (reader &r, MPI_Comm comm, view<const std::uint64_t> number, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
-    static const std::uint64_t none = 0;
-    read_cells (r, comm, step, static_cast<std::int64_t> (number.size ()), number.data () == nullptr ? &none : number.data (), group);
+  void read_numbers (reader &r, view<const std::uint64_t> number, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
+    read_cells (r, step, static_cast<std::int64_t> (number.size ()), number.data (), group);
   }
   /** Reads a field of the particles of this rank, whose numbers are converted; of structs, the members that `data` have. */
   void read_field (reader &r, const dataset &what, const items &data, std::int64_t step = -1, const char *group = SCDA_PARTICLES_GROUP) {
@@ -280,8 +276,8 @@ public:
   const scda_particles_t &c () const noexcept { return p_; }
 
 private:
-  void read_cells (reader &r, MPI_Comm comm, std::int64_t step, std::int64_t cells, const std::uint64_t *number, const char *group) {
-    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_particles_read (f, group, step, comm, cells, number, &p_, err); });
+  void read_cells (reader &r, std::int64_t step, std::int64_t cells, const std::uint64_t *number, const char *group) {
+    detail::call_mesh (r, [&] (scda_fcontext_t *f, int *err) { return scda_particles_read (f, group, step, cells, number, &p_, err); });
   }
   template <typename Void, typename F> void with_field (file &f, const dataset &what, const basic_items<Void> &data, F function) {
     detail::mesh_dataset d (what);
@@ -290,7 +286,7 @@ private:
       why = "field " + d.name () + ": found data of " + std::to_string (data.shape ()[0]) + " particles, expected " + std::to_string (p_.n)
             + ", those of this rank, without gaps";
     }
-    detail::agree (f, p_.comm, why);
+    if (p_.kept != nullptr) { detail::refuse (f, why); } /* else C says what is wrong */
     detail::call_mesh (f, [&] (scda_fcontext_t *c, int *err) { return function (c, d.c, err); });
   }
 

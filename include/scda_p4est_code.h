@@ -122,7 +122,7 @@ static inline scda_fcontext_t *SCDA_P4 (group_internal) (scda_fcontext_t *f, con
   const scda_forest_state_internal_t *state = NULL;
   scda_forest_look_internal (f, group, "scda_forest", "coordinates", p4est->mpicomm);
   state = scda_forest_state_internal (f, group);
-  return state != NULL && state->has_group ? f : scda_forest_write_group (f, group, SCDA_P4_DIM, NULL, err);
+  return state != NULL && state->note->has_group ? f : scda_forest_write_group (f, group, SCDA_P4_DIM, NULL, err);
 }
 
 /* ---- Writing ---- */
@@ -322,7 +322,7 @@ static inline scda_fcontext_t *SCDA_P4 (add_mesh_internal) (scda_fcontext_t *f, 
   if (sums[1] > 0) { return scda_forest_agree_internal (f, p4est->mpicomm, &e, err); }
   all->checksum = sums[0];
   SCDA_P4 (know_internal) (state, p4est, all->checksum);
-  if (state->has_mesh && state->has_fields && state->checksum != all->checksum) { /* on all ranks */
+  if (state->note->has_mesh && state->note->has_fields && state->note->checksum != all->checksum) { /* on all ranks */
     scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
                                 "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (parts->group));
     return scda_forest_fail_internal (f, &e, err);
@@ -356,10 +356,10 @@ static inline scda_fcontext_t *SCDA_P4 (write_all_internal) (scda_fcontext_t *f,
   f = scda_forest_write_parts_internal (f, &parts, err);
   if (f != NULL) {
     scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    state->has_mesh = 1;
-    state->has_fields = data_size > 0;
-    state->quadrants = (uint64_t) p4est->global_num_quadrants;
-    state->checksum = all.checksum;
+    state->note->has_mesh = 1;
+    state->note->has_fields = data_size > 0;
+    state->note->cells = (uint64_t) p4est->global_num_quadrants;
+    state->note->checksum = all.checksum;
     if (connectivity) { SCDA_P4 (know_connectivity_internal) (f, group, p4est); }
   }
   free (all.tree_offsets);
@@ -417,14 +417,14 @@ static inline scda_fcontext_t *SCDA_P4 (write_step) (scda_fcontext_t *f, const c
   uint64_t checksum = 0;
   int has = 0;
   f = SCDA_P4 (group_internal) (f, group, p4est, err);
-  if (f != NULL) { f = scda_forest_write_time (f, group, p4est->mpicomm, time, units, err); }
+  if (f != NULL) { f = scda_forest_write_time (f, group, time, units, err); }
   if (f != NULL) { f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err); }
   if (f == NULL) { return NULL; }
   state = scda_forest_state_internal (f, group);
   has = state->has_connectivity && state->connectivity == SCDA_P4 (connectivity_sum_internal) (p4est->connectivity);
   MPI_Allreduce (MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
   if (!has) { f = SCDA_P4 (write_connectivity) (f, group, p4est, err); }
-  if (f != NULL && !(state->has_mesh && state->checksum == checksum && state->quadrants == (uint64_t) p4est->global_num_quadrants)) {
+  if (f != NULL && !(state->note->has_mesh && state->note->checksum == checksum && state->note->cells == (uint64_t) p4est->global_num_quadrants)) {
     f = SCDA_P4 (write_mesh) (f, group, p4est, err);
   }
   return f;

@@ -410,7 +410,7 @@ inline scda_fcontext_t *part_of (scda_fcontext_t *f, const char *group, t8_fores
 inline scda_fcontext_t *write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
   scda_forest_look_internal (f, group, "scda_forest", "coordinates", t8_forest_get_mpicomm (forest));
   const scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  return state != nullptr && state->has_group ? f : scda_t8code_write_group (f, group, forest, nullptr, err);
+  return state != nullptr && state->note->has_group ? f : scda_t8code_write_group (f, group, forest, nullptr, err);
 }
 
 /* ---- Trees ---- */
@@ -576,8 +576,8 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
   if (f != nullptr) { f = part_of (f, group, forest, &part, err); }
   if (f == nullptr) { return nullptr; }
   scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  if (only_new && state->has_mesh && state->checksum == part.checksum && state->quadrants == part.all) { return f; } /* on all ranks */
-  if (state->has_mesh && state->has_fields && state->checksum != part.checksum) { /* likewise */
+  if (only_new && state->note->has_mesh && state->note->checksum == part.checksum && state->note->cells == part.all) { return f; } /* on all ranks */
+  if (state->note->has_mesh && state->note->has_fields && state->note->checksum != part.checksum) { /* likewise */
     scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
                                 "scda_forest_write_time or scda_t8code_write_step", scda_forest_group_internal (group));
   }
@@ -621,10 +621,10 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
                                  "{\"long_name\": \"number of the first element of each tree\"}", first_tree, rows, offsets.data ());
   f = scda_forest_write_parts_internal (f, &parts, err);
   if (f != nullptr) {
-    state->has_mesh = 1;
-    state->has_fields = 0;
-    state->quadrants = part.all;
-    state->checksum = part.checksum;
+    state->note->has_mesh = 1;
+    state->note->has_fields = 0;
+    state->note->cells = part.all;
+    state->note->checksum = part.checksum;
   }
   return f;
 }
@@ -1162,7 +1162,7 @@ inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *
 inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *group, t8_forest_t forest, double time, const char *units, int *err) {
   if (f == nullptr) { return nullptr; }
   f = scda_t8code_internal::write_group (f, group, forest, err);
-  if (f != nullptr) { f = scda_forest_write_time (f, group, t8_forest_get_mpicomm (forest), time, units, err); }
+  if (f != nullptr) { f = scda_forest_write_time (f, group, time, units, err); }
   if (f != nullptr) { f = scda_t8code_internal::write_trees (f, group, forest, true, err); }
   return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, true, err);
 }

@@ -21,9 +21,9 @@ mod items;
 mod texts;
 
 pub use file::{
-    AddedRows, BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode,
-    Interrupt, Limits, Located, Params, Reader, Request, Sealed, Seals, Section, Sink, Source, Statistics,
-    Stream, StreamReader, Streams, WholeFile, Writer, stripe_of_block, writers_of_pieces,
+    AddedRows, BoxStream, Closing, Collective, CommitRequest, DataStream, ElementStream, Elements,
+    ElementsMut, Encode, Interrupt, Limits, Located, Params, Reader, Request, Sealed, Seals, Section, Sink,
+    Source, Statistics, Stream, StreamReader, Streams, WholeFile, Writer, stripe_of_block, writers_of_pieces,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};
@@ -37,7 +37,7 @@ pub use scda_format::{INLINE_BYTES, USER_STRING_BYTES};
 #[cfg(feature = "mpi")]
 pub use scda_ranks::mpi::{Mpi, MpiHandle};
 pub use scda_ranks::{
-    Communicator, KnownPartition, Nodes, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
+    Communicator, KnownPartition, Nodes, Partition, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
     uniform_partition,
 };
 pub use scda_storage::Driver;

@@ -106,13 +106,13 @@ void write (const char *path, MPI_Comm comm) {
     }
     scda::patches mesh (3);
     mesh.frame (ratio, domain, geometry).own (level, boxes, number);
-    scda::write_time (w, comm, "patches", 0.5 * step, "s");
-    mesh.write (w, comm);
+    scda::write_time (w, "patches", 0.5 * step, "s");
+    mesh.write (w);
     mesh.write_fields (w, describe (patches));
     scda::particles p;
     p.in_cells (counts, "patches", number);
-    scda::write_time (w, comm, "particles", 0.5 * step, "s");
-    p.write (w, comm);
+    scda::write_time (w, "particles", 0.5 * step, "s");
+    p.write (w);
     p.write_field (w, scda::dataset ("tracer"), tracers);
   }
   w.close ();
@@ -123,11 +123,11 @@ void restart (const char *path, MPI_Comm comm) {
   const int last = static_cast<int> (scda::steps (r, "patches")) - 1;
   const double time = scda::read_time (r, "patches");
   scda::patches mesh (3);
-  mesh.read (r, comm);
+  mesh.read (r);
   std::vector<patch> patches (mesh.size ());
   mesh.read_fields (r, describe (patches));
   scda::particles p;
-  p.read_part (r, comm, mesh.size ()); /* those in the patches of this process */
+  p.read_part (r, mesh.size ()); /* those in the patches of this process */
   const std::vector<tracer> tracers = p.read_field<tracer> (r, "tracer");
   r.close ();
 

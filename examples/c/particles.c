@@ -5,9 +5,12 @@
  *   mpirun -n 3 particles read particles.scda
  *   scda vtk particles.scda
  */
-#include <scda_particles.h>
+#include <scda_meshes.h>
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   double position[3];
@@ -92,8 +95,8 @@ static int write_particles (const char *path, int rank, int size) {
     scda_particles_t p;
     scda_particles_init (&p);
     p.cells = (uint64_t) n, p.counts = counts;
-    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, MPI_COMM_WORLD, 0.5 * step, "s", &err);
-    f = scda_particles_write (f, NULL, MPI_COMM_WORLD, &p, &err);
+    f = scda_forest_write_time (f, SCDA_PARTICLES_GROUP, 0.5 * step, "s", &err);
+    f = scda_particles_write (f, NULL, &p, &err);
     f = scda_particles_write_field (f, NULL, &p, &d, mine, &err);
     scda_particles_free (&p);
     free (mine);
@@ -111,7 +114,7 @@ static int read_particles (const char *path, int rank) {
     int64_t counts[cells];
     scda_particles_t p;
     scda_particles_init (&p);
-    f = scda_particles_read (f, NULL, step, MPI_COMM_WORLD, -1, NULL, &p, &err);
+    f = scda_particles_read (f, NULL, step, -1, NULL, &p, &err);
     n = f == NULL ? 0 : p.n;
     particle_t *mine = calloc (n + 1, sizeof *mine);
     point_t *points = calloc (n + 1, sizeof *points);

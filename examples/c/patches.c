@@ -5,9 +5,13 @@
  *   mpirun -n 3 patches restart pulse.scda
  *   scda vtk pulse.scda
  */
-#include <scda_patches.h>
+#include <scda_bind.h>
+#include <scda_meshes.h>
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { cells = 16, ghost = 2, width = cells + 2 * ghost, blocks = 4, most = 5 * blocks * blocks };
 
@@ -103,8 +107,8 @@ static int write_series (const char *path, MPI_Comm comm) {
     mesh.boxes = boxes;
     mesh.number = number;
     describe (fields, data, patches, mesh.n);
-    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, comm, time, "s", &err);
-    f = scda_patches_write_mesh (f, NULL, comm, &mesh, &err);
+    f = scda_forest_write_time (f, SCDA_PATCHES_GROUP, time, "s", &err);
+    f = scda_patches_write_mesh (f, NULL, &mesh, &err);
     f = scda_patches_write_fields (f, NULL, &mesh, 2, fields, &err);
     scda_patches_free (&mesh);
   }
@@ -125,7 +129,7 @@ static int restart (const char *path, MPI_Comm comm) {
   MPI_Comm_rank (comm, &rank);
   scda_patches_init (&mesh, 2);
   f = scda_forest_read_time (f, SCDA_PATCHES_GROUP, -1, &time, &err);
-  f = scda_patches_read_mesh (f, NULL, -1, comm, &mesh, &err);
+  f = scda_patches_read_mesh (f, NULL, -1, &mesh, &err);
   if (f != NULL && mesh.patches > most) { f = scda_refuse (f, "more patches than this program has room for", &err); }
   describe (fields, data, patches, mesh.n);
   f = scda_patches_read_fields (f, NULL, -1, &mesh, 2, fields, &err);

@@ -2,8 +2,7 @@
 ! other number goes on from them. examples/c/meshes.cpp writes the same bytes.
 !
 ! Compile:  mpif90 -c $(pkg-config --variable=fortran scda) $(pkg-config --variable=includedir scda)/scda_meshes.F90
-!           mpicc -c $(pkg-config --cflags scda) $(pkg-config --variable=includedir scda)/scda_meshes.c -o scda_meshes_c.o
-!           mpif90 meshes.f90 scda.o scda_meshes.o scda_meshes_c.o -o meshes $(pkg-config --libs scda)
+!           mpif90 meshes.f90 scda.o scda_meshes.o -o meshes $(pkg-config --libs scda)
 ! Run:      mpirun -n 4 ./meshes write meshes.scda
 !           mpirun -n 3 ./meshes restart meshes.scda
 program meshes
@@ -73,12 +72,12 @@ contains
           tracers(next) = tracer(mesh%number(m), i, step, mesh%boxes(:, :, m), mesh%level(m))
         end do
       end do
-      call scda_forest_write_time(f, MPI_COMM_WORLD, "patches", 0.5d0 * step, "s")
-      call scda_patches_write_mesh(f, MPI_COMM_WORLD, mesh)
+      call scda_forest_write_time(f, "patches", 0.5d0 * step, "s")
+      call scda_patches_write_mesh(f, mesh)
       call describe_fields(size(mesh%number), fields)
       call scda_patches_write_fields(f, mesh, fields)
-      call scda_forest_write_time(f, MPI_COMM_WORLD, "particles", 0.5d0 * step, "s")
-      call scda_particles_write(f, MPI_COMM_WORLD, p)
+      call scda_forest_write_time(f, "particles", 0.5d0 * step, "s")
+      call scda_particles_write(f, p)
       call describe_tracers(atoms(1))
       call scda_particles_write_fields(f, p, atoms)
       deallocate(tracers)
@@ -101,11 +100,11 @@ contains
     call scda_fopen_read(f, MPI_COMM_WORLD, filename)
     call scda_forest_steps(f, "patches", steps)
     call scda_forest_read_time(f, "patches", time)
-    call scda_patches_read_mesh(f, MPI_COMM_WORLD, mesh)
+    call scda_patches_read_mesh(f, mesh)
     if (size(mesh%level) > most) error stop "meshes: more patches than there is memory for"
     call describe_fields(size(mesh%level), fields)
     call scda_patches_read_fields(f, mesh, fields)
-    call scda_particles_read(f, MPI_COMM_WORLD, p, cells=size(mesh%level, kind=int64)) ! those in the patches of this process
+    call scda_particles_read(f, p, cells=size(mesh%level, kind=int64)) ! those in the patches of this process
     allocate(tracers(p%n))
     call describe_tracers(atoms(1))
     call scda_particles_read_fields(f, p, atoms)

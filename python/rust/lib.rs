@@ -5,6 +5,7 @@
 
 mod dataset;
 mod errors;
+mod meshes;
 mod ranks;
 mod reader;
 mod source;
@@ -72,6 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         codec_names, command, in_default_floats, is_internal,
+        meshes::{patch_mesh, wrong_offsets},
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

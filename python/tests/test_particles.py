@@ -56,8 +56,8 @@ def test_particles_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"offsets": np.array([1, 2, 2, 5])}, "particles/offsets: found"),
-        ({"offsets": np.array([0, 2, 1, 5])}, "cell 1 ends before it begins"),
+        ({"offsets": np.array([1, 2, 2, 5])}, "particles/offsets: cell 0: found particles 1 to 2"),
+        ({"offsets": np.array([0, 2, 1, 5])}, "cell 1: found particles 2 to 1"),
         ({"offsets": np.array([0])}, "particles/offsets: found"),
         ({"offsets": np.array([0, 5], "i4")}, "expected int64"),
         ({"offsets": np.array([0, 2, 2, 4])}, "expected 4 particles in the first dimension"),

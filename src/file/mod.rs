@@ -2,7 +2,7 @@
 //!
 //! Beside `writer` and `reader`, the modules are:
 //! - opening and closing: `params`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
-//! - ranks: `team` (agreement), `session` (what happens after an error)
+//! - ranks: `team` (agreement), `session` (what happens after an error), `collective` (for libraries above)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
 //! - large sections: `held` (headers are written last), `relay` and `stripes` (writers of each node)
 //! - nodes: `node_memory` (what the ranks of one share)
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod collective;
 mod encoding;
 mod held;
 mod interrupt;
@@ -34,6 +35,7 @@ mod whole;
 mod window;
 mod writer;
 
+pub use collective::Collective;
 pub use interrupt::Interrupt;
 pub use limits::Limits;
 pub use params::{Encode, Params};

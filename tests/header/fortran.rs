@@ -13,7 +13,10 @@ pub fn code_and_constants(header: &str) -> (String, Vec<(String, String)>) {
     let mut constants = Vec::new();
     for line in code.lines() {
         let definition = line.strip_prefix("#define ").and_then(|line| line.split_once(' '));
-        let constant = definition.filter(|(name, _)| name.starts_with("SCDA_") && *name != "SCDA_COMM_SELF");
+        let is_number = |(name, value): &(&str, &str)| {
+            name.starts_with("SCDA_") && *name != "SCDA_COMM_SELF" && !value.starts_with('"')
+        };
+        let constant = definition.filter(is_number);
         constants.extend(constant.map(|(name, value)| (name.to_owned(), value.trim().to_owned())));
     }
     let lines: Vec<&str> = code.lines().filter(|line| !line.starts_with('#')).collect();
@@ -61,6 +64,7 @@ fn fortran_type(base: &str) -> (String, &'static str) {
         "int" => ("integer(c_int)", "0"),
         "size_t" => ("integer(c_size_t)", "0"),
         "uint64_t" | "int64_t" => ("integer(c_int64_t)", "0"),
+        "int32_t" => ("integer(c_int32_t)", "0"),
         "double" => ("real(c_double)", "0"),
         "char" => ("character(kind=c_char)", "c_null_char"),
         "void" | "scda_fcontext_t" => ("type(c_ptr)", "c_null_ptr"), // only pointers to them
@@ -125,7 +129,8 @@ fn structs(code: &str) -> String {
             let is_hidden = ["size", "info", "file", "number"].contains(&member) && !is_public.is_empty();
             let private = if is_hidden { ", private" } else { "" };
             let dimension = dimension.map_or(String::new(), |dimension| format!("({dimension})"));
-            writeln!(out, "    {fortran}{private} :: {member}{dimension} = {value}").unwrap();
+            let value = if value.is_empty() { String::new() } else { format!(" = {value}") };
+            writeln!(out, "    {fortran}{private} :: {member}{dimension}{value}").unwrap();
         }
         writeln!(out, "  end type {name}").unwrap();
     }

@@ -39,13 +39,22 @@ const ORDER: [&str; 20] = [
 ];
 
 /// The files that `scda_bind.h` is made from.
-const BINDING_SOURCES: [&str; 3] =
-    ["crates/c/src/bind.rs", "crates/c/src/lengths.rs", "crates/c/src/notes.rs"];
+const BINDING_SOURCES: [&str; 4] = [
+    "crates/c/src/bind.rs",
+    "crates/c/src/lengths.rs",
+    "crates/c/src/notes.rs",
+    "crates/meshes/src/known.rs",
+];
+
+/// Those that `scda_meshes.h` is made from.
+const MESH_SOURCES: [&str; 3] =
+    ["crates/c/src/steps.rs", "crates/c/src/patches.rs", "crates/c/src/particles.rs"];
 
 /// Those that `scda.h` is made from: all others, in its order. (`lib.rs` would bring all of them once more.)
 static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut found = sources("crates/c/src");
-    found.retain(|path| !BINDING_SOURCES.contains(&path.as_str()) && !path.ends_with("/lib.rs"));
+    let others = [&BINDING_SOURCES[..], &MESH_SOURCES].concat();
+    found.retain(|path| !others.contains(&path.as_str()) && !path.ends_with("/lib.rs"));
     let order = ORDER.map(|name| format!("crates/c/src/{name}.rs"));
     assert!(order.iter().all(|path| found.contains(path)), "{order:?}");
     found.sort_by_key(|path| order.iter().position(|ordered| ordered == path).unwrap_or(order.len()));
@@ -77,12 +86,15 @@ static HEADER: LazyLock<String> = LazyLock::new(|| {
     for (mark, number) in version {
         config.after_includes = config.after_includes.map(|text| text.replace(mark, number));
     }
-    // cbindgen puts what is inline behind the guard.
-    let text = generate(config, &SOURCES);
-    let guard = "#endif  /* SCDA_H */\n";
-    let (before, inline) = text.split_once(guard).unwrap();
-    format!("{before}{}\n{guard}", inline.trim_start())
+    with_inline(&generate(config, &SOURCES), "SCDA_H")
 });
+
+/// cbindgen puts what is inline behind the guard.
+fn with_inline(text: &str, guard: &str) -> String {
+    let guard = format!("#endif  /* {guard} */\n");
+    let (before, inline) = text.split_once(&guard).unwrap();
+    format!("{before}{}\n{guard}", inline.trim_start())
+}
 
 /// That for bindings, likewise.
 static BINDINGS: LazyLock<String> = LazyLock::new(|| {
@@ -90,8 +102,15 @@ static BINDINGS: LazyLock<String> = LazyLock::new(|| {
     generate(cbindgen::Config::from_file(path).unwrap(), &BINDING_SOURCES)
 });
 
-/// Both.
-static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS);
+/// That for meshes, likewise.
+static MESHES: LazyLock<String> = LazyLock::new(|| {
+    let path = Path::new(ROOT).join("crates/c/cbindgen_meshes.toml");
+    let text = generate(cbindgen::Config::from_file(path).unwrap(), &MESH_SOURCES);
+    with_inline(&text, "SCDA_MESHES_H")
+});
+
+/// All three.
+static ALL: LazyLock<String> = LazyLock::new(|| HEADER.clone() + &BINDINGS + &MESHES);
 
 /// What types in `crates/c/src` are for C: pointers, some of which are followed by the type of what they point to.
 const POINTERS: [(&str, &str); 11] = [
@@ -113,7 +132,9 @@ fn with_pointers(source: String) -> String {
     let mut source =
         source.replace("<'a>", "").replace("<'_>", "").replace("<'a, ", "<").replace("<'_, ", "<");
     for (name, pointer) in POINTERS {
-        source = source.replace(&format!(": {name},"), &format!(": {pointer},"));
+        for end in [",", ")"] {
+            source = source.replace(&format!(": {name}{end}"), &format!(": {pointer}{end}"));
+        }
         let begin = format!(": {name}<");
         let mut parts = source.split(&begin);
         let mut replaced = parts.next().unwrap().to_owned();
@@ -154,6 +175,7 @@ fn compare(path: &str, generated: &str) {
 fn the_headers_are_those_of_the_sources() {
     compare("include/scda.h", &HEADER);
     compare("include/scda_bind.h", &BINDINGS);
+    compare("include/scda_meshes.h", &MESHES);
 }
 
 #[test]
@@ -161,11 +183,9 @@ fn the_manual_pages_are_those_of_the_header() {
     let folder = Path::new(ROOT).join("docs/man");
     let mut pages = manual::pages(&HEADER);
     pages.extend(manual::inline_pages("scda_bind.h", &BINDINGS));
+    pages.extend(manual::inline_pages("scda_meshes.h", &MESHES));
     assert_eq!(pages.len(), declared().len() + 4);
     pages.extend(manual::forest_pages(&read("include/scda_forest.h"), &read("include/scda_p4est.h")));
-    for header in ["scda_patches.h", "scda_particles.h"] {
-        pages.extend(manual::inline_pages(header, &read(&format!("include/{header}"))));
-    }
     for name in inline() {
         assert!(pages.contains_key(&format!("{name}.3")), "{name}");
     }
@@ -224,22 +244,17 @@ fn declared() -> BTreeSet<String> {
 /// The names of those that the library has: the others are inline in the header.
 fn exported() -> BTreeSet<String> {
     let is_inline = |name: &String| {
-        ["int", "uint64_t"].iter().any(|kind| HEADER.contains(&format!("static inline {kind} {name}(")))
+        ["int", "uint64_t"].iter().any(|kind| ALL.contains(&format!("static inline {kind} {name}(")))
     };
     let exported: BTreeSet<String> = declared().into_iter().filter(|name| !is_inline(name)).collect();
-    assert_eq!(declared().len() - exported.len(), 4);
+    assert_eq!(declared().len() - exported.len(), 7);
     exported
 }
 
 /// The names of all functions for forests, which the headers have inline: those of scda_p8est.h are in its first comment.
 fn inline() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for header in [
-        "include/scda_forest.h",
-        "include/scda_p4est.h",
-        "include/scda_patches.h",
-        "include/scda_particles.h",
-    ] {
+    for header in ["include/scda_forest.h", "include/scda_p4est.h"] {
         for line in read(header).lines().filter(|line| line.starts_with("static inline ")) {
             let name = line.split(" (").next().unwrap().rsplit([' ', '*']).next().unwrap();
             if !name.ends_with("_internal") {
@@ -315,6 +330,7 @@ fn every_function_of_c_is_one_guarded_body() {
         "guard(",
         "with(f, err, body)",
         "on_writer(f, err, ",
+        "on_meshes(f, err, ",
         "on_reader(f, err, ",
         "locally(f, err, body)",
         "with_value(f, err, ",
@@ -322,7 +338,7 @@ fn every_function_of_c_is_one_guarded_body() {
     ];
     assert_eq!(guarded("crates/c/src", &calls), exported().len());
     // The helpers by which they are called end in the guard.
-    assert_eq!(read("crates/c/src/context.rs").matches(" guard(").count(), 4);
+    assert_eq!(read("crates/c/src/context.rs").matches(" guard(").count(), 5);
 
     let calls = [
         "guard(",
@@ -345,7 +361,16 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
         assert!(text.contains("@return"), "{name}");
         // Names tell local from collective.
         let is_collective = !text.contains("Not collective");
-        let meet = ["scda_proc_", "scda_partition_", "scda_wait"].iter().any(|begin| name.starts_with(begin));
+        let meet = [
+            "scda_proc_",
+            "scda_partition_",
+            "scda_wait",
+            "scda_patches_write",
+            "scda_patches_read",
+            "scda_particles_write",
+            "scda_particles_read",
+        ];
+        let meet = meet.iter().any(|begin| name.starts_with(begin));
         let of_no_file = name == "scda_ferror_string";
         assert_eq!(is_collective, (name.starts_with("scda_f") && !of_no_file) || meet, "{name}");
     }
@@ -355,7 +380,11 @@ fn every_function_is_documented_and_says_whether_it_is_collective() {
 fn compile(compiler: &str, flags: &[&str], language: &str) {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("alone");
-    std::fs::write(&source, "#include <scda_bind.h>\n#include <scda.h>\nint scda_alone;\n").unwrap();
+    std::fs::write(
+        &source,
+        "#include <scda_bind.h>\n#include <scda_meshes.h>\n#include <scda.h>\nint scda_alone;\n",
+    )
+    .unwrap();
     let output = Command::new(compiler)
         .args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"])
         .args(flags)

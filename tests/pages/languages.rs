@@ -43,14 +43,16 @@ fn without_comments(text: &str, line: &str, quotes: &[char], empties: bool) -> S
     code
 }
 
-/// The Fortran module without its comments.
+/// The Fortran modules without their comments.
 fn module() -> String {
-    without_comments(&read("include/scda.F90"), "!", &['"', '\''], false)
+    let modules = ["include/scda.F90", "include/scda_meshes.F90"];
+    modules.map(|path| without_comments(&read(path), "!", &['"', '\''], false)).concat()
 }
 
-/// The C++ header without its comments, and what is in its strings.
+/// The C++ headers without their comments, and what is in their strings.
 fn hpp() -> String {
-    without_comments(&read("include/scda.hpp"), "//", &['"'], true)
+    let headers = ["include/scda.hpp", "include/scda_meshes.hpp"];
+    headers.map(|path| without_comments(&read(path), "//", &['"'], true)).concat()
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn a_name_in_a_comment_is_none() {
     let cpp = "a (); // b ();\n/* c ();\n d (); */ e (\"f (); \\\" // g\", h); // \"i";
     assert_eq!(without_comments(cpp, "//", &['"'], true), "a (); \n  e (\"\", h); ");
     // All of the text is gone through.
-    assert!(module().trim_end().ends_with("end module scda"));
+    assert!(module().trim_end().ends_with("end module scda_meshes"));
     assert!(hpp().trim_end().ends_with("#endif"));
 }
 
@@ -89,7 +91,7 @@ fn the_module_has_every_function() {
         let is_a_form =
             ["scda_fwrite_field", "scda_fwrite_field_parts", "scda_fwrite_dataset", "scda_fread_dataset"]
                 .contains(&function.as_str());
-        if ["scda_note", "scda_fleave"].contains(&function.as_str()) {
+        if ["scda_note", "scda_mesh_note", "scda_fleave"].contains(&function.as_str()) {
             continue; // for headers of C, and for languages with exceptions
         }
         let for_bindings = [
@@ -100,6 +102,9 @@ fn the_module_has_every_function() {
             "scda_box_init_size",
             "scda_current_dataset",
             "scda_json_number",
+            "scda_patches_init_size",
+            "scda_patch_field_init_size",
+            "scda_particles_init_size",
         ]
         .contains(&function.as_str());
         assert!(
@@ -112,6 +117,8 @@ fn the_module_has_every_function() {
             "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
             "scda_fread_dataset" => "scda_read",
             "scda_params_init_size" => "scda_params_init",
+            "scda_particles_write_field" => "scda_particles_write_fields",
+            "scda_particles_read_field" => "scda_particles_read_fields",
             name => name,
         };
         assert!(has_word(&public, name) != for_bindings, "{function}");
@@ -128,6 +135,7 @@ fn the_cpp_header_has_every_function() {
             "scda_fopen_f",
             "scda_json_number",
             "scda_note",
+            "scda_mesh_note",
             "scda_fwrite_dataset",
             "scda_fread_dataset",
         ]

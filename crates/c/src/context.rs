@@ -6,6 +6,7 @@ use scda::bindings::{BindingCalls, ReaderCalls};
 use scda::{Reader, Stream, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Global;
+use scda_meshes::MeshNotes;
 use scda_ranks::KnownPartition;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -37,6 +38,8 @@ struct Slot {
     context: Option<Box<Context>>,
     /// What the caller has noted of the file.
     notes: Notes,
+    /// What is known of its meshes.
+    meshes: MeshNotes,
     /// With what the file was closed by a function that does not return NULL then: an error of the next call, too.
     failure: Option<Error>,
 }
@@ -140,6 +143,7 @@ impl Lease {
         forget_begun(without_provenance_mut(self.slot.handle));
         self.slot.context = None;
         self.slot.notes.clear();
+        self.slot.meshes.clear();
         let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
         FREE.with(|free| free.numbers.push(number));
     }
@@ -179,6 +183,13 @@ pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) ->
     let mut lease = Lease::new(f).ok()?;
     lease.keep = true;
     Some(body(&mut lease.slot.notes))
+}
+
+/// Uses what is known of the meshes of a file. `None` if it is not open.
+pub fn with_meshes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut MeshNotes) -> R) -> Option<R> {
+    let mut lease = Lease::new(f).ok()?;
+    lease.keep = true;
+    Some(body(&mut lease.slot.meshes))
 }
 
 /// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.
@@ -259,6 +270,26 @@ pub fn on_writer(
     body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     with(f, err, |context| body(context.writer()?))
+}
+
+/// As [`on_writer`], with what is known of the meshes of the file.
+pub fn on_meshes(
+    f: *mut scda_fcontext_t,
+    err: CodeOut<'_>,
+    body: impl FnOnce(&mut Writer, &mut MeshNotes) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    if f.is_null() {
+        return on_null(err, null_mut());
+    }
+    let run = || {
+        let mut lease = Lease::new(f)?;
+        let mut meshes = std::mem::take(&mut lease.slot.meshes);
+        body(lease.context()?.writer()?, &mut meshes)?;
+        lease.slot.meshes = meshes;
+        lease.keep = true;
+        Ok((f, Outcome::Success))
+    };
+    guard(err, null_mut(), run)
 }
 
 /// As [`with`], for a file that is open for reading.

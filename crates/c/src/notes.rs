@@ -1,10 +1,11 @@
 //! Memory that is kept with an open file.
 
-use super::context::{Notes, scda_fcontext_t, with_notes};
+use super::context::{Notes, scda_fcontext_t, with_meshes, with_notes};
 use super::pointers::Text;
 use super::{Outcome, guard};
 use scda_base::error::Error;
 use scda_base::memory::{copy, resize};
+use scda_meshes::MeshNote;
 use std::ffi::c_void;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -35,6 +36,24 @@ pub unsafe extern "C" fn scda_note(f: *const scda_fcontext_t, key: Text<'_>, byt
         let key = key.get("key")?.to_bytes();
         let found = with_notes(f, |notes| note(notes, key, bytes));
         Ok((found.flatten().map_or(null_mut(), <*mut u64>::cast), Outcome::Success))
+    };
+    guard(None, null_mut(), body)
+}
+
+/// What is known of the last mesh of a group in a file that is written, for headers that write a mesh themselves. It stays where it is as
+/// long as the file is open. All ranks change it alike.
+///
+/// Not collective.
+///
+/// @param [in] f      The file, open for writing or reading.
+/// @param [in] group  The name of the group: a C string.
+/// @return            The note, filled with zeros when it is first asked for. NULL if the file is not open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_mesh_note(f: *const scda_fcontext_t, group: Text<'_>) -> *mut MeshNote {
+    let body = || {
+        let group = group.utf8("group")?;
+        let note = with_meshes(f, |notes| &raw mut *notes.entry(group.to_owned()).or_default().note);
+        Ok((note.unwrap_or(null_mut()), Outcome::Success))
     };
     guard(None, null_mut(), body)
 }

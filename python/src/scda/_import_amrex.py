@@ -175,7 +175,10 @@ class Amrex(Importer):
         ).reshape(-1, 2, d)
         level = np.repeat(np.arange(levels, dtype=np.int32), [len(each.boxes) for each in all_levels])
         domain_cells = [[*domain[0]], [b - a + 1 for a, b in zip(*domain)]]
-        offsets, checksum = mesh_of_patches(boxes, level)
+        domain_numbers, geometry = np.array(domain_cells, np.int64), np.array([origin, sizes[0]])
+        offsets, checksum, wrong = mesh_of_patches(boxes, level, ratio, domain_numbers, geometry)
+        if wrong is not None:
+            raise FormatError(f"{lines.path}: {wrong[1]}")
         attrs = {"coordinates": _COORDINATES[coordinates]}
         self._w.group("/", source)
         self._w.group(GROUP, {ATTRIBUTE: 1, "dimension": d, **attrs})
@@ -183,8 +186,8 @@ class Amrex(Importer):
         self._w.dataset(f"{GROUP}/boxes", boxes, attrs={MESH: checksum})
         self._w.dataset(f"{GROUP}/level", level)
         self._w.dataset(f"{GROUP}/ratio", ratio)
-        self._w.dataset(f"{GROUP}/domain", np.array(domain_cells, np.int64))
-        self._w.dataset(f"{GROUP}/geometry", np.array([origin, sizes[0]]))
+        self._w.dataset(f"{GROUP}/domain", domain_numbers)
+        self._w.dataset(f"{GROUP}/geometry", geometry)
         self._progress.total = int(offsets[-1]) * 8 * len(names)
         for component, name in enumerate(names):
             if self._is_wanted(f"{GROUP}/fields/{name}"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from . import _core
 from ._dataset import Dataset
 from ._series import Steps, groups_with
 
@@ -72,10 +73,9 @@ class ParticleStep:
         self.number = number
         dataset = particles._offsets(particles._bounds[number + 1])
         self.offsets: NDArray[np.int64] = dataset[:]
-        wrong = np.flatnonzero(np.diff(self.offsets) < 0)
-        if len(self.offsets) < 2 or self.offsets[0] != 0 or len(wrong):
-            where = f"cell {wrong[0]} ends before it begins" if len(wrong) else f"{self.offsets[:2].tolist()}"
-            particles._fail(f"{dataset.name}: found {where}, expected 0 first, then ends that do not decrease", dataset)
+        wrong = _core.wrong_offsets(np.ascontiguousarray(self.offsets, "i8"))
+        if wrong is not None:
+            particles._fail(f"{dataset.name}: {wrong}", dataset)
 
     @property
     def time(self) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from ._dataset import Dataset
-from ._mesh import MESH, checksum_terms
+from . import _core
+from ._mesh import MESH
 from ._series import Steps, groups_with
 
 if TYPE_CHECKING:
@@ -91,38 +92,17 @@ class PatchMesh:
         self.level: NDArray[np.int32] = parts["level"][:]
         self.ratio: NDArray[np.int32] = parts["ratio"][:]
         self.domain: NDArray[np.int64] = parts["domain"][:]
-        self.origin, self._spacing = parts["geometry"][:]
-        self._check(patches, boxes, parts)
-        self.offsets, self.checksum = mesh_of_patches(self.boxes, self.level)
+        geometry = parts["geometry"][:]
+        self.origin, self._spacing = geometry
+        self.offsets, self.checksum, wrong = mesh_of_patches(self.boxes, self.level, self.ratio, self.domain, geometry)
+        if wrong is not None:
+            dataset = parts.get(wrong[0], boxes)
+            patches._fail(f"{dataset.name}: {wrong[1]}", dataset)
         named = boxes.attrs.get(MESH, self.checksum)
         if named != self.checksum:
             patches._fail(
                 f"{boxes.name}: {MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes
             )
-
-    def _check(self, patches: Patches, boxes: Dataset, parts: dict[str, Dataset]) -> None:
-        def wrong(name: str, what: str) -> None:
-            dataset = boxes if name == "boxes" else parts[name]
-            patches._fail(f"{dataset.name}: {what}", dataset)
-
-        if not len(self.boxes) or not len(self.ratio):
-            wrong("boxes" if not len(self.boxes) else "ratio", "there is none, but at least one is needed")
-        if (self.ratio[0] != 1).any() or (self.ratio < 1).any():
-            wrong("ratio", "found ratios that are not positive, or not 1 of level 0")
-        if (self.domain[1] < 1).any() or not (self._spacing > 0).all():
-            wrong("domain" if (self.domain[1] < 1).any() else "geometry", "found numbers that are not positive")
-        if (self.level < 0).any() or (self.level >= len(self.ratio)).any() or (np.diff(self.level) < 0).any():
-            wrong("level", f"expected levels below {len(self.ratio)}, in order")
-        # As floating-point numbers: what a damaged number makes of the product may be any.
-        all_cells = self.boxes[:, 1].astype(float).prod(axis=1).sum()
-        scale = np.cumprod(self.ratio.astype(float), axis=0)[self.level]
-        first, count = self.boxes[:, 0].astype(float), self.boxes[:, 1].astype(float)
-        begin, end = self.domain[0] * scale, (self.domain[0].astype(float) + self.domain[1]) * scale
-        outside = ((count < 1) | (first < begin) | (first + count > end)).any(axis=1)
-        if outside.any() or all_cells >= 2.0**60:
-            number = int(outside.argmax())
-            first_count = self.boxes[number].tolist()
-            wrong("boxes", f"patch {number}: found {first_count}, expected cells in the domain, fewer than 2^60 in all")
 
     def __len__(self) -> int:
         """The number of patches."""
@@ -147,14 +127,23 @@ class PatchMesh:
         return tuple(int(n) for n in self.boxes[number, 1, ::-1])
 
 
-def mesh_of_patches(boxes: NDArray[np.int64], level: NDArray[np.int32]) -> tuple[NDArray[np.int64], str]:
-    """Where the cells of each patch begin, with the end of all, and the checksum of the mesh."""
-    numbers = np.arange(len(boxes), dtype=np.uint64)
-    value = checksum_terms(numbers, level.astype(np.int64).astype(np.uint64))
-    for column in boxes.reshape(len(boxes), -1).T:
-        value = checksum_terms(value, column.astype(np.uint64))
-    offsets = np.concatenate([[0], np.cumsum(boxes[:, 1].prod(axis=1))])
-    return offsets, f"{int(value.sum(dtype=np.uint64)):016x}"
+def mesh_of_patches(
+    boxes: NDArray[np.int64],
+    level: NDArray[np.int32],
+    ratio: NDArray[np.int32],
+    domain: NDArray[np.int64],
+    geometry: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], str, Optional[tuple[str, str]]]:
+    """Where the cells of each patch begin, with the end of all, and the checksum of the mesh; and the dataset that is wrong and how, if
+    one is."""
+
+    def flat(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+        return np.ascontiguousarray(array, dtype).ravel()
+
+    offsets, checksum, wrong = _core.patch_mesh(
+        boxes.shape[2], flat(boxes, "i8"), flat(level, "i4"), flat(ratio, "i4"), flat(domain, "i8"), flat(geometry, "f8")
+    )
+    return np.array(offsets, np.int64), checksum, wrong
 
 
 class PatchStep:

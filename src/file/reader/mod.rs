@@ -277,6 +277,10 @@ impl Reader {
         Ok(self.session.state().and_then(|state| state.sections.header()).filter(|_| found))
     }
 
+    pub(super) fn session(&mut self) -> &mut Session<ReaderState> {
+        &mut self.session
+    }
+
     /// Reads from a section. The C interface calls it with memory that may be an error of this rank.
     #[inline]
     pub(crate) fn read<T>(&mut self, from: impl FnOnce(&mut ReaderState) -> Result<T, Failure>) -> Result<T> {

@@ -277,7 +277,8 @@ impl Writer {
 
     /// Where the file is written, if it was there before: with [`Params::atomic`] its copy. An absolute path. Not collective. `None` after
     /// an error.
-    pub(crate) fn appended(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn appended(&self) -> Option<&Path> {
         self.cut_off.and(self.session.state()).map(|state| state.target.goal())
     }
 
@@ -293,6 +294,10 @@ impl Writer {
     pub fn position(&self) -> Option<u64> {
         let state = self.session.state().filter(|state| state.unplaced.is_empty());
         state.map(|state| state.sections.end())
+    }
+
+    pub(super) fn session(&mut self) -> &mut Session<WriterState> {
+        &mut self.session
     }
 
     /// Begins to write sections: see [`Sections::new`].

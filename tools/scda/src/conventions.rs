@@ -6,15 +6,17 @@ pub const FOREST: &str = "scda_forest";
 pub const CELLS: &str = "scda_cells";
 /// The attribute of a group that is a mesh of patches.
 pub const PATCHES: &str = "scda_patches";
-/// The attribute of a group of particles, and the one that names the mesh whose cells they are in.
+/// The attribute of a group of particles.
 pub const PARTICLES: &str = "scda_particles";
+/// The attribute of a group of particles that names the mesh whose cells they are in.
 pub const OF_MESH: &str = "mesh";
 /// The dataset that begins a time step.
 pub const TIME: &str = "time";
 /// The mesh of a forest. The first one begins it.
 pub const FOREST_PARTS: [&str; 3] = ["coordinates", "level", "tree_offsets"];
-/// The mesh of a forest of other shapes, and of its trees what is more than in another forest.
+/// The mesh of a forest of other shapes.
 pub const SHAPED_PARTS: [&str; 5] = ["coordinates", "level", "type", "position", "tree_offsets"];
+/// What the trees of such a forest have beside those of another forest.
 pub const SHAPED_TREE_PARTS: [&str; 2] = ["tree_shape", "tree_vertices"];
 /// How the mesh before it was distributed; not every one has it.
 pub const PARTITION: &str = "partition";
@@ -42,3 +44,5 @@ pub const CONNECTIVITY_PARTS: [&str; 13] = [
 ];
 /// The bytes that a program keeps for each quadrant of a forest.
 pub const DATA: &str = "data";
+/// The attribute of a group that says how many dimensions a mesh has.
+pub const DIMENSION: &str = "dimension";

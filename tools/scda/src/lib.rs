@@ -5,7 +5,6 @@ mod append;
 mod attr;
 mod cat;
 mod check;
-mod conventions;
 mod copy;
 mod datasets;
 mod described;

@@ -2,14 +2,14 @@
 //! docs/patches.md, docs/particles.md), and which records are chosen of others.
 
 use crate::check::Verified;
-use crate::conventions::{
-    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, OFFSETS, PARTICLES, PARTITION,
-    PATCH_PARTS, PATCHES, SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
-};
 use crate::datasets::{Item, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::ranges::Records;
+use scda_meshes::names::{
+    CELL_PARTS, CELLS, CONNECTIVITY_PARTS, DATA, FOREST, FOREST_PARTS, OFFSETS, PARTICLES, PARTITION,
+    PATCH_PARTS, PATCHES, SHAPED_PARTS, SHAPED_TREE_PARTS, TIME,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What a mesh consists of, by the conventions: of a step, each is the last one before the end of the step.

@@ -3,8 +3,8 @@
 use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, last, wrong};
-use crate::conventions::{CELL_PARTS, CELLS, TIME};
 use scda::DataType;
+use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
 /// Whether a dataset of this name is a part of the mesh.
 pub fn has(name: &str) -> bool {

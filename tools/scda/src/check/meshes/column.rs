@@ -141,7 +141,7 @@ impl Column {
         self.shape().first().copied().unwrap_or(1)
     }
 
-    /// The next number; of `uint64`, the one with the same bits.
+    /// The next number; of `uint64` and `float64`, the one with the same bits.
     pub fn next(&mut self, datasets: &mut Datasets<'_>) -> Result<i64> {
         while self.at == self.data.len() {
             if datasets.current != Some(self.number) {
@@ -158,7 +158,7 @@ impl Column {
             DataType::Int8 => (i64::from(i8::from_le_bytes(*rest.first_chunk().ok_or_else(end)?)), 1),
             DataType::Uint8 => (i64::from(u8::from_le_bytes(*rest.first_chunk().ok_or_else(end)?)), 1),
             DataType::Int32 => (i64::from(i32::from_le_bytes(*rest.first_chunk().ok_or_else(end)?)), 4),
-            DataType::Int64 | DataType::Uint64 => {
+            DataType::Int64 | DataType::Uint64 | DataType::Float64 => {
                 (i64::from_le_bytes(*rest.first_chunk().ok_or_else(end)?), 8)
             }
             other => return Err(Fail::Trouble(format!("found numbers of type {other}"))),

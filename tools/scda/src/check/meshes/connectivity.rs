@@ -2,8 +2,8 @@
 
 use super::column::Datasets;
 use super::{Checked, MeshGroup, wrong};
-use crate::conventions::CONNECTIVITY_PARTS;
 use scda::DataType;
+use scda_meshes::names::CONNECTIVITY_PARTS;
 
 /// If the trees have more faces, edges or corners than this, those are not compared with one another, because they would not fit into
 /// memory.

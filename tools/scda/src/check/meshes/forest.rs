@@ -1,14 +1,16 @@
 //! Forests of trees (docs/forest.md), also of any shapes (docs/t8code.md).
 
-use super::checksum::{DIMENSION, Quadrants, expect_mesh, term};
+use super::checksum::{Quadrants, expect_mesh};
 use super::column::{Column, Datasets};
 use super::connectivity::Connectivity;
 use super::curve::TreeCurve;
 use super::shapes;
 use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, wrong};
-use crate::conventions::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
 use scda::DataType;
+use scda_meshes::checksum::term;
+use scda_meshes::names::DIMENSION;
+use scda_meshes::names::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

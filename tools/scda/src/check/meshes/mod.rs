@@ -13,13 +13,14 @@ mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
-use crate::conventions::{CELLS, FOREST, OF_MESH, PARTICLES, PATCHES};
 use crate::datasets::{Pair, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use column::Datasets;
 use scda_format::dataset::GROUP_CONVENTION;
 use scda_format::dataset::json::compact;
+use scda_meshes::Wrong;
+use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
 use std::collections::{BTreeMap, HashMap};
 
 /// Why a mesh is not checked to its end.
@@ -41,6 +42,11 @@ type Checked<T = ()> = Result<T, Stop>;
 
 fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
     Err(Stop::Wrong(number, words.into()))
+}
+
+/// What a rule finds wrong, at a section.
+fn hold<T>(number: u64, checked: Result<T, Wrong>) -> Checked<T> {
+    checked.or_else(|Wrong { words, .. }| wrong(number, words))
 }
 
 /// A group that says that it is a mesh.
@@ -106,7 +112,7 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [FOREST, checksum::DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
+    let keys = [FOREST, DIMENSION, CELLS, PATCHES, PARTICLES, OF_MESH];
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 

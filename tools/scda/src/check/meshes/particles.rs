@@ -1,11 +1,12 @@
 //! Particles (docs/particles.md).
 
-use super::checksum::MESH;
 use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, wrong};
-use crate::conventions::{OF_MESH, OFFSETS, PARTICLES, TIME};
+use super::{Checked, MeshGroup, hold, wrong};
 use scda::DataType;
+use scda_meshes::checksum::MESH;
+use scda_meshes::names::{OF_MESH, OFFSETS, PARTICLES, TIME};
+use scda_meshes::particles::{check_cell, check_count};
 use std::collections::BTreeMap;
 
 /// The dataset of a mesh with a row for each of its cells, and the one that may name its checksum.
@@ -51,19 +52,13 @@ pub fn check(mesh: &MeshGroup, meshes: &BTreeMap<String, MeshGroup>, datasets: &
 fn offsets(datasets: &mut Datasets<'_>, number: u64) -> Checked<(u64, u64)> {
     let mut column = datasets.typed(number, DataType::Int64, &[None])?;
     datasets.bound(&column)?;
-    let Some(cells @ 1..) = column.rows().checked_sub(1) else {
-        return wrong(number, format!("found {} numbers, expected at least 2", column.rows()));
-    };
+    hold(number, check_count(column.rows()))?;
+    let cells = column.rows() - 1;
     let mut last = column.next(datasets)?;
-    if last != 0 {
-        return wrong(number, format!("number 0: found {last}, expected 0"));
-    }
-    for at in 1..=cells {
-        let found = column.next(datasets)?;
-        if found < last {
-            return wrong(number, format!("number {at}: found {found}, expected {last} or more"));
-        }
-        last = found;
+    for cell in 0..cells {
+        let end = column.next(datasets)?;
+        hold(number, check_cell(cell, last, end, None))?;
+        last = end;
     }
     Ok((cells, last.unsigned_abs()))
 }

@@ -1,12 +1,14 @@
 //! Meshes of patches (docs/patches.md).
 
-use super::checksum::{DIMENSION, expect_mesh, term};
+use super::checksum::expect_mesh;
 use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, Stop, wrong};
-use crate::conventions::{PATCH_PARTS, PATCHES, TIME};
+use super::{Checked, MeshGroup, Stop, hold, wrong};
 use scda::DataType;
 use scda_base::numbers::to_usize;
+use scda_meshes::Wrong;
+use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
+use scda_meshes::patches::{Checked as CheckedPatches, Frame};
 use std::collections::BTreeMap;
 
 /// Whether patches have cells in common is looked for by no more comparisons.
@@ -18,13 +20,6 @@ const MOST_PATCHES: u64 = 1 << 22;
 /// Whether a dataset of this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
     name == TIME || PATCH_PARTS.contains(&name) || name.starts_with("fields/")
-}
-
-/// A mesh that was checked.
-#[derive(Clone, Copy)]
-struct Patches {
-    cells: u64,
-    checksum: u64,
 }
 
 /// A box of cells: the first one and the one behind the last one, on each axis; of axes that the mesh lacks 0 and 1.
@@ -46,11 +41,11 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     }
     let (mut rows, mut checksums) = (Vec::new(), Vec::new());
     for (step, begin, end) in steps.iter() {
-        let Some((_, of_step)) = meshes.range(..end).next_back() else {
+        let Some((_, &(cells, checksum))) = meshes.range(..end).next_back() else {
             return wrong(begin.max(mesh.number), format!("there is no mesh up to the end of step {step}"));
         };
-        rows.push(of_step.cells);
-        checksums.push(of_step.checksum);
+        rows.push(cells);
+        checksums.push(checksum);
     }
     steps.fields(mesh, "fields/", &rows, |_, number, rows| {
         let field = expect_rows(datasets, number, rows, "cell")?;
@@ -61,118 +56,67 @@ pub fn check(mesh: &MeshGroup, datasets: &mut Datasets<'_>) -> Checked {
     })
 }
 
-/// The domain in cells of each level, as long as these numbers have 63 bits.
-fn domains(
-    datasets: &mut Datasets<'_>,
-    dimension: u64,
-    domain: u64,
-    ratios: u64,
-) -> Checked<Vec<Option<CellBox>>> {
-    let (axes, d) = (to_usize(dimension), Some(dimension));
-    let mut corner = datasets.typed(domain, DataType::Int64, &[Some(2), d])?;
-    let mut whole: CellBox = [(0, 1); 3];
-    for axis in whole.iter_mut().take(axes) {
-        axis.0 = corner.next(datasets)?;
+/// The frame of a mesh.
+fn frame(datasets: &mut Datasets<'_>, dimension: u64, [ratio, domain, geometry]: [u64; 3]) -> Checked<Frame> {
+    let d = Some(dimension);
+    let mut ratios = datasets.typed(ratio, DataType::Int32, &[None, d])?;
+    datasets.bound(&ratios)?;
+    let mut domains = datasets.typed(domain, DataType::Int64, &[Some(2), d])?;
+    let mut sizes =
+        datasets.expect(geometry, |found| found == DataType::Float64, "float64", &[Some(2), d])?;
+    let mut frame = Frame { dimension: to_usize(dimension), ..Frame::default() };
+    for _ in 0..ratios.rows() * dimension {
+        // Of the type that was compared.
+        frame.ratio.push(i32::try_from(ratios.next(datasets)?).unwrap_or(0));
     }
-    for (axis, place) in whole.iter_mut().take(axes).enumerate() {
-        let count = corner.next(datasets)?;
-        match place.0.checked_add(count).filter(|_| count > 0) {
-            Some(end) => place.1 = end,
-            None => return wrong(domain, format!("axis {axis}: found {count} cells from {}", place.0)),
-        }
+    for _ in 0..2 * dimension {
+        frame.domain.push(domains.next(datasets)?);
+        frame.geometry.push(f64::from_bits(sizes.next(datasets)?.cast_unsigned()));
     }
-    let mut ratio = datasets.typed(ratios, DataType::Int32, &[None, d])?;
-    datasets.bound(&ratio)?;
-    let mut domains: Vec<Option<CellBox>> = Vec::new();
-    for level in 0..ratio.rows() {
-        let mut cells = if level == 0 { Some(whole) } else { domains.last().copied().flatten() };
-        for axis in 0..axes {
-            let found = ratio.next(datasets)?;
-            if found < 1 || (level == 0 && found != 1) {
-                return wrong(
-                    ratios,
-                    format!("level {level}: found {found}, expected a positive number; 1 of level 0"),
-                );
-            }
-            cells = cells.and_then(|mut cells| {
-                let (first, end) = cells[axis];
-                cells[axis] = (first.checked_mul(found)?, end.checked_mul(found)?);
-                Some(cells)
-            });
-        }
-        domains.push(cells);
-    }
-    Ok(domains)
+    Ok(frame)
 }
 
-/// Checks the datasets of a mesh.
-fn patches(
-    datasets: &mut Datasets<'_>,
-    dimension: u64,
-    [boxes, levels, ratios, domain, geometry]: [u64; 5],
-) -> Checked<Patches> {
+/// Checks the datasets of a mesh, and returns the number of cells and the checksum.
+fn patches(datasets: &mut Datasets<'_>, dimension: u64, parts: [u64; 5]) -> Checked<(u64, u64)> {
+    let section = |part: &str| parts[PATCH_PARTS.iter().position(|name| *name == part).unwrap_or(0)];
+    let [boxes, levels, ratio, domain, geometry] = parts;
     let (axes, d) = (to_usize(dimension), Some(dimension));
-    datasets.typed(geometry, DataType::Float64, &[Some(2), d])?;
-    let domains = domains(datasets, dimension, domain, ratios)?;
+    let frame = frame(datasets, dimension, [ratio, domain, geometry])?;
+    frame.check().or_else(|Wrong { part, words }| wrong(section(part), words))?;
     let mut numbers = datasets.typed(boxes, DataType::Int64, &[None, Some(2), d])?;
     let count = numbers.rows();
     let mut level = datasets.typed(levels, DataType::Int32, &[Some(count)])?;
-    if count == 0 {
-        return wrong(boxes, "there is no patch");
-    }
     datasets.bound(&numbers)?;
     datasets.bound(&level)?;
     if count > MOST_PATCHES {
         let words = format!("mesh not checked: found {count} patches, more than {MOST_PATCHES}");
         return Err(Stop::TooLarge(boxes, words));
     }
-    let mut found = Patches { cells: 0, checksum: 0 };
+    let mut checked = CheckedPatches::new(&frame, 0);
     let (mut same_level, mut last) = (Vec::new(), 0);
-    let mut comparisons = 0;
+    let (mut comparisons, mut one) = (0, vec![0; 2 * axes]);
     for patch in 0..count {
         let on = level.next(datasets)?;
-        let inside = usize::try_from(on).ok().and_then(|on| domains.get(on).copied());
-        let (Some(inside), true) = (inside, on >= last) else {
-            return wrong(
-                levels,
-                format!("patch {patch}: found level {on}, expected {last} to {}", domains.len() - 1),
-            );
-        };
+        for n in &mut one {
+            *n = numbers.next(datasets)?;
+        }
+        // Of the type that was compared.
+        let added = checked.add(i32::try_from(on).unwrap_or(-1), &one);
+        added.or_else(|Wrong { part, words }| wrong(section(part), words))?;
         if on > last {
             apart(&mut same_level, boxes, last, &mut comparisons)?;
             last = on;
         }
-        let mut checksum = term(patch, 0, on.cast_unsigned());
         let mut cells: CellBox = [(0, 1); 3];
-        for axis in cells.iter_mut().take(axes) {
-            axis.0 = numbers.next(datasets)?;
-            checksum = term(checksum, 0, axis.0.cast_unsigned());
-        }
-        let mut all = Some(1_u64);
         for (axis, place) in cells.iter_mut().take(axes).enumerate() {
-            let n = numbers.next(datasets)?;
-            checksum = term(checksum, 0, n.cast_unsigned());
-            let end = place.0.checked_add(n).filter(|_| n > 0);
-            let inside = inside.map(|inside| inside[axis]);
-            match end.zip(inside) {
-                Some((end, (first, behind))) if place.0 >= first && end <= behind => place.1 = end,
-                _ => {
-                    let words = format!("patch {patch}: found {n} cells from {} on axis {axis}", place.0);
-                    return wrong(boxes, format!("{words}, expected cells in the domain"));
-                }
-            }
-            all = all.and_then(|all| all.checked_mul(n.unsigned_abs()));
+            *place = (one[axis], one[axis] + one[axes + axis]);
         }
-        let Some(sum) = all.and_then(|all| found.cells.checked_add(all)) else {
-            return wrong(boxes, format!("patch {patch}: found more cells than a dataset may have"));
-        };
-        found.cells = sum;
-        found.checksum = found.checksum.wrapping_add(checksum);
         same_level.push((cells, patch));
     }
     apart(&mut same_level, boxes, last, &mut comparisons)?;
-    expect_mesh(Some(&numbers), boxes, found.checksum, "that it begins")?;
-    Ok(found)
+    hold(boxes, checked.end())?;
+    expect_mesh(Some(&numbers), boxes, checked.checksum.0, "that it begins")?;
+    Ok((checked.cells, checked.checksum.0))
 }
 
 /// Requires that patches of a level, which are taken, have no cell in common.

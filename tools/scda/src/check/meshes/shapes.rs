@@ -1,11 +1,12 @@
 //! Forests of any shapes (docs/t8code.md): their trees and elements.
 
-use super::checksum::{Quadrants, expect_mesh, term};
+use super::checksum::{Quadrants, expect_mesh};
 use super::column::Datasets;
 use super::connectivity::Connectivity;
 use super::{Checked, wrong};
-use crate::conventions::{SHAPED_PARTS, SHAPED_TREE_PARTS};
 use scda::DataType;
+use scda_meshes::checksum::term;
+use scda_meshes::names::{SHAPED_PARTS, SHAPED_TREE_PARTS};
 
 /// Coordinates are in units of 2^-30 of the edge of a tree.
 const BITS: u32 = 30;

@@ -11,11 +11,11 @@ mod shaped;
 mod shapes;
 
 use super::meaning::attributes;
-use crate::conventions::{CELLS, FOREST, PARTICLES, PATCHES};
 use crate::fail::Result;
 pub use field::FieldPlace;
 use parts::Parts;
 use scda::Reader;
+use scda_meshes::names::{CELLS, FOREST, PARTICLES, PATCHES};
 
 /// What kind of mesh a group is.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,0 +1,287 @@
+//! Particles: `docs/particles.md`.
+
+use super::context::{on_meshes, on_reader, scda_fcontext_t};
+use super::dataset::{InMemory, array, of_c, scda_dataset_t};
+use super::memory::{Room, Values};
+use super::pointers::Text;
+use super::steps::group_name;
+use super::versioned::{In, InOut, Unset, versioned};
+use super::{Outcome, guard};
+use scda::{Collective, Reader, Writer};
+use scda_base::error::{Error, Result};
+use scda_base::numbers::product;
+use scda_meshes::particles::{self, GROUP, OwnCells, Particles};
+use scda_meshes::{Items, ItemsMut, MeshNotes};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Which particles each rank has. Fill it by `scda_particles_init`; then set what `scda_particles_write` needs, or let
+/// `scda_particles_read` fill it. What it points to is used during that call alone. Release it by `scda_particles_free`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_particles<'a> {
+    /// The size of this struct in bytes, as `scda_particles_init` sets it.
+    pub size: usize,
+    /// The number of cells of this rank: quadrants, patches or others. 0 on all ranks: particles without cells.
+    pub cells: u64,
+    /// Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before. After reading, it is valid
+    /// until these particles are read again or freed.
+    pub counts: Values<'a, i64>,
+    /// Of each cell of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
+    /// ranks, or on none; a rank without cells may pass NULL.
+    pub number: Values<'a, u64>,
+    /// Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: of none in the file.
+    pub mesh: Text<'a>,
+    /// The number of particles of this rank. Set by the program only to write particles without cells.
+    pub n: u64,
+    /// The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, as what follows.
+    pub particles: u64,
+    /// The number of cells of all ranks; 1 if there are none.
+    pub all_cells: u64,
+    /// The number of the first particle of this rank, if `number` is NULL.
+    pub first: u64,
+    /// The number of the first cell of this rank, if `number` is NULL.
+    pub first_cell: u64,
+    /// What the library keeps.
+    pub kept: *mut c_void,
+}
+
+/// Which particles each rank has.
+pub type scda_particles_t<'a> = scda_particles<'a>;
+
+versioned!(scda_particles_t<'_>, "particles", "scda_particles_init", empty(), kept: *mut c_void);
+
+fn empty<'a>() -> scda_particles_t<'a> {
+    scda_particles_t {
+        size: size_of::<scda_particles_t>(),
+        cells: 0,
+        counts: Values::NULL,
+        number: Values::NULL,
+        mesh: Text::NULL,
+        n: 0,
+        particles: 0,
+        all_cells: 0,
+        first: 0,
+        first_cell: 0,
+        kept: null_mut(),
+    }
+}
+
+/// Fills the particles of a program that knows their first `size` bytes with the defaults: what `scda_particles_init` calls.
+///
+/// Not collective.
+///
+/// @param [out] p    The particles. Must not be NULL.
+/// @param [in] size  The size of `*p` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_init_size(p: Unset<'_, scda_particles_t>, size: usize) -> c_int {
+    guard(None, -1, || p.init(size))
+}
+
+/// Releases what the library keeps for particles, and fills them with the defaults.
+///
+/// Not collective.
+///
+/// @param [in,out] p  The particles.
+/// @return            0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_free(p: InOut<'_, scda_particles_t>) -> c_int {
+    let body = || {
+        drop(take(&p.given().read()?));
+        let size = p.given().size()?;
+        p.write(scda_particles_t { size, ..empty() })?;
+        Ok((0, Outcome::Success))
+    };
+    guard(None, -1, body)
+}
+
+/// What is kept of particles, which no longer have it.
+fn take(p: &scda_particles_t<'_>) -> Option<Box<Particles>> {
+    // SAFETY: C passes particles as `scda_particles_init` and the functions here have filled them, and each once.
+    (!p.kept.is_null()).then(|| unsafe { Box::from_raw(p.kept.cast::<Particles>()) })
+}
+
+/// What is kept of particles.
+fn kept<'a>(p: In<'a, scda_particles_t<'_>>, words: &str) -> Result<&'a Particles> {
+    // SAFETY: as in `take`.
+    let kept = unsafe { p.read()?.kept.cast::<Particles>().as_ref() };
+    kept.ok_or_else(|| Error::usage(words))
+}
+
+/// Hands out particles that were written or read.
+fn give(p: InOut<'_, scda_particles_t<'_>>, found: Particles, is_read: bool) -> Result<()> {
+    let mut c = p.given().read()?;
+    drop(take(&c));
+    let found = Box::new(found);
+    (c.n, c.particles, c.all_cells) = (found.n, found.particles, found.all_cells);
+    (c.first, c.first_cell) = (found.first, found.first_cell);
+    if is_read {
+        c.cells = found.counts.len() as u64;
+        // SAFETY: they are kept with the particles.
+        c.counts = unsafe { Values::at(found.counts.as_ptr()) };
+    }
+    c.kept = Box::into_raw(found).cast();
+    p.write(c)
+}
+
+/// Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow.
+/// `scda_forest_write_time` with the name of the group begins a time step.
+///
+/// Collective. With `number`, all ranks learn the counts of all cells, 16 bytes for each.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+/// @param [in,out] p  The particles. Receives the numbers of all particles and cells.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
+/// `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_write(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    p: InOut<'_, scda_particles_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, GROUP)?;
+        let given = p.given().read();
+        let mesh = given.as_ref().map_err(Error::again).and_then(|c| match c.mesh.is_null() {
+            true => Ok(None),
+            false => c.mesh.utf8("mesh").map(Some),
+        });
+        let mesh = writer.agree_on(mesh)?;
+        let cells = given.and_then(|c| {
+            let (counts, number) = (c.counts.get(c.cells, "counts")?, c.number.optional(c.cells, "number")?);
+            Ok(OwnCells { counts, number, without_cells: c.n })
+        });
+        let found = particles::write(writer, notes, group, mesh, cells)?;
+        give(p, found, false)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Writes a field of the particles: a column, or a struct of several members.
+///
+/// Collective; `data` may differ between the ranks.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+/// @param [in] p      The particles, as of the last `scda_particles_write` to the group.
+/// @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]`
+///                    is set by the library; of a scalar `ndims` may be 0.
+/// @param [in] data   The values of the particles of this rank, cell by cell. May be NULL if there are none.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if the particles are not those that were written last, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+/// `scda_fwrite_datasets`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_write_field(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    p: In<'_, scda_particles_t>,
+    field: In<'_, scda_dataset_t>,
+    data: Values<'_, c_void>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, GROUP)?;
+        let found = kept(p, "a field of particles that were not written: call scda_particles_write before");
+        let what = found.and_then(|found| Ok((found, of_c(&field.read()?)?)));
+        let (found, InMemory { dataset, data_type }) = writer.agree_on(what)?;
+        let data = bytes(&dataset, found.n, data_type.item_bytes()).and_then(|bytes| data.bytes(bytes));
+        let data = data.map(|bytes| Items { bytes, data_type });
+        particles::write_field(writer, notes, group, found, &dataset, data)
+    };
+    on_meshes(f, err, body)
+}
+
+/// The bytes of the values of this rank.
+fn bytes(dataset: &scda::Dataset, n: u64, item_bytes: u64) -> Result<u64> {
+    let items = dataset.shape.iter().skip(1).try_fold(n, |all, &n| product(all, n));
+    let bytes = items.and_then(|items| product(items, item_bytes));
+    bytes.ok_or_else(|| Error::range(format!("field {}: the number of bytes exceeds 63 bits", dataset.name)))
+}
+
+/// Reads how many particles each cell has, and distributes them: `p->n` particles are those of this rank. Without cells in the file, each
+/// rank has as many particles.
+///
+/// Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets of its cells, and at first those
+/// of as many cells as any other rank.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+/// @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+/// @param [in] cells   How many cells this rank has: those of its part of a mesh that is read already. -1, on all ranks: each gets cells that
+///                     follow one another, with about as many particles as any other.
+/// @param [in] number  The numbers of these cells, which may be any, also those of another rank. NULL: they follow one another, in the
+///                     order of the ranks, and are all of them.
+/// @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or offsets that cannot be true; `SCDA_ERR_ARG` if there is no such step, or if
+/// the file has another number of cells; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_read(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    cells: i64,
+    number: Values<'_, u64>,
+    p: InOut<'_, scda_particles_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, GROUP)?;
+        let own = match cells {
+            -1 => None,
+            _ => Some(u64::try_from(cells)),
+        };
+        let is_room = p.given().size().map(drop);
+        let own = is_room.and(own.transpose().map_err(|_| Error::argument(format!("cells: found {cells}"))));
+        let own = reader.agree_on(own)?;
+        let numbers = number.optional(own.unwrap_or(0), "number");
+        let found = particles::read(reader, group, step, own, numbers)?;
+        give(p, found, true)
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads a field of the particles of this rank.
+///
+/// Collective; `data` may differ between the ranks.
+///
+/// @param [in] f      The file, open for reading.
+/// @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+/// @param [in] step   The time step, as of `scda_particles_read`.
+/// @param [in] p      The particles of this step.
+/// @param [in] field  Its name without that of the group; type, items and members are those in memory, to which the values are converted: of
+///                    structs, some members may be left out. `shape[1]` and so on are those of the file; of a scalar `ndims` may be 0.
+/// @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
+/// `SCDA_ERR_ARG` for values that cannot be converted; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_particles_read_field(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    p: In<'_, scda_particles_t>,
+    field: In<'_, scda_dataset_t>,
+    data: Room<'_, c_void>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, GROUP)?;
+        let found = kept(p, "a field of particles that were not read: call scda_particles_read before");
+        let what = found.and_then(|found| Ok((found, array(&field.read()?)?)));
+        let (found, InMemory { dataset, data_type }) = reader.agree_on(what)?;
+        let data = bytes(&dataset, found.n, data_type.item_bytes()).and_then(|bytes| data.bytes(bytes));
+        let data = data.map(|bytes| ItemsMut { bytes, data_type });
+        particles::read_field(reader, group, step, found, &dataset, data)
+    };
+    on_reader(f, err, body)
+}

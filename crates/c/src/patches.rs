@@ -1,0 +1,527 @@
+//! Patches of block-structured codes: `docs/patches.md`.
+
+use super::context::{on_meshes, on_reader, scda_fcontext_t};
+use super::dataset::{InMemory, empty as no_dataset, of_c, scda_dataset_t};
+use super::memory::Values;
+use super::pointers::Text;
+use super::steps::group_name;
+use super::types::{SCDA_TYPE_BOOL, SCDA_TYPE_COMPLEX128};
+use super::versioned::{In, InOut, Structs, Unset, versioned};
+use super::{Outcome, guard};
+use scda::{Collective, Dataset, Memory, MemoryMut, Reader, Writer};
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::layout::product;
+use scda_meshes::MeshNotes;
+use scda_meshes::patches::{self, Field, FieldMemory, Frame, GROUP, OwnPatches, PatchMemory, Patches};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let `scda_patches_read_mesh` fill
+/// the rest. What it points to is used during that call alone. Release it by `scda_patches_free`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_patches<'a> {
+    /// The size of this struct in bytes, as `scda_patches_init` sets it.
+    pub size: usize,
+    /// The number of axes, 1 to 3: d. The same on all ranks, as the next four.
+    pub dimension: c_int,
+    /// The number of levels.
+    pub levels: c_int,
+    /// For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+    pub ratio: Values<'a, i32>,
+    /// The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+    pub domain: Values<'a, i64>,
+    /// The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+    pub geometry: Values<'a, f64>,
+    /// The number of patches of this rank. May be 0.
+    pub n: usize,
+    /// Of each patch of this rank: its level. Not set by the program, as the next one, for patches that it chooses from a mesh that was
+    /// read.
+    pub level: Values<'a, i32>,
+    /// Of each patch of this rank: its first cell on each axis, then its number of cells on each axis.
+    pub boxes: Values<'a, i64>,
+    /// Of each patch of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
+    /// ranks, or on none; a rank without patches may pass NULL.
+    pub number: Values<'a, u64>,
+    /// The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`, as what follows.
+    pub patches: u64,
+    /// The number of cells of all patches.
+    pub cells: u64,
+    /// The number of the first patch of this rank, if `number` is NULL.
+    pub first: u64,
+    /// The level of each patch of all ranks. NULL if the mesh was written without `number`.
+    pub all_level: Values<'a, i32>,
+    /// The boxes of all patches, as `boxes`. NULL likewise.
+    pub all_boxes: Values<'a, i64>,
+    /// What the library keeps.
+    pub kept: *mut c_void,
+}
+
+/// A mesh of patches.
+pub type scda_patches_t<'a> = scda_patches<'a>;
+
+versioned!(scda_patches_t<'_>, "mesh of patches", "scda_patches_init", empty(), kept: *mut c_void);
+
+fn empty<'a>() -> scda_patches_t<'a> {
+    scda_patches_t {
+        size: size_of::<scda_patches_t>(),
+        dimension: 0,
+        levels: 0,
+        ratio: Values::NULL,
+        domain: Values::NULL,
+        geometry: Values::NULL,
+        n: 0,
+        level: Values::NULL,
+        boxes: Values::NULL,
+        number: Values::NULL,
+        patches: 0,
+        cells: 0,
+        first: 0,
+        all_level: Values::NULL,
+        all_boxes: Values::NULL,
+        kept: null_mut(),
+    }
+}
+
+/// A field of patches: what it is in the file, and where its values lie in memory. Fill it by `scda_patch_field_init`.
+///
+/// In memory, each patch has its cells with `ghost` layers around them on each axis; x varies fastest. So AMReX has each variable in
+/// arrays of their own (`cell_bytes` 0), and FLASH has the variables of a cell side by side (`cell_bytes` the bytes of all of them).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_patch_field<'a> {
+    /// The size of this struct in bytes, as `scda_patch_field_init` sets it.
+    pub size: usize,
+    /// How many numbers a cell has; they follow one another. 1 (default): a scalar, a dimension less.
+    pub components: c_int,
+    /// The layers of ghost cells on both ends of each axis.
+    pub ghost: c_int,
+    /// The bytes from a cell to the next one on x. 0 (default): the numbers of a cell.
+    pub cell_bytes: i64,
+    /// Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any.
+    pub data: Values<'a, *mut c_void>,
+    /// Its name without the group, and its type: a number. Writing: also layout, codec, attributes and so on; not its shape.
+    pub dataset: scda_dataset_t<'a>,
+}
+
+/// A field of patches.
+pub type scda_patch_field_t<'a> = scda_patch_field<'a>;
+
+versioned!(scda_patch_field_t<'_>, "field of patches", "scda_patch_field_init", no_field(), dataset: scda_dataset_t<'_>);
+
+fn no_field<'a>() -> scda_patch_field_t<'a> {
+    let size = size_of::<scda_patch_field_t>();
+    scda_patch_field_t {
+        size,
+        components: 1,
+        ghost: 0,
+        cell_bytes: 0,
+        data: Values::NULL,
+        dataset: no_dataset(),
+    }
+}
+
+/// Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
+///
+/// Not collective.
+///
+/// @param [out] m    The mesh. Must not be NULL.
+/// @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_init_size(m: Unset<'_, scda_patches_t>, size: usize) -> c_int {
+    guard(None, -1, || m.init(size))
+}
+
+/// Fills the field of a program that knows its first `size` bytes with the defaults: what `scda_patch_field_init` calls.
+///
+/// Not collective.
+///
+/// @param [out] v    The field. Must not be NULL.
+/// @param [in] size  The size of `*v` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patch_field_init_size(v: Unset<'_, scda_patch_field_t>, size: usize) -> c_int {
+    guard(None, -1, || v.init(size))
+}
+
+/// Releases what the library keeps for a mesh, and fills it with the defaults.
+///
+/// Not collective.
+///
+/// @param [in,out] m  The mesh.
+/// @return            0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_free(m: InOut<'_, scda_patches_t>) -> c_int {
+    let body = || {
+        let c = m.given().read()?;
+        drop(take(&c));
+        m.write(scda_patches_t { size: c.size, dimension: c.dimension, ..empty() })?;
+        Ok((0, Outcome::Success))
+    };
+    guard(None, -1, body)
+}
+
+/// What is kept of a mesh that was written or read.
+struct Kept {
+    mesh: Patches,
+    /// Level and boxes of the patches of this rank that were taken from a mesh that was read, to which the mesh of C points.
+    level: Vec<i32>,
+    boxes: Vec<i64>,
+}
+
+/// What is kept of a mesh, which no longer has it.
+fn take(m: &scda_patches_t<'_>) -> Option<Box<Kept>> {
+    // SAFETY: C passes a mesh as `scda_patches_init` and the functions here have filled it, and each once.
+    (!m.kept.is_null()).then(|| unsafe { Box::from_raw(m.kept.cast::<Kept>()) })
+}
+
+/// What is kept of a mesh.
+fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a Kept> {
+    // SAFETY: as in `take`.
+    unsafe { m.kept.cast::<Kept>().as_ref() }
+}
+
+impl Kept {
+    /// Takes level and boxes of patches of the mesh.
+    fn choose(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> Result<()> {
+        (self.level, self.boxes) = (Vec::new(), Vec::new());
+        reserve(&mut self.level, numbers.len())?;
+        reserve(&mut self.boxes, numbers.len() * 2 * self.mesh.frame.dimension)?;
+        for number in numbers {
+            let found = self.mesh.patch(number).filter(|_| self.mesh.knows_all);
+            let (level, cells) = found.ok_or_else(|| {
+                let why = match self.mesh.knows_all {
+                    true => "the mesh has not as many",
+                    false => "the mesh was written without numbers since it was read",
+                };
+                Error::argument(format!("patch {number} was chosen by its number; {why}"))
+            })?;
+            self.level.push(level);
+            self.boxes.extend(cells);
+        }
+        Ok(())
+    }
+
+    /// Hands the mesh out.
+    fn give<'a>(self, m: InOut<'_, scda_patches_t<'a>>, mut c: scda_patches_t<'a>) -> Result<()> {
+        let kept = Box::new(self);
+        let mesh = &kept.mesh;
+        (c.patches, c.cells, c.first) = (mesh.patches, mesh.cells, mesh.first);
+        (c.all_level, c.all_boxes) = (Values::NULL, Values::NULL);
+        if mesh.knows_all {
+            // SAFETY: they are kept with the mesh.
+            c.all_level = unsafe { Values::at(mesh.level.as_ptr()) };
+            // SAFETY: as above.
+            c.all_boxes = unsafe { Values::at(mesh.boxes.as_ptr()) };
+        }
+        c.kept = Box::into_raw(kept).cast();
+        m.write(c)
+    }
+}
+
+impl scda_patches_t<'_> {
+    /// Its frame is the one that is kept with it.
+    fn point_to(&mut self, frame: &Frame) {
+        // SAFETY: it is kept as long as this points to it.
+        self.ratio = unsafe { Values::at(frame.ratio.as_ptr()) };
+        // SAFETY: as above.
+        self.domain = unsafe { Values::at(frame.domain.as_ptr()) };
+        // SAFETY: as above.
+        self.geometry = unsafe { Values::at(frame.geometry.as_ptr()) };
+    }
+}
+
+/// The frame of a mesh.
+fn frame(c: &scda_patches_t<'_>) -> Result<Frame> {
+    let count = |n: c_int| u64::try_from(n).unwrap_or(0);
+    let (d, levels) = (count(c.dimension), count(c.levels));
+    if !(1..=3).contains(&d) || levels == 0 {
+        let (d, levels) = (c.dimension, c.levels);
+        return Err(Error::argument(format!(
+            "patches have {d} axes on {levels} levels; expected 1 to 3, and a level"
+        )));
+    }
+    Ok(Frame {
+        dimension: to_usize(d),
+        ratio: c.ratio.get(levels * d, "ratio")?.to_vec(),
+        domain: c.domain.get(2 * d, "domain")?.to_vec(),
+        geometry: c.geometry.get(2 * d, "geometry")?.to_vec(),
+    })
+}
+
+/// The patches of this rank, with what was kept of the mesh: of patches that are chosen by their numbers from a mesh that was read, level
+/// and boxes are taken from there.
+fn own_patches<'a>(c: &mut scda_patches_t<'a>, before: &mut Option<Box<Kept>>) -> Result<OwnPatches<'a>> {
+    let n = c.n as u64;
+    let number = c.number.optional(n, "number")?;
+    let is_taken = |kept: &Kept| {
+        !c.level.is_null()
+            && c.level.pointer() == kept.level.as_ptr()
+            && c.boxes.pointer() == kept.boxes.as_ptr()
+    };
+    if let (Some(number), Some(kept)) = (number, before.as_mut().filter(|kept| is_taken(kept))) {
+        kept.choose(number.iter().copied())?;
+        // SAFETY: they are kept with the mesh.
+        c.level = unsafe { Values::at(kept.level.as_ptr()) };
+        // SAFETY: as above.
+        c.boxes = unsafe { Values::at(kept.boxes.as_ptr()) };
+    }
+    let words = u64::try_from(c.dimension).ok().and_then(|d| product(n, 2 * d)).unwrap_or(0);
+    Ok(OwnPatches { level: c.level.get(n, "level")?, boxes: c.boxes.get(words, "boxes")?, number })
+}
+
+/// Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time` with the name of the group begins a
+/// time step; the mesh is written again only when it has changed.
+///
+/// Collective; of `m`, what describes the patches of this rank may differ between the ranks. With `number`, all ranks learn all patches,
+/// some 60 bytes for each of them, as codes with such numbers do.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+/// @param [in,out] m  The mesh. Receives the numbers of all patches and cells.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` for patches outside of the domain, not level by level, or with wrong numbers; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and
+/// those of `scda_fwrite_dataset`. That two patches have a cell in common is not noticed; `scda check` notices it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_write_mesh(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: InOut<'_, scda_patches_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, GROUP)?;
+        let given = m.given().read().and_then(|c| Ok((c, frame(&c)?)));
+        let (mut c, frame) = writer.agree_on(given)?;
+        let mut before = take(&c);
+        let own = own_patches(&mut c, &mut before);
+        match patches::write(writer, notes, group, frame, own) {
+            Ok(mesh) => {
+                if before.as_ref().is_some_and(|kept| c.ratio.pointer() == kept.mesh.frame.ratio.as_ptr()) {
+                    c.point_to(&mesh.frame);
+                }
+                let (level, boxes) = before.map(|kept| (kept.level, kept.boxes)).unwrap_or_default();
+                Kept { mesh, level, boxes }.give(m, c)
+            }
+            Err(error) => {
+                c.kept = before.map_or(null_mut(), |kept| Box::into_raw(kept).cast());
+                m.write(c).and(Err(error))
+            }
+        }
+    };
+    on_meshes(f, err, body)
+}
+
+/// A field, and how it lies in the memory of each patch.
+struct Described {
+    dataset: Dataset,
+    components: u64,
+    places: Vec<Place>,
+}
+
+/// Where the cells of a patch lie: the first one, and the others.
+struct Place(*mut u8, PatchMemory);
+
+impl Place {
+    fn memory(&self) -> Memory<'_> {
+        // SAFETY: C passes the cells of the patch, with their ghost cells.
+        unsafe { Memory::at(self.0, Some(&self.1.strides)) }.shaped(&self.1.shape)
+    }
+
+    fn room(&self) -> MemoryMut<'_> {
+        // SAFETY: as above, and no other patch has them.
+        unsafe { MemoryMut::at(self.0, Some(&self.1.strides)) }.shaped(&self.1.shape)
+    }
+}
+
+/// Fields, which have memory for the patches of this rank with these numbers.
+fn describe(
+    mesh: &Patches,
+    numbers: &[u64],
+    n: usize,
+    fields: Structs<'_, scda_patch_field_t<'_>>,
+) -> Result<Vec<Described>> {
+    let mut all = Vec::new();
+    reserve(&mut all, n)?;
+    for field in &*fields.read(n as u64, "fields")? {
+        let InMemory { dataset, data_type } = of_c(&field.dataset)?;
+        let is_number = (SCDA_TYPE_BOOL..=SCDA_TYPE_COMPLEX128).contains(&field.dataset.r#type);
+        let sizes =
+            [i64::from(field.components), i64::from(field.ghost), field.cell_bytes].map(u64::try_from);
+        let has_data = numbers.is_empty() || !field.data.is_null();
+        let ([Ok(components @ 1..), Ok(ghost), Ok(cell_bytes)], true, true) = (sizes, is_number, has_data)
+        else {
+            let scda_patch_field { components, ghost, cell_bytes, .. } = field;
+            let (name, code) = (&dataset.name, field.dataset.r#type);
+            let data = if has_data { "" } else { ", no data" };
+            return Err(Error::argument(format!(
+                "field {name} of patches: type {code}, {components} components, {ghost} ghost layers, {cell_bytes} bytes for a cell{data}"
+            )));
+        };
+        let mut places = Vec::new();
+        reserve(&mut places, numbers.len())?;
+        let data = field.data.get(numbers.len() as u64, "data")?;
+        for (&number, &address) in numbers.iter().zip(data) {
+            let memory = mesh.memory(number, FieldMemory { data_type, components, ghost, cell_bytes })?;
+            let address = address.cast::<u8>();
+            let first = if address.is_null() { address } else { address.wrapping_add(memory.first) };
+            places.push(Place(first, memory));
+        }
+        all.push(Described { dataset, components, places });
+    }
+    Ok(all)
+}
+
+/// The mesh of fields, and the numbers of the patches of this rank.
+fn of_fields<'a>(m: In<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patches, Vec<u64>)> {
+    let c = m.read()?;
+    let mesh = &kept(&c).ok_or_else(|| Error::usage(words))?.mesh;
+    let mut numbers = Vec::new();
+    reserve(&mut numbers, c.n)?;
+    match c.number.optional(c.n as u64, "number")? {
+        Some(number) => numbers.extend(number),
+        None => numbers.extend((mesh.first..).take(c.n)),
+    }
+    Ok((mesh, numbers))
+}
+
+/// Writes fields of the patches, in one call.
+///
+/// Collective; where the memory of the fields lies may differ between the ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+/// @param [in] m        The mesh, the last one that was written to the group: by `scda_patches_write_mesh` on this file, or on the file of an
+///                      earlier job that is appended to.
+/// @param [in] nfields  The number of fields.
+/// @param [in] fields   The fields, each filled first by `scda_patch_field_init`.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if the mesh is not the last one that was written, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+/// `scda_fwrite_datasets`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_write_fields(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    m: In<'_, scda_patches_t>,
+    nfields: usize,
+    fields: Structs<'_, scda_patch_field_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, GROUP)?;
+        let words = "fields of a mesh of patches that was not written: call scda_patches_write_mesh before";
+        let of = of_fields(m, words);
+        let (mesh, numbers) = writer.agree_on(of)?;
+        let described = describe(mesh, &numbers, nfields, fields);
+        let all = described.as_ref().map_err(Error::again).map(|all| {
+            all.iter()
+                .map(|one| {
+                    let memory = one.places.iter().map(Place::memory).collect();
+                    Field { dataset: &one.dataset, components: one.components, memory }
+                })
+                .collect()
+        });
+        patches::write_fields(writer, notes, group, mesh, &numbers, all)
+    };
+    on_meshes(f, err, body)
+}
+
+/// Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank.
+/// `m->n`, `m->level`, `m->boxes` and `m->first` are those of the share. For other shares set `m->n` and `m->number`
+/// before the fields are read, or before the mesh is written to another file.
+///
+/// Collective. All ranks receive all patches, some 60 bytes for each.
+///
+/// @param [in] f      The file, open for reading.
+/// @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+/// @param [in] step   The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+/// @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or one that is none; `SCDA_ERR_ARG` if there is no such step;
+/// `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_read_mesh(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: InOut<'_, scda_patches_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, GROUP)?;
+        let c = m.given().read();
+        let c = reader.agree_on(c)?;
+        let mesh = patches::read(reader, group, step)?;
+        let mut kept = Kept { mesh, level: Vec::new(), boxes: Vec::new() };
+        let share = kept.mesh.first..kept.mesh.first + kept.mesh.n;
+        let chosen = kept.choose(share.collect::<Vec<_>>().into_iter());
+        reader.agree_on(chosen)?;
+        let int = |n: usize| c_int::try_from(n).unwrap_or(c_int::MAX);
+        let mut own = scda_patches_t {
+            size: c.size,
+            dimension: int(kept.mesh.frame.dimension),
+            levels: int(kept.mesh.frame.levels()),
+            n: to_usize(kept.mesh.n),
+            // SAFETY: they are kept with the mesh.
+            level: unsafe { Values::at(kept.level.as_ptr()) },
+            // SAFETY: as above.
+            boxes: unsafe { Values::at(kept.boxes.as_ptr()) },
+            ..empty()
+        };
+        own.point_to(&kept.mesh.frame);
+        drop(take(&c));
+        kept.give(m, own)
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads fields of the patches of this rank into its memory. Ghost cells, and what lies between the values of a field, stay as they
+/// are.
+///
+/// Collective; where the memory of the fields lies may differ between the ranks. Ranks may want any patches, also the same ones.
+///
+/// @param [in] f        The file, open for reading.
+/// @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+/// @param [in] step     The time step, as of `scda_patches_read_mesh`.
+/// @param [in] m        The mesh of this step.
+/// @param [in] nfields  The number of fields.
+/// @param [in] fields   The fields, with memory for those of the patches of this rank. Of `dataset`, name and type are used.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another type, shape or mesh; `SCDA_ERR_USAGE` if the mesh was not
+/// read; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_patches_read_fields(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    m: In<'_, scda_patches_t>,
+    nfields: usize,
+    fields: Structs<'_, scda_patch_field_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, GROUP)?;
+        let of =
+            of_fields(m, "fields of a mesh of patches that was not read: call scda_patches_read_mesh before");
+        let (mesh, numbers) = reader.agree_on(of)?;
+        let described = describe(mesh, &numbers, nfields, fields);
+        let all = described.as_ref().map_err(Error::again).map(|all| {
+            all.iter()
+                .map(|one| {
+                    let memory = one.places.iter().map(Place::room).collect();
+                    Field { dataset: &one.dataset, components: one.components, memory }
+                })
+                .collect()
+        });
+        patches::read_fields(reader, group, step, mesh, &numbers, all)
+    };
+    on_reader(f, err, body)
+}

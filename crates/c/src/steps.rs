@@ -1,0 +1,105 @@
+//! The time steps of meshes and particles.
+
+use super::context::{on_meshes, on_reader, scda_fcontext_t};
+use super::memory::put;
+use super::pointers::Text;
+use scda::{Collective, Reader, Writer};
+use scda_base::error::Result;
+use scda_meshes::{MeshNotes, steps};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+/// The name of a group, which has a default for NULL.
+pub(super) fn group_name<'a>(
+    file: &mut impl Collective,
+    group: Text<'a>,
+    default: &'a str,
+) -> Result<&'a str> {
+    let name = if group.is_null() { Ok(default) } else { group.utf8("group") };
+    file.agree_on(name)
+}
+
+/// The group of a forest whose name is not said.
+const FOREST: &str = "forest";
+
+/// Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
+/// one state only needs none.
+///
+/// Collective; `time` may differ between the ranks.
+///
+/// @param [in] f      The file, open for writing.
+/// @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] time   The time. That of rank 0 is written.
+/// @param [in] units  Its unit, such as `s`. NULL, or an empty C string: none.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_write_time(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    time: f64,
+    units: Text<'_>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer, notes: &mut MeshNotes| {
+        let group = group_name(writer, group, FOREST)?;
+        let units = if units.is_null() { Ok("") } else { units.utf8("units") };
+        let units = units.map(|units| Some(units).filter(|units| !units.is_empty()));
+        steps::write_time(writer, notes, group, time, units)
+    };
+    on_meshes(f, err, body)
+}
+
+/// The number of time steps of a forest, of patches or of particles: 1 if the file has no times.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] group   The name of the group. NULL: `SCDA_FOREST_GROUP`.
+/// @param [out] steps  How many. May be NULL.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_steps(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    steps: Option<&mut MaybeUninit<i64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        put(steps, steps::count(reader, group)?.cast_signed());
+        Ok(())
+    };
+    on_reader(f, err, body)
+}
+
+/// Reads the time of a step of a forest, of patches or of particles.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f      The file, open for reading.
+/// @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
+/// @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
+/// @param [out] time  The time. May be NULL.
+/// @param [out] err   The error code.
+/// @return            `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
+/// `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_forest_read_time(
+    f: *mut scda_fcontext_t,
+    group: Text<'_>,
+    step: i64,
+    time: Option<&mut MaybeUninit<f64>>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let group = group_name(reader, group, FOREST)?;
+        put(time, steps::read_time(reader, group, step)?);
+        Ok(())
+    };
+    on_reader(f, err, body)
+}

@@ -1,0 +1,65 @@
+//! What the attributes of groups and datasets say of meshes.
+
+use crate::checksum::{Checksum, MESH};
+use scda_format::dataset::json::{compact, members};
+use serde_json::Value;
+
+/// The value of an attribute, as JSON without white space.
+#[must_use]
+pub fn value(attributes: &str, key: &str) -> Option<String> {
+    let members = members(attributes.as_bytes()).unwrap_or_default();
+    members.iter().find(|member| member.key == key).map(|member| compact(member.text))
+}
+
+/// The whole number that an attribute is.
+#[must_use]
+pub fn whole_number(attributes: &str, key: &str) -> Option<u64> {
+    value(attributes, key)?.parse().ok()
+}
+
+/// The mesh that the attributes of a dataset name: `None` if they name none, or what stands there.
+#[must_use]
+pub fn mesh(attributes: &str) -> Option<String> {
+    let value = value(attributes, MESH)?;
+    Some(match serde_json::from_str(&value) {
+        Ok(Value::String(text)) => text,
+        _ => value,
+    })
+}
+
+/// Attributes with that of a mesh: in place of the one that they have, or as the first one. What is no JSON object stays; the error of
+/// writing it says so.
+pub(crate) fn with_mesh(attributes: &str, checksum: Checksum) -> String {
+    let Ok(members) = members(attributes.as_bytes()) else { return attributes.to_owned() };
+    let mesh = format!("\"{checksum}\"");
+    let mut all: Vec<_> = members.iter().map(|member| (&*member.key, member.text)).collect();
+    match all.iter_mut().find(|(key, _)| *key == MESH) {
+        Some((_, text)) => *text = &mesh,
+        None => all.insert(0, (MESH, &mesh)),
+    }
+    let all = all.iter().map(|(key, text)| format!("{}:{text}", Value::from(*key)));
+    format!("{{{}}}", all.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mesh_stands_first_or_where_it_stood() {
+        let checksum = Checksum(0xab);
+        for (attributes, expected) in [
+            ("{}", r#"{"scda_mesh":"00000000000000ab"}"#),
+            (r#"{ "units": "m" }"#, r#"{"scda_mesh":"00000000000000ab","units":"m"}"#),
+            (
+                r#"{"a\"": [1, {}], "scda_mesh": 3, "b": 1}"#,
+                r#"{"a\"":[1, {}],"scda_mesh":"00000000000000ab","b":1}"#,
+            ),
+            ("[]", "[]"),
+        ] {
+            assert_eq!(with_mesh(attributes, checksum), expected);
+        }
+        assert_eq!(mesh(&with_mesh("{}", checksum)), Some(checksum.to_string()));
+        assert_eq!((mesh("{}"), mesh(r#"{"scda_mesh": [1]}"#)), (None, Some("[1]".to_owned())));
+    }
+}

@@ -1,0 +1,41 @@
+//! Meshes in scda files: patches (docs/patches.md) and particles (docs/particles.md). What the datasets of a mesh must be stands here
+//! once: those who write, read, check and draw meshes, in any language, use it.
+//!
+//! A function that takes a file is collective. An error that one rank finds is an error of all, and closes the file: a rank with an
+//! error takes part with an empty contribution.
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+pub mod checksum;
+mod known;
+pub mod names;
+pub mod particles;
+pub mod patches;
+pub mod steps;
+mod write;
+
+pub use known::{Known, MeshNote, MeshNotes};
+pub use write::{Items, ItemsMut};
+
+use scda::{Error, ErrorKind};
+
+/// What is wrong with a mesh: the dataset of its group, and the place in it, what was found and what was expected, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The name of the dataset in the group.
+    pub part: &'static str,
+    /// In words, what was found there.
+    pub words: String,
+}
+
+impl Wrong {
+    fn new(part: &'static str, words: impl Into<String>) -> Self {
+        Self { part, words: words.into() }
+    }
+
+    /// As an error of this kind: `Argument` of a mesh that a program has, `Format` of one in a file.
+    #[must_use]
+    pub fn error(self, kind: ErrorKind, group: &str) -> Error {
+        Error::new(kind, format!("{group}/{}: {}", self.part, self.words))
+    }
+}

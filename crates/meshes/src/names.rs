@@ -1,0 +1,48 @@
+//! The names that docs/forest.md, docs/t8code.md, docs/cells.md, docs/patches.md and docs/particles.md give to what meshes consist of.
+
+/// The attribute of a group that is a forest.
+pub const FOREST: &str = "scda_forest";
+/// The attribute of a group that is a mesh of points and cells.
+pub const CELLS: &str = "scda_cells";
+/// The attribute of a group that is a mesh of patches.
+pub const PATCHES: &str = "scda_patches";
+/// The attribute of a group of particles.
+pub const PARTICLES: &str = "scda_particles";
+/// The attribute of a group of particles that names the mesh whose cells they are in.
+pub const OF_MESH: &str = "mesh";
+/// The dataset that begins a time step.
+pub const TIME: &str = "time";
+/// The mesh of a forest. The first one begins it.
+pub const FOREST_PARTS: [&str; 3] = ["coordinates", "level", "tree_offsets"];
+/// The mesh of a forest of other shapes.
+pub const SHAPED_PARTS: [&str; 5] = ["coordinates", "level", "type", "position", "tree_offsets"];
+/// What the trees of such a forest have beside those of another forest.
+pub const SHAPED_TREE_PARTS: [&str; 2] = ["tree_shape", "tree_vertices"];
+/// How the mesh before it was distributed; not every one has it.
+pub const PARTITION: &str = "partition";
+/// A mesh of points and cells.
+pub const CELL_PARTS: [&str; 4] = ["points", "cell_points", "cell_offsets", "cell_types"];
+/// A mesh of patches.
+pub const PATCH_PARTS: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
+/// The dataset that says which particles are in which cell.
+pub const OFFSETS: &str = "offsets";
+/// The connectivity of a forest. The first one begins it.
+pub const CONNECTIVITY_PARTS: [&str; 13] = [
+    "tree_to_tree",
+    "tree_to_face",
+    "vertices",
+    "tree_to_vertex",
+    "tree_to_edge",
+    "edge_offsets",
+    "edge_to_tree",
+    "edge_to_edge",
+    "tree_to_corner",
+    "corner_offsets",
+    "corner_to_tree",
+    "corner_to_corner",
+    "tree_attributes",
+];
+/// The bytes that a program keeps for each quadrant of a forest.
+pub const DATA: &str = "data";
+/// The attribute of a group that says how many dimensions a mesh has.
+pub const DIMENSION: &str = "dimension";

@@ -1,0 +1,566 @@
+//! Particles in the cells of a mesh, or without one: docs/particles.md.
+
+use crate::known::{MeshNotes, known, look};
+use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES};
+use crate::steps::{group as attributes_of, need, open, part_name, read_rows, sections};
+use crate::write::{Part, Rows, field, write_group, write_parts};
+use crate::{Items, ItemsMut, Wrong, attributes};
+use scda::{
+    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, Memory, MemoryMut, Partition, Reader,
+    Region, Result, Writer,
+};
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+
+/// The group of particles whose name is not said.
+pub const GROUP: &str = "particles";
+
+/// The most particles: all numbers of a file are below 2^63, with room for sums.
+const MOST: u64 = 1 << 60;
+
+/// What a rank has of the cells whose particles are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnCells<'a> {
+    /// Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before.
+    pub counts: &'a [i64],
+    /// The number of each cell among those of all ranks. `None`: they follow one another, in the order of the ranks. On all ranks, or
+    /// on none; a rank without cells need not say it.
+    pub number: Option<&'a [u64]>,
+    /// Without cells on any rank: the number of particles of this rank.
+    pub without_cells: u64,
+}
+
+/// Which particles a rank has of those of all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct Particles {
+    /// The number of particles of this rank.
+    pub n: u64,
+    /// The number of particles of all ranks.
+    pub particles: u64,
+    /// The number of cells of all ranks; 1 if there are none.
+    pub all_cells: u64,
+    /// The number of the first particle of this rank, unless cells have numbers.
+    pub first: u64,
+    /// The number of the first cell of this rank, unless cells have numbers.
+    pub first_cell: u64,
+    /// After reading: the particles of each cell of this rank.
+    pub counts: Vec<i64>,
+    /// Of cells with numbers, the first particle of each of this rank, and their number.
+    begins: Option<Vec<(u64, u64)>>,
+}
+
+/// Requires that the particles of a cell can be those from `begin` to `end`, of `all`, if this is known.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), Wrong> {
+    let is_within = all.is_none_or(|all| end.unsigned_abs() <= all);
+    if begin >= 0 && end >= begin && is_within && (cell > 0 || begin == 0) {
+        return Ok(());
+    }
+    let most = all.map_or_else(String::new, |all| format!(", up to {all}"));
+    let first = if cell == 0 { ", and 0 as begin" } else { "" };
+    let words = format!(
+        "cell {cell}: found particles {begin} to {end}, expected an end that is not before{most}{first}"
+    );
+    Err(Wrong::new(OFFSETS, words))
+}
+
+/// Requires that offsets have at least one cell.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_count(numbers: u64) -> Result<(), Wrong> {
+    let words = || format!("found {numbers} numbers, expected at least 2");
+    if numbers < 2 { Err(Wrong::new(OFFSETS, words())) } else { Ok(()) }
+}
+
+/// Requires of the offsets of all cells that they can be true.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_offsets(offsets: &[i64]) -> Result<(), Wrong> {
+    let mut cells = (0..).zip(offsets.windows(2));
+    cells.try_for_each(|(cell, ends)| check_cell(cell, ends[0], ends[1], None))
+}
+
+/// Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow. `mesh` is the group
+/// of the mesh whose cells these are.
+///
+/// With numbers, all ranks learn the counts of all cells.
+///
+/// # Errors
+/// `Argument` for wrong counts or numbers; `Usage` if the last mesh in the group `mesh` has another number of cells; `Range`, `Memory`; and those
+/// of [`Writer::dataset`].
+pub fn write(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    mesh: Option<&str>,
+    cells: Result<OwnCells<'_>>,
+) -> Result<Particles> {
+    let cells =
+        part_name(group, OFFSETS).and(mesh.map_or(Ok(String::new()), |of| part_name(of, "boxes"))).and(cells);
+    let cells = cells.and_then(|cells| Ok((cells, sum(cells.counts)?)));
+    let (cells, own) = file.agree_on(cells)?;
+    let count = |count: u64| Partition { count, ..Partition::default() };
+    let has_numbers = u64::from(cells.number.is_some());
+    let lacks_numbers = u64::from(cells.number.is_none() && !cells.counts.is_empty());
+    let counts = [cells.counts.len() as u64, own, cells.without_cells, has_numbers, lacks_numbers];
+    let mut parts = counts.map(count);
+    file.spread(Ok(&mut parts))?;
+    let [of_cells, of_particles, without, numbered, unnumbered] = parts;
+    let all = if of_cells.total > 0 { of_particles } else { without };
+    if all.total > MOST {
+        let words = format!("{} particles on all ranks: more than 2^60", all.total);
+        return file.agree_on(Err(Error::range(words)));
+    }
+    if numbered.total > 0 && unnumbered.total > 0 {
+        return file.agree_on(Err(Error::argument("cells of a rank have no numbers, those of another have")));
+    }
+    let all_cells = of_cells.total.max(1);
+    check_mesh(file, notes, mesh, all_cells)?;
+    let mut particles = Particles {
+        n: all.count,
+        particles: all.total,
+        all_cells,
+        first: all.offset,
+        first_cell: of_cells.offset,
+        counts: Vec::new(),
+        begins: None,
+    };
+    let (first, offsets) = if numbered.total > 0 {
+        let numbers = cells.number.unwrap_or_default();
+        let own = pairs(numbers, cells.counts);
+        let gathered = file.gather_all(own.as_deref().map_err(Error::again))?;
+        let offsets = by_number(&gathered, all_cells);
+        let offsets =
+            offsets.and_then(|all| begins(&mut particles, numbers, cells.counts, &all).map(|()| all));
+        let offsets = file.agree_on(offsets)?;
+        (0, if file.rank() == 0 { offsets } else { Vec::new() })
+    } else {
+        let is_last = file.rank() + 1 == file.size();
+        let offsets = offsets_of(&particles, cells.counts, of_cells.total == 0, is_last);
+        (particles.first_cell, file.agree_on(offsets)?)
+    };
+    let of_mesh = mesh.and_then(|of| notes.get(of)?.mesh());
+    let state = known(notes, group);
+    look(file, state, group, PARTICLES, OFFSETS)?;
+    let of = mesh.map_or_else(String::new, |of| format!(",\"{OF_MESH}\":{}", serde_json::Value::from(of)));
+    write_group(file, state, group, &format!("{{\"{PARTICLES}\":1{of}}}"))?;
+    let rows = Rows::From(first, offsets.len() as u64);
+    let numbers = offsets.iter().map(|offset| offset.to_ne_bytes());
+    let part = Part::new((group, OFFSETS), DataType::Int64, [all_cells + 1], &rows, numbers);
+    let attributes = of_mesh.map(|(_, checksum)| attributes::with_mesh("{}", checksum));
+    let part =
+        part.map(|part| part.dimension("cell_boundary").attributes(attributes.as_deref().unwrap_or("{}")));
+    let part = file.agree_on(part)?;
+    write_parts(file, &[part])?;
+    known(notes, group).written = Some((particles.particles, all_cells));
+    Ok(particles)
+}
+
+/// The particles of all cells of a rank.
+fn sum(counts: &[i64]) -> Result<u64> {
+    (0..).zip(counts).try_fold(0_u64, |all, (cell, &count)| {
+        let all =
+            u64::try_from(count).ok().and_then(|count| all.checked_add(count)).filter(|&all| all <= MOST);
+        all.ok_or_else(|| Error::argument(format!("cell {cell} of this rank has {count} particles")))
+    })
+}
+
+/// Requires that the mesh whose cells have particles has as many, if that is known.
+fn check_mesh(file: &mut Writer, notes: &mut MeshNotes, mesh: Option<&str>, all_cells: u64) -> Result<()> {
+    let Some(of) = mesh else { return Ok(()) };
+    for (kind, first) in [(FOREST, FOREST_PARTS[0]), (PATCHES, PATCH_PARTS[0])] {
+        let state = known(notes, of);
+        if state.mesh().is_none() {
+            look(file, state, of, kind, first)?;
+        }
+    }
+    match known(notes, of).mesh() {
+        Some((cells, _)) if cells != all_cells => {
+            let words = format!("particles of {all_cells} cells; the last mesh {of} in the file has {cells}");
+            file.agree_on(Err(Error::usage(words)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number and the count of each cell of this rank, for the others.
+fn pairs(numbers: &[u64], counts: &[i64]) -> Result<Vec<u8>> {
+    if numbers.len() != counts.len() {
+        let (found, expected) = (numbers.len(), counts.len());
+        return Err(Error::argument(format!("particles: found {found} numbers of {expected} cells")));
+    }
+    let mut pairs = Vec::new();
+    reserve(&mut pairs, 16 * numbers.len())?;
+    for (number, count) in numbers.iter().zip(counts) {
+        pairs.extend(number.to_ne_bytes());
+        pairs.extend(count.to_ne_bytes());
+    }
+    Ok(pairs)
+}
+
+/// The offsets of all cells, from their numbers and counts.
+fn by_number(pairs: &[u8], all_cells: u64) -> Result<Vec<i64>> {
+    let mut offsets = Vec::new();
+    resize(&mut offsets, all_cells + 1)?;
+    offsets.fill(-1);
+    for pair in pairs.as_chunks::<16>().0 {
+        let (number, count) = pair.split_at(8);
+        let [number, count] = [number, count].map(|bytes| bytes.first_chunk().copied().unwrap_or_default());
+        let (number, count) = (u64::from_ne_bytes(number), i64::from_ne_bytes(count));
+        // As many numbers as cells: if one stands twice, another is missing.
+        match offsets.get_mut(to_usize(number)).filter(|found| number < all_cells && **found == -1) {
+            Some(place) => *place = count,
+            None => {
+                let words = format!(
+                    "a cell of particles has number {number}; expected each number below {all_cells} once"
+                );
+                return Err(Error::argument(words));
+            }
+        }
+    }
+    let mut next = 0;
+    for offset in &mut offsets {
+        (*offset, next) = (next, next + (*offset).max(0));
+    }
+    Ok(offsets)
+}
+
+/// Where the particles of the cells of this rank begin, by the offsets of all.
+fn begins(particles: &mut Particles, numbers: &[u64], counts: &[i64], all: &[i64]) -> Result<()> {
+    let mut begins = Vec::new();
+    reserve(&mut begins, numbers.len())?;
+    let begin = |number: &u64| all.get(to_usize(*number)).copied().unwrap_or(0).unsigned_abs();
+    begins.extend(numbers.iter().zip(counts).map(|(number, count)| (begin(number), count.unsigned_abs())));
+    particles.begins = Some(begins);
+    Ok(())
+}
+
+/// The offsets of the cells of this rank; on the last rank also the end of all.
+fn offsets_of(particles: &Particles, counts: &[i64], without_cells: bool, is_last: bool) -> Result<Vec<i64>> {
+    let mut offsets = Vec::new();
+    reserve(&mut offsets, counts.len() + 2)?;
+    let mut next = particles.first.cast_signed();
+    if without_cells && is_last {
+        offsets.push(0);
+    }
+    for count in counts {
+        offsets.push(next);
+        next += count;
+    }
+    if is_last {
+        offsets.push(particles.particles.cast_signed());
+    }
+    Ok(offsets)
+}
+
+/// Writes a field of the particles that were written last: a column, or structs. Of the dataset, the name is that in the group, and its first
+/// number of indices is not looked at.
+///
+/// # Errors
+/// `Usage` if the particles are not those that were written last, `Argument`, `Memory`, and those of [`Writer::dataset`].
+pub fn write_field(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    particles: &Particles,
+    what: &Dataset,
+    data: Result<Items<'_>>,
+) -> Result<()> {
+    if known(notes, group).written != Some((particles.particles, particles.all_cells)) {
+        let name = &what.name;
+        let words = format!(
+            "field {name} of {group}: its particles were not written last: call scda_particles_write before"
+        );
+        return file.agree_on(Err(Error::usage(words)));
+    }
+    let own = field(group, what, particles.particles, Some("particle")).and_then(|dataset| {
+        let regions = particles.regions(&dataset.shape)?;
+        let data = data?;
+        let parts = split(data.bytes, &regions, data.data_type)?;
+        let memory: Vec<_> = parts.iter().map(|part| Memory::packed(part).of_type(data.data_type)).collect();
+        Ok((dataset, regions, memory, data))
+    });
+    let (dataset, regions, memory, data) = file.agree_on(own)?;
+    let is_stored = data.data_type == dataset.data_type;
+    file.dataset(&dataset, &regions, if is_stored { Data::Packed(data.bytes) } else { Data::Boxes(&memory) })
+}
+
+/// The bytes of each region, whose items have this type in memory.
+fn split<'a>(mut bytes: &'a [u8], regions: &[Region], data_type: DataType) -> Result<Vec<&'a [u8]>> {
+    let mut parts = Vec::new();
+    for length in lengths(bytes.len(), regions, data_type)? {
+        let (part, rest) = bytes.split_at(length);
+        parts.push(part);
+        bytes = rest;
+    }
+    Ok(parts)
+}
+
+/// The number of bytes of each region, which are all of `bytes`.
+fn lengths(bytes: usize, regions: &[Region], data_type: DataType) -> Result<Vec<usize>> {
+    let mut lengths = Vec::new();
+    reserve(&mut lengths, regions.len())?;
+    let mut all = 0_u64;
+    for region in regions {
+        let length = region.items()?.saturating_mul(data_type.item_bytes());
+        all = all.saturating_add(length);
+        lengths.push(to_usize(length));
+    }
+    if all != bytes as u64 {
+        return Err(Error::argument(format!("data: found {bytes} bytes, expected {all}")));
+    }
+    Ok(lengths)
+}
+
+/// Reads how many particles each cell has, and distributes them.
+///
+/// `cells`: how many cells this rank has, those of its part of a mesh that is read already; `None`, on all ranks: each gets cells that
+/// follow one another, with about as many particles as any other; of one cell, or none, about as many particles. `number`: the
+/// numbers of these cells, which may be any, also those of another rank; `None`: they follow one another, in the order of the
+/// ranks, and are all of them. `step`: 0 is the first one, -1 the last one.
+///
+/// # Errors
+/// `Format` if the file has no such particles, or offsets that cannot be true; `Argument` if there is no such step, or if the file has
+/// another number of cells; `Memory`; and those of [`Reader::read_dataset`].
+pub fn read(
+    file: &mut Reader,
+    group: &str,
+    step: i64,
+    cells: Option<u64>,
+    number: Result<Option<&[u64]>>,
+) -> Result<Particles> {
+    let number = part_name(group, OFFSETS).and_then(|name| Ok((name, number?)));
+    let (name, number) = file.agree_on(number)?;
+    let given = |is: bool| Partition { count: u64::from(is), ..Partition::default() };
+    let own_cells = cells.unwrap_or(0);
+    let mut parts = [
+        given(cells.is_none()),
+        given(number.is_some()),
+        given(number.is_none() && own_cells > 0),
+        Partition { count: own_cells, ..Partition::default() },
+    ];
+    file.spread(Ok(&mut parts))?;
+    let [without, numbered, unnumbered, of_cells] = parts;
+    let ranks = file.size() as u64;
+    if without.total > 0 && (without.total < ranks || numbered.total > 0) {
+        let words =
+            "cells: found a number of cells on some ranks alone, expected it on all ranks, or on none";
+        return file.agree_on(Err(Error::argument(words)));
+    }
+    if numbered.total > 0 && unnumbered.total > 0 {
+        return file.agree_on(Err(Error::argument("cells of a rank have no numbers, those of another have")));
+    }
+    attributes_of(file, group, PARTICLES, 1)?;
+    let up_to = 0..sections(file, group, step)?.end;
+    let record = need(file, &name, &up_to, step)?;
+    let dataset = open(file, &name, record, DataType::Int64, &[None])?;
+    let mut found = whole(file, group, &dataset)?;
+    if without.total > 0 {
+        if found.all_cells == 1 {
+            let share = found.particles / ranks;
+            found.first = share * file.rank() as u64;
+            found.n = if file.rank() as u64 + 1 == ranks { found.particles - found.first } else { share };
+            return Ok(found);
+        }
+        let [first, next] = shares(file, group, &found)?;
+        return own_part(file, group, found, &[(first, next - first)], false);
+    }
+    let own: Result<Vec<_>> = match number {
+        Some(numbers) => numbers
+            .iter()
+            .map(|&number| match number < found.all_cells {
+                true => Ok((number, 1)),
+                false => {
+                    let all = found.all_cells;
+                    Err(Error::argument(format!(
+                        "a cell of particles has number {number}; {name} has {all} cells"
+                    )))
+                }
+            })
+            .collect(),
+        None if numbered.total > 0 => Ok(Vec::new()),
+        None if of_cells.total != found.all_cells => Err(Error::argument(format!(
+            "{name} has {} cells, all ranks together {}: read the mesh of the same step",
+            found.all_cells, of_cells.total
+        ))),
+        None => Ok(vec![(of_cells.offset, own_cells)]),
+    };
+    let own = file.agree_on(own)?;
+    own_part(file, group, found, &own, numbered.total > 0)
+}
+
+/// The particles and cells of all ranks, by the last two offsets.
+fn whole(file: &mut Reader, group: &str, dataset: &Dataset) -> Result<Particles> {
+    let wrong = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
+    let numbers = dataset.shape[0];
+    file.agree_on(check_count(numbers).map_err(wrong))?;
+    let ends = read_rows(file, &[Region::new([numbers - 2], [2])])?;
+    let last = numbers - 2;
+    let particles = u64::try_from(ends[1]).ok().filter(|&all| all <= MOST).ok_or_else(|| {
+        Wrong::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
+    });
+    let particles = particles.and_then(|all| check_cell(last, ends[0], ends[1], Some(all)).map(|()| all));
+    let particles = file.agree_on(particles.map_err(wrong))?;
+    Ok(Particles { particles, all_cells: last + 1, ..Particles::default() })
+}
+
+/// How many offsets are read at once: each part is checked before the next one takes memory.
+const AT_ONCE: u64 = 1 << 20;
+
+/// The first cell of this rank, and the one of the next rank, such that each has about as many particles and cells. At first each rank
+/// reads the offsets of as many cells as any other.
+fn shares(file: &mut Reader, group: &str, all: &Particles) -> Result<[u64; 2]> {
+    let (rank, size) = (file.rank() as u64, file.size() as u64);
+    let each = all.all_cells / size;
+    let (first, most) = (each * rank, all.all_cells - each * (size - 1));
+    let own = if rank + 1 == size { most } else { each };
+    let share = (all.particles + all.all_cells) / size + 1;
+    // The first cell of each rank whose share begins among these cells.
+    let mut starts: Vec<[u64; 2]> = Vec::new();
+    let mut before = None;
+    let mut at = 0;
+    while at <= most {
+        let now = (own + 1).saturating_sub(at).min(AT_ONCE);
+        let region = (now > 0).then(|| Region::new([first + at], [now]));
+        let offsets = read_rows(file, region.as_slice())?;
+        let mut add = || {
+            for (&end, cell) in offsets.iter().zip(first + at..) {
+                if let Some(begin) = before.replace(end) {
+                    let cell = cell - 1;
+                    check_cell(cell, begin, end, Some(all.particles))?;
+                    let middle = i64::midpoint(begin, end).unsigned_abs() + cell;
+                    if starts.last().is_none_or(|[owner, _]| *owner != middle / share) {
+                        starts.push([middle / share, cell]);
+                    }
+                }
+            }
+            Ok(())
+        };
+        let added = add().map_err(|wrong: Wrong| wrong.error(ErrorKind::Format, group));
+        file.agree_on(added)?;
+        at += AT_ONCE;
+    }
+    let starts: Vec<u8> = starts.as_flattened().iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let starts = file.gather_all(Ok(&starts))?;
+    let starts = starts.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect::<Vec<_>>();
+    let begin = |rank: u64| {
+        let later = starts.as_chunks::<2>().0.iter().filter(|[owner, _]| *owner >= rank);
+        later.map(|[_, cell]| *cell).min().filter(|_| rank > 0)
+    };
+    Ok([
+        if rank == 0 { 0 } else { begin(rank).unwrap_or(all.all_cells) },
+        begin(rank + 1).unwrap_or(all.all_cells),
+    ])
+}
+
+/// The particles of the cells of this rank: some from each of these cells on.
+fn own_part(
+    file: &mut Reader,
+    group: &str,
+    mut found: Particles,
+    own: &[(u64, u64)],
+    numbered: bool,
+) -> Result<Particles> {
+    let regions: Vec<_> =
+        own.iter().filter(|(_, n)| *n > 0).map(|&(first, n)| Region::new([first], [n + 1])).collect();
+    let offsets = read_rows(file, &regions)?;
+    let all = found.particles;
+    let mut take = || {
+        let cells: u64 = own.iter().map(|(_, n)| n).sum();
+        let mut begins = Vec::new();
+        reserve(&mut found.counts, to_usize(cells))?;
+        reserve(&mut begins, if numbered { to_usize(cells) } else { 0 })?;
+        let mut rest = &*offsets;
+        for &(first, n) in own.iter().filter(|(_, n)| *n > 0) {
+            let (these, more) = rest.split_at(to_usize(n) + 1);
+            rest = more;
+            for (pair, cell) in these.windows(2).zip(first..) {
+                check_cell(cell, pair[0], pair[1], Some(all))
+                    .map_err(|wrong| wrong.error(ErrorKind::Format, group))?;
+                let count = pair[1] - pair[0];
+                found.counts.push(count);
+                found.n += count.unsigned_abs();
+                if numbered {
+                    begins.push((pair[0].unsigned_abs(), count.unsigned_abs()));
+                }
+            }
+        }
+        found.first = offsets.first().map_or(0, |first| first.unsigned_abs());
+        found.first_cell = own.first().map_or(0, |(first, _)| *first);
+        found.begins = numbered.then_some(begins);
+        Ok(())
+    };
+    let taken = take();
+    file.agree_on(taken)?;
+    Ok(found)
+}
+
+/// Reads a field of the particles of this rank. Of the dataset, name and shape count, but not the first number of indices; its items are
+/// converted to the type of those in memory.
+///
+/// # Errors
+/// `Format` if the step has no such field, or one of another shape; `Argument` for values that cannot be converted; `Memory`; and those
+/// of [`Reader::read_dataset`].
+pub fn read_field(
+    file: &mut Reader,
+    group: &str,
+    step: i64,
+    particles: &Particles,
+    what: &Dataset,
+    data: Result<ItemsMut<'_>>,
+) -> Result<()> {
+    let own = field(group, what, particles.particles, None);
+    let expected = file.agree_on(own)?;
+    let sections = sections(file, group, step)?;
+    let record = need(file, &expected.name, &sections, step)?;
+    let Some(found) = file.find_dataset(&expected.name, record)? else {
+        let words = format!("there is no dataset {}", expected.name);
+        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
+    };
+    let checked = match found.shape == expected.shape {
+        true => particles.regions(&found.shape).and_then(|regions| Ok((regions, data?))),
+        false => {
+            let (name, found, expected) = (&found.name, &found.shape, &expected.shape);
+            let words =
+                format!("{name}: found the shape {found:?}, expected {expected:?}, a row for each particle");
+            Err(Error::new(ErrorKind::Format, words))
+        }
+    };
+    let checked = checked.and_then(|(regions, data)| {
+        let lengths = lengths(data.bytes.len(), &regions, data.data_type)?;
+        let (mut memory, mut rest) = (Vec::new(), data.bytes);
+        for length in lengths {
+            let (part, more) = rest.split_at_mut(length);
+            memory.push(MemoryMut::packed(part).of_type(data.data_type));
+            rest = more;
+        }
+        Ok((regions, memory))
+    });
+    let (regions, memory) = file.agree_on(checked)?;
+    file.read_dataset(&regions, DataMut::Boxes(memory))
+}
+
+impl Particles {
+    /// Those of this rank, in a dataset of this shape: as few regions as there are gaps between them.
+    fn regions(&self, shape: &[u64]) -> Result<Vec<Region>> {
+        let own = [(self.first, self.n)];
+        let rows = self.begins.as_deref().unwrap_or(&own);
+        let mut regions: Vec<Region> = Vec::new();
+        reserve(&mut regions, rows.len())?;
+        for &(begin, n) in rows.iter().filter(|(_, n)| *n > 0) {
+            match regions.last_mut() {
+                Some(last) if last.start[0] + last.count[0] == begin => last.count[0] += n,
+                _ => {
+                    let mut region = Region::all(shape);
+                    (region.start[0], region.count[0]) = (begin, n);
+                    regions.push(region);
+                }
+            }
+        }
+        Ok(regions)
+    }
+}

@@ -1,0 +1,732 @@
+//! Patches of block-structured codes: docs/patches.md.
+
+use crate::checksum::{Checksum, MESH, term};
+use crate::known::{MeshNotes, known, look};
+use crate::names::{DIMENSION, PATCH_PARTS, PATCHES};
+use crate::steps::{group as attributes_of, need, open, part_name, sections};
+use crate::write::{Part, Rows, field, write_group, write_parts};
+use crate::{Wrong, attributes};
+use scda::{
+    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, Memory, MemoryMut, Partition, Reader,
+    Region, Request, Result, Writer,
+};
+use scda_base::memory::{reserve, resize};
+use scda_base::numbers::to_usize;
+
+/// The group of patches whose name is not said.
+pub const GROUP: &str = "patches";
+
+/// The most cells of all patches.
+const MOST: u64 = 1 << 60;
+/// The most levels in a file: a damaged number shall cost no memory.
+const MOST_LEVELS: u64 = 1000;
+
+/// What the patches of a mesh lie in: its levels and its domain. The same on all ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    /// The number of axes: d, 1 to 3.
+    pub dimension: usize,
+    /// For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+    pub ratio: Vec<i32>,
+    /// The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+    pub domain: Vec<i64>,
+    /// The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+    pub geometry: Vec<f64>,
+}
+
+impl Frame {
+    /// The number of levels.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.ratio.len().checked_div(self.dimension).unwrap_or(0)
+    }
+
+    /// Requires that levels, ratios, domain and geometry can be true.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), Wrong> {
+        let (d, levels) = (self.dimension, self.levels());
+        if !(1..=3).contains(&d) || levels == 0 || self.ratio.len() != levels * d {
+            let numbers = self.ratio.len();
+            let words = format!(
+                "found {numbers} numbers for {d} axes on {levels} levels, expected 1 to 3 axes, and a level"
+            );
+            return Err(Wrong::new("ratio", words));
+        }
+        for (place, &ratio) in self.ratio.iter().enumerate() {
+            if ratio < 1 || (place < d && ratio != 1) {
+                let level = place / d;
+                let words = format!("level {level}: found {ratio}, expected a positive number; 1 of level 0");
+                return Err(Wrong::new("ratio", words));
+            }
+        }
+        for (part, found) in [("domain", self.domain.len()), ("geometry", self.geometry.len())] {
+            if found != 2 * d {
+                return Err(Wrong::new(part, format!("found {found} numbers, expected {}", 2 * d)));
+            }
+        }
+        for axis in 0..d {
+            let (first, cells) = (self.domain[axis], self.domain[d + axis]);
+            if cells < 1 || first.checked_add(cells).is_none() {
+                let words = format!("axis {axis}: found {cells} cells from {first} on, expected some");
+                return Err(Wrong::new("domain", words));
+            }
+            // By its bits, which the floating-point environment of the program does not change: from the least number to infinity.
+            let size = self.geometry[d + axis].to_bits();
+            if size == 0 || size > f64::INFINITY.to_bits() {
+                let words = format!(
+                    "axis {axis}: found cells of size {}, expected a positive number",
+                    self.geometry[d + axis]
+                );
+                return Err(Wrong::new("geometry", words));
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells of a patch, which must lie in the domain. `cells` has its first cell on each axis, then the number of its cells.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn patch(&self, number: u64, level: usize, cells: &[i64]) -> Result<u64, Wrong> {
+        let d = self.dimension;
+        let mut all = 1_u64;
+        for axis in 0..d {
+            let (first, n) = (cells[axis], cells[d + axis]);
+            let domain = self.domain[axis]..self.domain[axis] + self.domain[d + axis];
+            let is_inside = |cell| self.coarse(level, axis, cell).is_some_and(|cell| domain.contains(&cell));
+            let last = u64::try_from(n).ok().filter(|&n| n > 0).and_then(|_| first.checked_add(n - 1));
+            let is_inside = is_inside(first) && last.is_some_and(is_inside);
+            match all.checked_mul(n.unsigned_abs()).filter(|&all| all < MOST && is_inside) {
+                Some(product) => all = product,
+                None => {
+                    let words = format!(
+                        "patch {number}: found {n} cells from {first} on axis {axis}, expected cells in the domain"
+                    );
+                    return Err(Wrong::new("boxes", words));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The cell of level 0 in which a cell of a level lies.
+    fn coarse(&self, level: usize, axis: usize, cell: i64) -> Option<i64> {
+        let ratios = self.ratio[axis..].iter().step_by(self.dimension).skip(1).take(level);
+        ratios.copied().try_fold(cell, |cell, ratio| cell.checked_div_euclid(ratio.into()))
+    }
+}
+
+/// The patches of a mesh, checked one after the other.
+#[derive(Clone, Debug)]
+pub struct Checked<'a> {
+    frame: &'a Frame,
+    next: u64,
+    level: i32,
+    /// The cells of the patches so far.
+    pub cells: u64,
+    /// What the patches so far add to the checksum.
+    pub checksum: Checksum,
+}
+
+impl<'a> Checked<'a> {
+    /// Those from number `first` on.
+    #[must_use]
+    pub fn new(frame: &'a Frame, first: u64) -> Self {
+        Self { frame, next: first, level: 0, cells: 0, checksum: Checksum::default() }
+    }
+
+    /// Adds the next patch. Returns the number of its cells.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn add(&mut self, level: i32, cells: &[i64]) -> Result<u64, Wrong> {
+        let number = self.next;
+        let (least, most) = (self.level, self.frame.levels() - 1);
+        let found = usize::try_from(level).ok().filter(|&found| found <= most && level >= least);
+        let Some(found) = found else {
+            let words = format!("patch {number}: found level {level}, expected {least} to {most}");
+            return Err(Wrong::new("level", words));
+        };
+        let n = self.frame.patch(number, found, cells)?;
+        self.checksum = self.checksum.and(term_of(number, level, cells));
+        self.cells += n;
+        (self.next, self.level) = (number + 1, level);
+        if self.cells >= MOST {
+            return Err(Wrong::new("boxes", format!("patch {number}: found more than 2^60 cells up to it")));
+        }
+        Ok(n)
+    }
+
+    /// Requires that there is a patch.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn end(&self) -> Result<(), Wrong> {
+        if self.next == 0 { Err(Wrong::new("boxes", "there are no patches")) } else { Ok(()) }
+    }
+}
+
+/// Requires that patches stand level by level.
+fn check_order(number: u64, before: i32, level: i32) -> Result<(), Wrong> {
+    if level >= before {
+        return Ok(());
+    }
+    let words =
+        format!("patch {number}: found level {level} after level {before}, expected patches level by level");
+    Err(Wrong::new("level", words))
+}
+
+/// What a patch adds to the checksum of the mesh.
+fn term_of(number: u64, level: i32, cells: &[i64]) -> u64 {
+    let begin = term(number, 0, i64::from(level).cast_unsigned());
+    cells.iter().fold(begin, |value, n| term(value, 0, n.cast_unsigned()))
+}
+
+/// The patches of a rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnPatches<'a> {
+    /// Of each patch: its level.
+    pub level: &'a [i32],
+    /// Of each patch: its first cell on each axis, then its number of cells on each axis.
+    pub boxes: &'a [i64],
+    /// Of each patch: its number among those of all ranks. `None`: they follow one another, in the order of the ranks. On all ranks,
+    /// or on none; a rank without patches need not say it.
+    pub number: Option<&'a [u64]>,
+}
+
+/// A mesh of patches, of which this rank knows its own, or all.
+#[derive(Clone, Debug, Default)]
+pub struct Patches {
+    /// What they lie in.
+    pub frame: Frame,
+    /// The number of patches of all ranks.
+    pub patches: u64,
+    /// The number of cells of all patches.
+    pub cells: u64,
+    /// The number of the first patch of this rank, unless they have numbers.
+    pub first: u64,
+    /// The number of patches of this rank.
+    pub n: u64,
+    /// The level of each patch that is known: of all, or without numbers and before reading, of those of this rank.
+    pub level: Vec<i32>,
+    /// The boxes of these.
+    pub boxes: Vec<i64>,
+    /// Where the cells of these begin in the fields.
+    offset: Vec<u64>,
+    /// Whether these are all patches.
+    pub knows_all: bool,
+    checksum: Checksum,
+}
+
+impl Patches {
+    /// Where the patch with this number stands in what is known.
+    fn place(&self, number: u64) -> Option<usize> {
+        let begin = if self.knows_all { 0 } else { self.first };
+        number.checked_sub(begin).map(to_usize).filter(|&place| place < self.level.len())
+    }
+
+    /// The level and the box of a patch of the mesh, if they are known.
+    #[must_use]
+    pub fn patch(&self, number: u64) -> Option<(i32, &[i64])> {
+        let place = self.place(number)?;
+        let words = 2 * self.frame.dimension;
+        Some((self.level[place], &self.boxes[words * place..words * (place + 1)]))
+    }
+
+    /// Checks what is known, from the patch with number `first` on, and finds where its cells begin, after `begin` cells.
+    fn take(&mut self, first: u64, begin: u64) -> Result<Result<(), Wrong>> {
+        self.offset.clear();
+        reserve(&mut self.offset, self.level.len())?;
+        let mut checked = Checked::new(&self.frame, first);
+        for (level, cells) in self.level.iter().zip(self.boxes.chunks_exact(2 * self.frame.dimension)) {
+            self.offset.push(begin + checked.cells);
+            if let Err(wrong) = checked.add(*level, cells) {
+                return Ok(Err(wrong));
+            }
+        }
+        (self.cells, self.checksum) = (checked.cells, checked.checksum);
+        Ok(if self.knows_all { checked.end() } else { Ok(()) })
+    }
+}
+
+/// As bytes in memory.
+fn bytes<T: Copy, const N: usize>(
+    numbers: &[T],
+    of: fn(T) -> [u8; N],
+) -> impl ExactSizeIterator<Item = [u8; N]> {
+    numbers.iter().map(move |number| of(*number))
+}
+
+/// Writes a mesh of patches, and before the first one the attributes of its group.
+///
+/// With numbers, all ranks learn all patches, some 60 bytes for each of them.
+///
+/// # Errors
+/// `Argument` for patches outside of the domain, not level by level, or with wrong numbers; `Range`; `Memory`; and those of
+/// [`Writer::dataset`]. That two patches have a cell in common is not noticed; `scda check` notices it.
+pub fn write(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    frame: Frame,
+    own: Result<OwnPatches<'_>>,
+) -> Result<Patches> {
+    let argument = |wrong: Wrong| wrong.error(ErrorKind::Argument, group);
+    let own = part_name(group, "geometry").and_then(|_| frame.check().map_err(argument)).and(own);
+    let own = own.and_then(|own| {
+        let (n, words) = (own.level.len(), 2 * frame.dimension);
+        if own.boxes.len() != words * n || own.number.is_some_and(|number| number.len() != n) {
+            return Err(Error::argument(
+                "patches: found boxes or numbers that are not as many as there are levels",
+            ));
+        }
+        Ok(own)
+    });
+    let own = file.agree_on(own)?;
+    let n = own.level.len() as u64;
+    let count = |count: u64| Partition { count, ..Partition::default() };
+    let mut parts = [n, u64::from(own.number.is_some()), u64::from(own.number.is_none() && n > 0)].map(count);
+    file.spread(Ok(&mut parts))?;
+    let [of_patches, numbered, unnumbered] = parts;
+    if of_patches.total == 0 {
+        return file.agree_on(Err(Error::argument(format!("{group}: no rank has a patch"))));
+    }
+    if numbered.total > 0 && unnumbered.total > 0 {
+        return file
+            .agree_on(Err(Error::argument("patches of a rank have no numbers, those of another have")));
+    }
+    let mut mesh =
+        Patches { frame, patches: of_patches.total, first: of_patches.offset, n, ..Patches::default() };
+    if numbered.total > 0 {
+        mesh.knows_all = true;
+        let words = words_of(&mesh.frame, &own);
+        let gathered = file.gather_all(words.as_deref().map_err(Error::again))?;
+        let taken = by_number(&mut mesh, &gathered)
+            .and_then(|()| mesh.take(0, 0).and_then(|checked| checked.map_err(argument)));
+        file.agree_on(taken)?;
+    } else {
+        own_part(file, group, &mut mesh, own)?;
+    }
+    let state = known(notes, group);
+    look(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    let d = mesh.frame.dimension;
+    write_group(file, state, group, &format!("{{\"{PATCHES}\":1,\"{DIMENSION}\":{d}}}"))?;
+    let is_first = file.rank() == 0;
+    let parts = mesh_parts(group, &mesh, own, is_first);
+    let parts = file.agree_on(parts)?;
+    write_parts(file, &parts)?;
+    known(notes, group).set_mesh(mesh.patches, mesh.checksum);
+    Ok(mesh)
+}
+
+/// The patches of this rank, one after the other behind those of the ranks below.
+fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<'_>) -> Result<()> {
+    let argument = |wrong: Wrong| wrong.error(ErrorKind::Argument, group);
+    let room = reserve(&mut mesh.level, own.level.len()).and(reserve(&mut mesh.boxes, own.boxes.len()));
+    let taken = room.and_then(|()| {
+        mesh.level.extend(own.level);
+        mesh.boxes.extend(own.boxes);
+        mesh.take(mesh.first, 0)?.map_err(argument)
+    });
+    file.agree_on(taken)?;
+    // The levels begin where those of the ranks before end.
+    let ends = own.level.first().zip(own.level.last());
+    let ends = ends.map(|(first, last)| [first.to_ne_bytes(), last.to_ne_bytes()]);
+    let begin = mesh.first.to_ne_bytes();
+    let own_ends = ends.map(|ends| [&begin, ends.as_flattened()].concat());
+    let all = file.gather_all(Ok(own_ends.as_deref().unwrap_or_default()))?;
+    let mut before = 0;
+    let ordered = all.as_chunks::<16>().0.iter().try_for_each(|ends| {
+        let (number, levels) = ends.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let mut levels = levels.as_chunks().0.iter().map(|level| i32::from_ne_bytes(*level));
+        check_order(u64::from_ne_bytes(*number), before, levels.next().unwrap_or(before))?;
+        before = levels.next().unwrap_or(before);
+        Ok(())
+    });
+    file.agree_on(ordered.map_err(argument))?;
+    let halves = [mesh.checksum.0 >> 32, mesh.checksum.0 & u64::from(u32::MAX), mesh.cells];
+    let mut parts = halves.map(|count| Partition { count, ..Partition::default() });
+    file.spread(Ok(&mut parts))?;
+    let [high, low, cells] = parts;
+    mesh.checksum = Checksum((high.total << 32).wrapping_add(low.total));
+    mesh.offset.iter_mut().for_each(|offset| *offset += cells.offset);
+    mesh.cells = cells.total;
+    if cells.total >= MOST {
+        let words = format!("{group}: the patches have more than 2^60 cells");
+        return file.agree_on(Err(Error::range(words)));
+    }
+    Ok(())
+}
+
+/// Number, level and box of each patch of this rank, for the others.
+fn words_of(frame: &Frame, own: &OwnPatches<'_>) -> Result<Vec<u8>> {
+    let (numbers, words) = (own.number.unwrap_or_default(), 2 * frame.dimension);
+    let mut all = Vec::new();
+    reserve(&mut all, numbers.len() * (words + 2) * 8)?;
+    for ((number, level), cells) in numbers.iter().zip(own.level).zip(own.boxes.chunks_exact(words)) {
+        all.extend(number.to_ne_bytes());
+        all.extend(i64::from(*level).to_ne_bytes());
+        cells.iter().for_each(|n| all.extend(n.to_ne_bytes()));
+    }
+    Ok(all)
+}
+
+/// Puts all patches in order.
+fn by_number(mesh: &mut Patches, gathered: &[u8]) -> Result<()> {
+    let (words, patches) = (2 * mesh.frame.dimension, mesh.patches);
+    resize(&mut mesh.level, patches)?;
+    resize(&mut mesh.boxes, patches * words as u64)?;
+    mesh.level.fill(-1);
+    for patch in gathered.chunks_exact((words + 2) * 8) {
+        let mut numbers = patch.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes));
+        let number = numbers.next().unwrap_or_default().cast_unsigned();
+        let level = numbers.next().and_then(|level| i32::try_from(level).ok()).unwrap_or_default();
+        let place = to_usize(number);
+        if number >= patches || mesh.level[place] != -1 {
+            let words = format!("a patch has number {number}; expected each number below {patches} once");
+            return Err(Error::argument(words));
+        }
+        mesh.level[place] = level;
+        mesh.boxes[words * place..words * (place + 1)].iter_mut().zip(numbers).for_each(|(to, n)| *to = n);
+    }
+    Ok(())
+}
+
+/// The datasets of a mesh.
+fn mesh_parts(group: &str, mesh: &Patches, own: OwnPatches<'_>, is_first: bool) -> Result<[Part; 5]> {
+    let (n, frame) = (mesh.patches, &mesh.frame);
+    let (d, levels) = (frame.dimension as u64, frame.levels() as u64);
+    let rows = match own.number {
+        Some(numbers) if mesh.knows_all => Rows::Numbered(numbers),
+        _ => Rows::From(mesh.first, own.level.len() as u64),
+    };
+    // What is the same on all ranks, the first one writes.
+    let of_first = |rows: u64| Rows::From(0, if is_first { rows } else { 0 });
+    let ratio = if is_first { &*frame.ratio } else { &[] };
+    let domain = if is_first { &*frame.domain } else { &[] };
+    let geometry = if is_first { &*frame.geometry } else { &[] };
+    let attributes = attributes::with_mesh("{}", mesh.checksum);
+    Ok([
+        Part::new((group, "boxes"), DataType::Int64, [n, 2, d], &rows, bytes(own.boxes, i64::to_ne_bytes))?
+            .attributes(&attributes),
+        Part::new((group, "level"), DataType::Int32, [n], &rows, bytes(own.level, i32::to_ne_bytes))?,
+        Part::new(
+            (group, "ratio"),
+            DataType::Int32,
+            [levels, d],
+            &of_first(levels),
+            bytes(ratio, i32::to_ne_bytes),
+        )?,
+        Part::new((group, "domain"), DataType::Int64, [2, d], &of_first(2), bytes(domain, i64::to_ne_bytes))?,
+        Part::new(
+            (group, "geometry"),
+            DataType::Float64,
+            [2, d],
+            &of_first(2),
+            bytes(geometry, f64::to_ne_bytes),
+        )?,
+    ])
+}
+
+/// Where the cells of a patch lie in memory, in which they have ghost layers around them, and x varies fastest.
+#[derive(Clone, Debug)]
+pub struct PatchMemory {
+    /// In bytes, from the first number of the first cell or ghost cell to the first number of the first cell.
+    pub first: usize,
+    /// The numbers of cells, x last, and of components.
+    pub shape: Vec<u64>,
+    /// The bytes from one to the next of each.
+    pub strides: Vec<i64>,
+}
+
+/// How a field lies in the memory of each patch.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldMemory {
+    /// The type of its numbers.
+    pub data_type: DataType,
+    /// How many numbers a cell has; they follow one another.
+    pub components: u64,
+    /// The layers of ghost cells on both ends of each axis.
+    pub ghost: u64,
+    /// The bytes from a cell to the next one on x. 0: those of its numbers.
+    pub cell_bytes: u64,
+}
+
+impl Patches {
+    /// Where a field lies in the memory of a patch of the mesh.
+    ///
+    /// # Errors
+    /// `Argument` if there is no such patch, or no such memory.
+    pub fn memory(&self, number: u64, field: FieldMemory) -> Result<PatchMemory> {
+        let (_, cells) = self.patch(number).ok_or_else(|| {
+            Error::argument(format!("a patch has number {number}; there are {}", self.patches))
+        })?;
+        let FieldMemory { data_type, components, ghost, cell_bytes } = field;
+        let too_many = || {
+            Error::range(format!("patch {number}: found {ghost} ghost layers of {cell_bytes} bytes a cell"))
+        };
+        let item = data_type.item_bytes();
+        let mut step = if cell_bytes == 0 { item.checked_mul(components) } else { Some(cell_bytes) };
+        let d = self.frame.dimension;
+        let mut first = 0_u64;
+        let (mut shape, mut strides) = (vec![components], vec![item.cast_signed()]);
+        for &n in &cells[d..] {
+            let stride = step.filter(|&step| i64::try_from(step).is_ok()).ok_or_else(too_many)?;
+            shape.insert(0, n.unsigned_abs());
+            strides.insert(0, stride.cast_signed());
+            first =
+                ghost.checked_mul(stride).and_then(|more| first.checked_add(more)).ok_or_else(too_many)?;
+            let with_ghosts = ghost.checked_mul(2).and_then(|ghosts| ghosts.checked_add(n.unsigned_abs()));
+            step = with_ghosts.and_then(|n| n.checked_mul(stride));
+        }
+        Ok(PatchMemory { first: usize::try_from(first).map_err(|_| too_many())?, shape, strides })
+    }
+
+    /// The regions of patches in a field.
+    fn regions(&self, numbers: &[u64], shape: &[u64]) -> Result<Vec<Region>> {
+        let mut regions = Vec::new();
+        reserve(&mut regions, numbers.len())?;
+        for &number in numbers {
+            let found = self.place(number).zip(self.patch(number));
+            let (place, (_, cells)) = found.ok_or_else(|| {
+                Error::argument(format!("a patch has number {number}; there are {}", self.patches))
+            })?;
+            let mut region = Region::all(shape);
+            let cells = cells[self.frame.dimension..].iter().map(|n| n.unsigned_abs());
+            (region.start[0], region.count[0]) = (self.offset[place], cells.product());
+            regions.push(region);
+        }
+        Ok(regions)
+    }
+
+    /// A field in a group, as a dataset. A scalar has one dimension, what has several components another one.
+    fn field(&self, group: &str, what: &Dataset, components: u64) -> Result<Dataset> {
+        let shape = if components == 1 { vec![0] } else { vec![0, components] };
+        let mut what = what.clone();
+        what.shape = shape;
+        field(group, &what, self.cells, None)
+    }
+}
+
+/// A field of patches: what it is in the file, how many components it has, and the memory of each patch of this rank.
+pub struct Field<'a, M> {
+    /// Its name without the group, its type and layout; its shape is not looked at.
+    pub dataset: &'a Dataset,
+    /// How many numbers a cell has. 1: a scalar.
+    pub components: u64,
+    /// The memory of each patch.
+    pub memory: Vec<M>,
+}
+
+/// Writes fields of the patches with these numbers, in one call. The mesh is the last one that was written to the group, on this file or,
+/// by an earlier job, on the file that is appended to.
+///
+/// # Errors
+/// `Usage` if the mesh is not the last one that was written, `Argument`, `Memory`, and those of [`Writer::datasets`].
+pub fn write_fields(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    mesh: &Patches,
+    numbers: &[u64],
+    fields: Result<Vec<Field<'_, Memory<'_>>>>,
+) -> Result<()> {
+    let state = known(notes, group);
+    look(file, state, group, PATCHES, PATCH_PARTS[0])?;
+    if state.mesh() != Some((mesh.patches, mesh.checksum)) {
+        let words = format!(
+            "fields of {group}: their mesh is not the last one that was written: call scda_patches_write_mesh when the mesh has changed"
+        );
+        return file.agree_on(Err(Error::usage(words)));
+    }
+    let own = fields.and_then(|fields| {
+        let own = fields.iter().map(|one| {
+            let mut dataset = mesh.field(group, one.dataset, one.components)?;
+            dataset.attributes = attributes::with_mesh(&dataset.attributes, mesh.checksum);
+            let regions = mesh.regions(numbers, &dataset.shape)?;
+            Ok((dataset, regions))
+        });
+        Ok((own.collect::<Result<Vec<_>>>()?, fields))
+    });
+    let (own, fields) = file.agree_on(own)?;
+    let all = own
+        .iter()
+        .zip(&fields)
+        .map(|((dataset, regions), one)| (dataset, &**regions, Data::Boxes(&one.memory)));
+    file.datasets(&all.collect::<Vec<_>>())
+}
+
+/// Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank. All
+/// ranks receive all patches, some 60 bytes for each. `step`: 0 is the first one, -1 the last one.
+///
+/// # Errors
+/// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
+/// [`Reader::read_dataset`].
+pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
+    let format = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
+    let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
+    let name = file.agree_on(name)?;
+    let attributes = attributes_of(file, group, PATCHES, 1)?;
+    let dimension = attributes::whole_number(&attributes, DIMENSION).filter(|d| (1..=3).contains(d));
+    let Some(d) = dimension else {
+        let found = attributes::value(&attributes, DIMENSION).unwrap_or_else(|| "none".to_owned());
+        let words = format!("the patches {group} have the dimension {found}; expected 1 to 3");
+        return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
+    };
+    let up_to = 0..sections(file, group, step)?.end;
+    let record = need(file, &name, &up_to, step)?;
+    let dimension = to_usize(d);
+    let mut part = |name: &str, data_type, shape: &[Option<u64>], most: u64| {
+        let dataset = open(file, &format!("{group}/{name}"), record, data_type, shape)?;
+        let rows = dataset.shape[0];
+        let checked = if rows > most {
+            Err(Wrong::new("ratio", format!("found {rows} levels, expected at most {most}")))
+        } else {
+            Ok(())
+        };
+        file.agree_on(checked.map_err(format))?;
+        Ok::<_, Error>((read_all(file, group, &dataset)?, dataset))
+    };
+    let any = u64::MAX;
+    let (boxes, dataset) = part("boxes", DataType::Int64, &[None, Some(2), Some(d)], any)?;
+    let patches = dataset.shape[0];
+    let (level, _) = part("level", DataType::Int32, &[Some(patches)], any)?;
+    let (ratio, _) = part("ratio", DataType::Int32, &[None, Some(d)], MOST_LEVELS)?;
+    let (domain, _) = part("domain", DataType::Int64, &[Some(2), Some(d)], any)?;
+    let (geometry, _) = part("geometry", DataType::Float64, &[Some(2), Some(d)], any)?;
+    let numbers = |bytes: &[u8]| -> Result<Vec<i64>> { of_bytes(bytes, i64::from_ne_bytes) };
+    let small = |bytes: &[u8]| -> Result<Vec<i32>> { of_bytes(bytes, i32::from_ne_bytes) };
+    let frame = || {
+        let geometry = of_bytes(&geometry, f64::from_ne_bytes)?;
+        Ok(Frame { dimension, ratio: small(&ratio)?, domain: numbers(&domain)?, geometry })
+    };
+    let taken = frame().and_then(|frame| {
+        frame.check().map_err(format)?;
+        let (level, boxes) = (small(&level)?, numbers(&boxes)?);
+        let mut mesh = Patches { frame, patches, level, boxes, knows_all: true, ..Patches::default() };
+        mesh.take(0, 0)?.map_err(format)?;
+        match attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string()) {
+            Some(found) => {
+                let words = format!(
+                    "attribute {MESH}: found {found}, expected {}, the checksum of the mesh",
+                    mesh.checksum
+                );
+                Err(format(Wrong::new("boxes", words)))
+            }
+            None => Ok(mesh),
+        }
+    });
+    let mut mesh = file.agree_on(taken)?;
+    // A patch goes to the rank in whose share its middle lies.
+    let (rank, share) = (file.rank() as u64, mesh.cells / file.size() as u64 + 1);
+    let ends = mesh.offset.iter().skip(1).copied().chain([mesh.cells]);
+    let owners = mesh.offset.iter().zip(ends).map(|(&begin, end)| u64::midpoint(begin, end) / share);
+    let (mut first, mut n) = (None, 0);
+    for (number, _) in (0..).zip(owners).filter(|(_, owner)| *owner == rank) {
+        first.get_or_insert(number);
+        n += 1;
+    }
+    (mesh.first, mesh.n) = (first.unwrap_or(0), n);
+    Ok(mesh)
+}
+
+/// Numbers from their bytes in memory.
+fn of_bytes<T, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> T) -> Result<Vec<T>> {
+    let mut numbers = Vec::new();
+    reserve(&mut numbers, bytes.len() / N)?;
+    numbers.extend(bytes.as_chunks().0.iter().map(|bytes| of(*bytes)));
+    Ok(numbers)
+}
+
+/// How many bytes are read at once.
+const AT_ONCE: u64 = 1 << 24;
+
+/// The bytes of the current dataset on all ranks, of which rank 0 reads the file. They come in pieces, and boxes are looked at before more
+/// memory is asked for, so that a damaged number costs none.
+fn read_all(file: &mut Reader, group: &str, dataset: &Dataset) -> Result<Vec<u8>> {
+    let bytes = dataset.data_bytes();
+    let (rows, bytes) = (dataset.shape[0], file.agree_on(bytes)?);
+    let row_bytes = bytes.checked_div(rows).unwrap_or(0);
+    let at_once = AT_ONCE.checked_div(row_bytes).unwrap_or(1).max(1);
+    let is_first = file.rank() == 0;
+    let (mut all, mut own) = (Vec::new(), Vec::new());
+    let mut first = 0;
+    while first < rows {
+        let now = at_once.min(rows - first);
+        let room = if is_first { resize(&mut own, now * row_bytes) } else { Ok(()) };
+        file.agree_on(room.and_then(|()| reserve(&mut all, to_usize(now * row_bytes))))?;
+        let mut region = Region::all(&dataset.shape);
+        (region.start[0], region.count[0]) = (first, now);
+        file.read_dataset(if is_first { std::slice::from_ref(&region) } else { &[] }, &mut own)?;
+        let read = file.gather_all(Ok(&own))?;
+        if let [_, 2, d] = dataset.shape[..] {
+            let boxes = read.chunks_exact(to_usize(row_bytes));
+            let empty = |cells: &[u8]| {
+                let counts = cells.as_chunks().0.iter().skip(to_usize(d)).map(|n| i64::from_ne_bytes(*n));
+                counts.enumerate().find(|(_, n)| *n < 1)
+            };
+            let found = (first..).zip(boxes).find_map(|(number, cells)| Some((number, empty(cells)?)));
+            if let Some((number, (axis, n))) = found {
+                let words = format!("patch {number}: found {n} cells on axis {axis}, expected some");
+                let wrong = Wrong::new("boxes", words).error(ErrorKind::Format, group);
+                return file.agree_on(Err(wrong));
+            }
+        }
+        all.extend(read);
+        first += now;
+    }
+    Ok(all)
+}
+
+/// Reads fields of the patches with these numbers, which may be any, into their memory: ghost cells, and what lies between the values
+/// of a field, stay as they are.
+///
+/// # Errors
+/// `Format` if the step has no such field, or one of another mesh; `Argument` for another type or shape; `Memory`; and those of
+/// [`Reader::read_datasets`].
+pub fn read_fields(
+    file: &mut Reader,
+    group: &str,
+    step: i64,
+    mesh: &Patches,
+    numbers: &[u64],
+    fields: Result<Vec<Field<'_, MemoryMut<'_>>>>,
+) -> Result<()> {
+    let sections = sections(file, group, step)?;
+    let own = fields.and_then(|fields| {
+        let own = fields.into_iter().map(|one| {
+            let dataset = mesh.field(group, one.dataset, one.components)?;
+            let regions = mesh.regions(numbers, &dataset.shape)?;
+            Ok((dataset, regions, one.memory))
+        });
+        own.collect::<Result<Vec<_>>>()
+    });
+    let own = file.agree_on(own)?;
+    let mut records = Vec::new();
+    for (expected, ..) in &own {
+        let record = need(file, &expected.name, &sections, step)?;
+        let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
+        let dataset = open(file, &expected.name, record, expected.data_type, &shape)?;
+        if let Some(found) =
+            attributes::mesh(&dataset.attributes).filter(|found| *found != mesh.checksum.to_string())
+        {
+            let (name, checksum) = (&dataset.name, mesh.checksum);
+            let words = format!("{name} belongs to the mesh {found}; that of step {step} is {checksum}");
+            return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
+        }
+        records.push(record);
+    }
+    let (datasets, places): (Vec<_>, Vec<_>) =
+        own.into_iter().map(|(dataset, regions, memory)| (dataset, (regions, memory))).unzip();
+    let (regions, memory): (Vec<_>, Vec<_>) = places.into_iter().unzip();
+    let requests = datasets.iter().zip(records).zip(&regions).zip(memory);
+    let requests = requests.map(|(((dataset, record), regions), memory)| Request {
+        dataset,
+        record,
+        regions,
+        data: DataMut::Boxes(memory),
+    });
+    file.read_datasets(requests.collect())
+}

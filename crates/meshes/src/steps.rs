@@ -1,0 +1,201 @@
+//! The time steps of a group, and the datasets in them.
+
+use crate::known::{MeshNotes, known};
+use crate::{attributes, names::TIME};
+use scda::{Collective, USER_STRING_BYTES};
+use scda::{DataType, Dataset, Error, ErrorKind, Reader, Region, Result, Writer};
+use std::ops::Range;
+
+/// The name of a dataset of a group.
+///
+/// # Errors
+/// `Argument` if it is longer than a name can be.
+pub fn part_name(group: &str, part: &str) -> Result<String> {
+    let name = format!("{group}/{part}");
+    if name.len() > USER_STRING_BYTES {
+        return Err(Error::argument(format!("the name {name} is longer than {USER_STRING_BYTES} bytes")));
+    }
+    Ok(name)
+}
+
+/// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
+/// one.
+///
+/// # Errors
+/// `Argument`, and those of [`Writer::dataset`].
+pub fn write_time(
+    file: &mut Writer,
+    notes: &mut MeshNotes,
+    group: &str,
+    time: f64,
+    units: Result<Option<&str>>,
+) -> Result<()> {
+    let name = part_name(group, TIME).and_then(|name| Ok((name, units?)));
+    let (name, units) = file.agree_on(name)?;
+    let mut dataset = Dataset::new(name, DataType::Float64, []);
+    if let Some(units) = units {
+        dataset.attributes = format!("{{\"units\":{}}}", serde_json::Value::from(units));
+    }
+    let all = [Region::all(&[])];
+    let mine = if file.rank() == 0 { &all[..] } else { &[] };
+    let bytes = time.to_ne_bytes();
+    file.dataset(&dataset, mine, if mine.is_empty() { &[][..] } else { &bytes })?;
+    known(notes, group).note.has_fields = 0;
+    Ok(())
+}
+
+/// The number of time steps: 1 if the file has no times.
+///
+/// # Errors
+/// Those of [`Reader::find`].
+pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
+    let name = part_name(group, TIME);
+    let name = file.agree_on(name)?;
+    Ok(records_before(file, &name, u64::MAX)?.max(1))
+}
+
+/// The time of a step: 0 is the first one, -1 the last one.
+///
+/// # Errors
+/// `Format` if the file has no such time or it is no time, and those of [`Reader::find_dataset`] and [`Reader::read_dataset`].
+pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
+    let name = part_name(group, TIME);
+    let name = file.agree_on(name)?;
+    open(file, &name, step, DataType::Float64, &[])?;
+    let mut bytes = [0; 8];
+    file.read_dataset(&[Region::all(&[])], &mut bytes)?;
+    Ok(f64::from_ne_bytes(bytes))
+}
+
+/// The sections of a step of a group: 0 is the first one, -1 the last one. Without times, a file has one step.
+///
+/// # Errors
+/// `Argument` if there is no such step; those of [`Reader::find`].
+pub fn sections(file: &mut Reader, group: &str, step: i64) -> Result<Range<u64>> {
+    let name = part_name(group, TIME);
+    let name = file.agree_on(name)?;
+    if let Some(begin) = file.find(name.as_bytes(), step)? {
+        let end = if step == -1 { None } else { file.find(name.as_bytes(), step + 1)? };
+        return Ok(begin..end.unwrap_or(u64::MAX));
+    }
+    let count = records_before(file, &name, u64::MAX)?;
+    if count == 0 && [0, -1].contains(&step) {
+        return Ok(0..u64::MAX);
+    }
+    let words = format!("{group} has no step {step}: it has {}, counted from 0", count.max(1));
+    file.agree_on(Err(Error::argument(words)))
+}
+
+/// How many records of this name there are before a section.
+fn records_before(file: &mut Reader, name: &str, end: u64) -> Result<u64> {
+    let mut is_before = |record: u64| -> Result<bool> {
+        let found = file.find(name.as_bytes(), i64::try_from(record).unwrap_or(i64::MAX))?;
+        Ok(found.is_some_and(|section| section < end))
+    };
+    if !is_before(0)? {
+        return Ok(0);
+    }
+    // The records before `least` are, that of `most` is not.
+    let (mut least, mut most) = (1, 1);
+    while is_before(most)? {
+        (least, most) = (most + 1, 2 * most + 1);
+    }
+    while least < most {
+        let middle = u64::midpoint(least, most);
+        if is_before(middle)? {
+            least = middle + 1;
+        } else {
+            most = middle;
+        }
+    }
+    Ok(least)
+}
+
+/// The last record of a name in some sections.
+pub(crate) fn last(file: &mut Reader, name: &str, sections: &Range<u64>) -> Result<Option<i64>> {
+    match file.find(name.as_bytes(), -1)? {
+        Some(section) if section < sections.start => return Ok(None),
+        Some(section) if section < sections.end => return Ok(Some(-1)),
+        Some(_) => {}
+        None => return Ok(None),
+    }
+    let Some(record) = records_before(file, name, sections.end)?.checked_sub(1) else { return Ok(None) };
+    let record = i64::try_from(record).unwrap_or(i64::MAX);
+    let section = file.find(name.as_bytes(), record)?;
+    Ok(section.filter(|&section| section >= sections.start).map(|_| record))
+}
+
+/// The last record of a name in some sections, which must be there. `step` is what messages call them.
+pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i64) -> Result<i64> {
+    if let Some(record) = last(file, name, sections)? {
+        return Ok(record);
+    }
+    let place = if sections.start == 0 { "up to the end of" } else { "in" };
+    let words = format!("there is no dataset {name} {place} step {step}");
+    file.agree_on(Err(Error::new(ErrorKind::Format, words)))
+}
+
+/// Goes to a record of a dataset, which must be there, with this type and these numbers of indices; `None`: any.
+pub(crate) fn open(
+    file: &mut Reader,
+    name: &str,
+    record: i64,
+    data_type: DataType,
+    shape: &[Option<u64>],
+) -> Result<Dataset> {
+    let dataset = file.find_dataset(name, record)?;
+    let checked = dataset.ok_or_else(|| format!("there is no dataset {name}")).and_then(|dataset| {
+        let fits =
+            |(found, expected): (&u64, &Option<u64>)| expected.is_none_or(|expected| expected == *found);
+        if dataset.data_type != data_type {
+            let found = dataset.data_type;
+            return Err(format!("dataset {name} has the type {found}; expected {data_type}"));
+        }
+        if dataset.shape.len() != shape.len() || !dataset.shape.iter().zip(shape).all(fits) {
+            let expected: Vec<_> =
+                shape.iter().map(|n| n.map_or_else(|| "any".to_owned(), |n| n.to_string())).collect();
+            let found = &dataset.shape;
+            return Err(format!(
+                "dataset {name} has the shape {found:?}; expected [{}]",
+                expected.join(", ")
+            ));
+        }
+        Ok(dataset)
+    });
+    // The same on all ranks.
+    checked.or_else(|words| file.agree_on(Err(Error::new(ErrorKind::Format, words))))
+}
+
+/// The attributes of a group, which must have `kind` with this version.
+pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) -> Result<String> {
+    let found = file.find_group(group)?;
+    let what = kind.trim_start_matches("scda_");
+    let error = match found {
+        Some(attributes) => match attributes::whole_number(&attributes, kind) {
+            Some(found) if found == version => return Ok(attributes),
+            Some(found) => {
+                let words = format!("the group {group} has version {found} of {kind}; expected {version}");
+                Error::new(ErrorKind::Unsupported, words)
+            }
+            None => {
+                let words = format!("there is no {what} {group}: the group has no attribute {kind}");
+                Error::new(ErrorKind::Format, words)
+            }
+        },
+        None => {
+            let words = format!("there is no {what} {group}: no group of this name has an attribute {kind}");
+            Error::new(ErrorKind::Format, words)
+        }
+    };
+    file.agree_on(Err(error))
+}
+
+/// The numbers of some rows of the current dataset, whose rows have `columns` numbers of 8 bytes.
+pub(crate) fn read_rows(file: &mut Reader, regions: &[Region]) -> Result<Vec<i64>> {
+    let mut bytes = Vec::new();
+    let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
+    let room = items.and_then(|items| scda_base::memory::resize(&mut bytes, items.saturating_mul(8)));
+    file.agree_on(room)?;
+    file.read_dataset(regions, &mut bytes)?;
+    Ok(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect())
+}

@@ -1,0 +1,118 @@
+//! Writing the datasets of a mesh.
+
+use crate::known::Known;
+use crate::steps::part_name;
+use scda::{DataType, Dataset, Error, Region, Result, Writer};
+use scda_base::memory::reserve;
+
+/// Items that follow one another in memory, in the machine's byte order, and their type there.
+#[derive(Clone, Copy, Debug)]
+pub struct Items<'a> {
+    /// Their bytes.
+    pub bytes: &'a [u8],
+    /// Their type in memory; that of the dataset may be another one.
+    pub data_type: DataType,
+}
+
+/// Room for items, as [`Items`].
+#[derive(Debug)]
+pub struct ItemsMut<'a> {
+    /// Their bytes.
+    pub bytes: &'a mut [u8],
+    /// Their type in memory; that of the dataset may be another one.
+    pub data_type: DataType,
+}
+
+/// A dataset of a mesh, of which each rank has some rows.
+pub(crate) struct Part {
+    dataset: Dataset,
+    regions: Vec<Region>,
+    bytes: Vec<u8>,
+}
+
+/// Rows of this rank.
+pub(crate) enum Rows<'a> {
+    /// So many from one on.
+    From(u64, u64),
+    /// Those with these numbers.
+    Numbered(&'a [u64]),
+}
+
+impl Part {
+    /// Its numbers are those of this rank's rows.
+    pub fn new<const N: usize>(
+        (group, part): (&str, &str),
+        data_type: DataType,
+        shape: impl Into<Vec<u64>>,
+        rows: &Rows<'_>,
+        numbers: impl ExactSizeIterator<Item = [u8; N]>,
+    ) -> Result<Self> {
+        let dataset = Dataset::new(part_name(group, part)?, data_type, shape);
+        let (mut regions, mut bytes) = (Vec::new(), Vec::new());
+        let region = |first: u64, count: u64| {
+            let mut region = Region::all(&dataset.shape);
+            (region.start[0], region.count[0]) = (first, count);
+            region
+        };
+        match rows {
+            Rows::From(first, count) if *count > 0 => regions.push(region(*first, *count)),
+            Rows::From(..) => {}
+            Rows::Numbered(numbers) => {
+                reserve(&mut regions, numbers.len())?;
+                regions.extend(numbers.iter().map(|&number| region(number, 1)));
+            }
+        }
+        reserve(&mut bytes, numbers.len() * N)?;
+        numbers.for_each(|number| bytes.extend(number));
+        Ok(Self { dataset, regions, bytes })
+    }
+
+    /// With attributes.
+    pub fn attributes(mut self, attributes: &str) -> Self {
+        attributes.clone_into(&mut self.dataset.attributes);
+        self
+    }
+
+    /// With a name of its first dimension.
+    pub fn dimension(mut self, name: &str) -> Self {
+        self.dataset.dimension_names = vec![None; self.dataset.shape.len()];
+        self.dataset.dimension_names[0] = Some(name.to_owned());
+        self
+    }
+}
+
+/// Writes datasets of a mesh.
+pub(crate) fn write_parts(file: &mut Writer, parts: &[Part]) -> Result<()> {
+    let all = parts.iter().map(|part| (&part.dataset, &*part.regions, &part.bytes));
+    file.datasets(&all.collect::<Vec<_>>())
+}
+
+/// Writes the attributes of a group, unless they are there.
+pub(crate) fn write_group(file: &mut Writer, known: &mut Known, group: &str, attributes: &str) -> Result<()> {
+    if known.note.has_group == 0 {
+        file.group(group, attributes)?;
+        known.note.has_group = 1;
+    }
+    Ok(())
+}
+
+/// A field of a mesh in a group, in whose `fields` it gets its name, and `rows` as its first number of indices.
+pub(crate) fn field(group: &str, dataset: &Dataset, rows: u64, dimension: Option<&str>) -> Result<Dataset> {
+    let mut field = dataset.clone();
+    if field.extends {
+        let name = &dataset.name;
+        return Err(Error::argument(format!(
+            "field {name}: found extends = 1, expected 0: a field is written whole"
+        )));
+    }
+    field.name = part_name(group, &format!("fields/{}", dataset.name))?;
+    if field.shape.is_empty() {
+        field.shape.push(rows);
+    }
+    field.shape[0] = rows;
+    if let Some(dimension) = dimension {
+        field.dimension_names.resize(field.shape.len(), None);
+        field.dimension_names[0] = Some(dimension.to_owned());
+    }
+    Ok(field)
+}

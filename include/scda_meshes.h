@@ -1,0 +1,549 @@
+/* Generated from crates/c/src by cbindgen: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file scda_meshes.h
+ * Patches of block-structured codes, particles, and their time steps: docs/patches.md and docs/particles.md.
+ *
+ * What scda.h says of files, errors and what is collective holds here, too. All functions that take a file are collective.
+ */
+
+
+#ifndef SCDA_MESHES_H
+#define SCDA_MESHES_H
+
+#include <scda.h>
+
+/** The group of a forest that is used where NULL is passed. */
+#define SCDA_FOREST_GROUP "forest"
+
+/** The group of patches that is used where NULL is passed. */
+#define SCDA_PATCHES_GROUP "patches"
+
+/** The group of particles that is used where NULL is passed. */
+#define SCDA_PARTICLES_GROUP "particles"
+
+
+/**
+ * A mesh of patches. Fill it by `scda_patches_init`; then set what `scda_patches_write_mesh` needs, or let `scda_patches_read_mesh` fill
+ * the rest. What it points to is used during that call alone. Release it by `scda_patches_free`.
+ */
+struct scda_patches {
+  /**
+   * The size of this struct in bytes, as `scda_patches_init` sets it.
+   */
+  size_t size;
+  /**
+   * The number of axes, 1 to 3: d. The same on all ranks, as the next four.
+   */
+  int dimension;
+  /**
+   * The number of levels.
+   */
+  int levels;
+  /**
+   * For each level and axis: the cells that lie side by side in one of the level before; 1 for level 0.
+   */
+  const int32_t *ratio;
+  /**
+   * The first cell on each axis, then the number of cells on each axis, in cells of level 0.
+   */
+  const int64_t *domain;
+  /**
+   * The least coordinate of the domain on each axis, then the size of a cell of level 0 on each axis.
+   */
+  const double *geometry;
+  /**
+   * The number of patches of this rank. May be 0.
+   */
+  size_t n;
+  /**
+   * Of each patch of this rank: its level. Not set by the program, as the next one, for patches that it chooses from a mesh that was
+   * read.
+   */
+  const int32_t *level;
+  /**
+   * Of each patch of this rank: its first cell on each axis, then its number of cells on each axis.
+   */
+  const int64_t *boxes;
+  /**
+   * Of each patch of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
+   * ranks, or on none; a rank without patches may pass NULL.
+   */
+  const uint64_t *number;
+  /**
+   * The number of patches of all ranks. Set by `scda_patches_write_mesh` and `scda_patches_read_mesh`, as what follows.
+   */
+  uint64_t patches;
+  /**
+   * The number of cells of all patches.
+   */
+  uint64_t cells;
+  /**
+   * The number of the first patch of this rank, if `number` is NULL.
+   */
+  uint64_t first;
+  /**
+   * The level of each patch of all ranks. NULL if the mesh was written without `number`.
+   */
+  const int32_t *all_level;
+  /**
+   * The boxes of all patches, as `boxes`. NULL likewise.
+   */
+  const int64_t *all_boxes;
+  /**
+   * What the library keeps.
+   */
+  void *kept;
+};
+
+/**
+ * A mesh of patches.
+ */
+typedef struct scda_patches scda_patches_t;
+
+/**
+ * A field of patches: what it is in the file, and where its values lie in memory. Fill it by `scda_patch_field_init`.
+ *
+ * In memory, each patch has its cells with `ghost` layers around them on each axis; x varies fastest. So AMReX has each variable in
+ * arrays of their own (`cell_bytes` 0), and FLASH has the variables of a cell side by side (`cell_bytes` the bytes of all of them).
+ */
+struct scda_patch_field {
+  /**
+   * The size of this struct in bytes, as `scda_patch_field_init` sets it.
+   */
+  size_t size;
+  /**
+   * How many numbers a cell has; they follow one another. 1 (default): a scalar, a dimension less.
+   */
+  int components;
+  /**
+   * The layers of ghost cells on both ends of each axis.
+   */
+  int ghost;
+  /**
+   * The bytes from a cell to the next one on x. 0 (default): the numbers of a cell.
+   */
+  int64_t cell_bytes;
+  /**
+   * Of each patch of this rank: the number of its first cell in memory, a ghost cell if there are any.
+   */
+  void *const *data;
+  /**
+   * Its name without the group, and its type: a number. Writing: also layout, codec, attributes and so on; not its shape.
+   */
+  scda_dataset_t dataset;
+};
+
+/**
+ * A field of patches.
+ */
+typedef struct scda_patch_field scda_patch_field_t;
+
+/**
+ * Which particles each rank has. Fill it by `scda_particles_init`; then set what `scda_particles_write` needs, or let
+ * `scda_particles_read` fill it. What it points to is used during that call alone. Release it by `scda_particles_free`.
+ */
+struct scda_particles {
+  /**
+   * The size of this struct in bytes, as `scda_particles_init` sets it.
+   */
+  size_t size;
+  /**
+   * The number of cells of this rank: quadrants, patches or others. 0 on all ranks: particles without cells.
+   */
+  uint64_t cells;
+  /**
+   * Of each cell of this rank: the number of its particles. In memory, they follow those of the cell before. After reading, it is valid
+   * until these particles are read again or freed.
+   */
+  const int64_t *counts;
+  /**
+   * Of each cell of this rank: its number among those of all ranks. NULL: they follow one another, in the order of the ranks. On all
+   * ranks, or on none; a rank without cells may pass NULL.
+   */
+  const uint64_t *number;
+  /**
+   * Writing: the group of the mesh whose quadrants, patches or cells these are. NULL: of none in the file.
+   */
+  const char *mesh;
+  /**
+   * The number of particles of this rank. Set by the program only to write particles without cells.
+   */
+  uint64_t n;
+  /**
+   * The number of particles of all ranks. Set by `scda_particles_write` and `scda_particles_read`, as what follows.
+   */
+  uint64_t particles;
+  /**
+   * The number of cells of all ranks; 1 if there are none.
+   */
+  uint64_t all_cells;
+  /**
+   * The number of the first particle of this rank, if `number` is NULL.
+   */
+  uint64_t first;
+  /**
+   * The number of the first cell of this rank, if `number` is NULL.
+   */
+  uint64_t first_cell;
+  /**
+   * What the library keeps.
+   */
+  void *kept;
+};
+
+/**
+ * Which particles each rank has.
+ */
+typedef struct scda_particles scda_particles_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Begins a time step of a forest, of patches or of particles: what is written next to its group belongs to it, up to the next call. A file with
+ * one state only needs none.
+ *
+ * Collective; `time` may differ between the ranks.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] time   The time. That of rank 0 is written.
+ * @param [in] units  Its unit, such as `s`. NULL, or an empty C string: none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_forest_write_time(scda_fcontext_t *f,
+                                        const char *group,
+                                        double time,
+                                        const char *units,
+                                        int *err);
+
+/**
+ * The number of time steps of a forest, of patches or of particles: 1 if the file has no times.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the group. NULL: `SCDA_FOREST_GROUP`.
+ * @param [out] steps  How many. May be NULL.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
+ */
+scda_fcontext_t *scda_forest_steps(scda_fcontext_t *f, const char *group, int64_t *steps, int *err);
+
+/**
+ * Reads the time of a step of a forest, of patches or of particles.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f      The file, open for reading.
+ * @param [in] group  The name of the group. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
+ * @param [out] time  The time. May be NULL.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
+ * `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_forest_read_time(scda_fcontext_t *f,
+                                       const char *group,
+                                       int64_t step,
+                                       double *time,
+                                       int *err);
+
+/**
+ * Fills the mesh of a program that knows its first `size` bytes with the defaults: what `scda_patches_init` calls.
+ *
+ * Not collective.
+ *
+ * @param [out] m    The mesh. Must not be NULL.
+ * @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
+ */
+int scda_patches_init_size(scda_patches_t *m,
+                           size_t size);
+
+/**
+ * Fills the field of a program that knows its first `size` bytes with the defaults: what `scda_patch_field_init` calls.
+ *
+ * Not collective.
+ *
+ * @param [out] v    The field. Must not be NULL.
+ * @param [in] size  The size of `*v` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
+ */
+int scda_patch_field_init_size(scda_patch_field_t *v,
+                               size_t size);
+
+/**
+ * Releases what the library keeps for a mesh, and fills it with the defaults.
+ *
+ * Not collective.
+ *
+ * @param [in,out] m  The mesh.
+ * @return            0, or a negative value for NULL.
+ */
+int scda_patches_free(scda_patches_t *m);
+
+/**
+ * Writes a mesh of patches, and before the first one the attributes of its group. `scda_forest_write_time` with the name of the group begins a
+ * time step; the mesh is written again only when it has changed.
+ *
+ * Collective; of `m`, what describes the patches of this rank may differ between the ranks. With `number`, all ranks learn all patches,
+ * some 60 bytes for each of them, as codes with such numbers do.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+ * @param [in,out] m  The mesh. Receives the numbers of all patches and cells.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for patches outside of the domain, not level by level, or with wrong numbers; `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and
+ * those of `scda_fwrite_dataset`. That two patches have a cell in common is not noticed; `scda check` notices it.
+ */
+scda_fcontext_t *scda_patches_write_mesh(scda_fcontext_t *f,
+                                         const char *group,
+                                         scda_patches_t *m,
+                                         int *err);
+
+/**
+ * Writes fields of the patches, in one call.
+ *
+ * Collective; where the memory of the fields lies may differ between the ranks.
+ *
+ * @param [in] f        The file, open for writing.
+ * @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+ * @param [in] m        The mesh, the last one that was written to the group: by `scda_patches_write_mesh` on this file, or on the file of an
+ *                      earlier job that is appended to.
+ * @param [in] nfields  The number of fields.
+ * @param [in] fields   The fields, each filled first by `scda_patch_field_init`.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` if the mesh is not the last one that was written, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+ * `scda_fwrite_datasets`.
+ */
+scda_fcontext_t *scda_patches_write_fields(scda_fcontext_t *f,
+                                           const char *group,
+                                           const scda_patches_t *m,
+                                           size_t nfields,
+                                           const scda_patch_field_t *fields,
+                                           int *err);
+
+/**
+ * Reads a mesh of patches, and gives each rank a share of them: patches that follow one another, of about as many cells on each rank.
+ * `m->n`, `m->level`, `m->boxes` and `m->first` are those of the share. For other shares set `m->n` and `m->number`
+ * before the fields are read, or before the mesh is written to another file.
+ *
+ * Collective. All ranks receive all patches, some 60 bytes for each.
+ *
+ * @param [in] f      The file, open for reading.
+ * @param [in] group  The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+ * @param [in] step   The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+ * @param [in,out] m  The mesh, filled by `scda_patches_init`, with any dimension. Release it by `scda_patches_free`, also after an error.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such mesh, or one that is none; `SCDA_ERR_ARG` if there is no such step;
+ * `SCDA_ERR_MEMORY`; and those of `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_patches_read_mesh(scda_fcontext_t *f,
+                                        const char *group,
+                                        int64_t step,
+                                        scda_patches_t *m,
+                                        int *err);
+
+/**
+ * Reads fields of the patches of this rank into its memory. Ghost cells, and what lies between the values of a field, stay as they
+ * are.
+ *
+ * Collective; where the memory of the fields lies may differ between the ranks. Ranks may want any patches, also the same ones.
+ *
+ * @param [in] f        The file, open for reading.
+ * @param [in] group    The name of the group. NULL: `SCDA_PATCHES_GROUP`.
+ * @param [in] step     The time step, as of `scda_patches_read_mesh`.
+ * @param [in] m        The mesh of this step.
+ * @param [in] nfields  The number of fields.
+ * @param [in] fields   The fields, with memory for those of the patches of this rank. Of `dataset`, name and type are used.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another type, shape or mesh; `SCDA_ERR_USAGE` if the mesh was not
+ * read; `SCDA_ERR_ARG`; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ */
+scda_fcontext_t *scda_patches_read_fields(scda_fcontext_t *f,
+                                          const char *group,
+                                          int64_t step,
+                                          const scda_patches_t *m,
+                                          size_t nfields,
+                                          const scda_patch_field_t *fields,
+                                          int *err);
+
+/**
+ * Fills the particles of a program that knows their first `size` bytes with the defaults: what `scda_particles_init` calls.
+ *
+ * Not collective.
+ *
+ * @param [out] p    The particles. Must not be NULL.
+ * @param [in] size  The size of `*p` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
+ */
+int scda_particles_init_size(scda_particles_t *p,
+                             size_t size);
+
+/**
+ * Releases what the library keeps for particles, and fills them with the defaults.
+ *
+ * Not collective.
+ *
+ * @param [in,out] p  The particles.
+ * @return            0, or a negative value for NULL.
+ */
+int scda_particles_free(scda_particles_t *p);
+
+/**
+ * Writes how many particles each cell has, and before the first time the attributes of the group. Their fields follow.
+ * `scda_forest_write_time` with the name of the group begins a time step.
+ *
+ * Collective. With `number`, all ranks learn the counts of all cells, 16 bytes for each.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+ * @param [in,out] p  The particles. Receives the numbers of all particles and cells.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for wrong counts or numbers; `SCDA_ERR_USAGE` if the last mesh in the group `p->mesh` has another number of cells;
+ * `SCDA_ERR_RANGE`; `SCDA_ERR_MEMORY`; and those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_particles_write(scda_fcontext_t *f,
+                                      const char *group,
+                                      scda_particles_t *p,
+                                      int *err);
+
+/**
+ * Writes a field of the particles: a column, or a struct of several members.
+ *
+ * Collective; `data` may differ between the ranks.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+ * @param [in] p      The particles, as of the last `scda_particles_write` to the group.
+ * @param [in] field  Its name without that of the group, and its type; layout, codec, attributes and so on as of any dataset. `shape[0]`
+ *                    is set by the library; of a scalar `ndims` may be 0.
+ * @param [in] data   The values of the particles of this rank, cell by cell. May be NULL if there are none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` if the particles are not those that were written last, `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of
+ * `scda_fwrite_datasets`.
+ */
+scda_fcontext_t *scda_particles_write_field(scda_fcontext_t *f,
+                                            const char *group,
+                                            const scda_particles_t *p,
+                                            const scda_dataset_t *field,
+                                            const void *data,
+                                            int *err);
+
+/**
+ * Reads how many particles each cell has, and distributes them: `p->n` particles are those of this rank. Without cells in the file, each
+ * rank has as many particles.
+ *
+ * Collective; `cells` and `number` may differ between the ranks. Without `number`, a rank reads the offsets of its cells, and at first those
+ * of as many cells as any other rank.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+ * @param [in] step    The time step: 0 is the first one, -1 the last one. See `scda_forest_steps`.
+ * @param [in] cells   How many cells this rank has: those of its part of a mesh that is read already. -1, on all ranks: each gets cells that
+ *                     follow one another, with about as many particles as any other.
+ * @param [in] number  The numbers of these cells, which may be any, also those of another rank. NULL: they follow one another, in the
+ *                     order of the ranks, and are all of them.
+ * @param [in,out] p   The particles, filled by `scda_particles_init`. Release them by `scda_particles_free`, also after an error.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such particles, or offsets that cannot be true; `SCDA_ERR_ARG` if there is no such step, or if
+ * the file has another number of cells; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ */
+scda_fcontext_t *scda_particles_read(scda_fcontext_t *f,
+                                     const char *group,
+                                     int64_t step,
+                                     int64_t cells,
+                                     const uint64_t *number,
+                                     scda_particles_t *p,
+                                     int *err);
+
+/**
+ * Reads a field of the particles of this rank.
+ *
+ * Collective; `data` may differ between the ranks.
+ *
+ * @param [in] f      The file, open for reading.
+ * @param [in] group  The name of the group. NULL: `SCDA_PARTICLES_GROUP`.
+ * @param [in] step   The time step, as of `scda_particles_read`.
+ * @param [in] p      The particles of this step.
+ * @param [in] field  Its name without that of the group; type, items and members are those in memory, to which the values are converted: of
+ *                    structs, some members may be left out. `shape[1]` and so on are those of the file; of a scalar `ndims` may be 0.
+ * @param [out] data  Room for the values of `p->n` particles. May be NULL if there are none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the step has no such field, or one of another shape; `SCDA_ERR_USAGE` if the particles were not read;
+ * `SCDA_ERR_ARG` for values that cannot be converted; `SCDA_ERR_MEMORY`; and those of `scda_fread_datasets`.
+ */
+scda_fcontext_t *scda_particles_read_field(scda_fcontext_t *f,
+                                           const char *group,
+                                           int64_t step,
+                                           const scda_particles_t *p,
+                                           const scda_dataset_t *field,
+                                           void *data,
+                                           int *err);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/**
+ * Fills a mesh with the defaults: no patches.
+ *
+ * Not collective.
+ *
+ * @param [out] m         The mesh. Must not be NULL.
+ * @param [in] dimension  The number of axes, 1 to 3.
+ * @return                0, or a negative value for NULL.
+ */
+static inline int scda_patches_init(scda_patches_t *m, int dimension) {
+  const int wrong = scda_patches_init_size(m, sizeof(*m));
+  if (wrong == 0) { m->dimension = dimension; }
+  return wrong;
+}
+
+/**
+ * Fills a field with the defaults: scalars, without ghost layers.
+ *
+ * Not collective.
+ *
+ * @param [out] v    The field. Must not be NULL.
+ * @param [in] name  Its name, without that of the group, a C string. What is longer than the name of a dataset is left out.
+ * @param [in] type  The type of its numbers: `SCDA_TYPE_FLOAT64`, ...
+ * @return           0, or a negative value for NULL.
+ */
+static inline int scda_patch_field_init(scda_patch_field_t *v, const char *name, int type) {
+  const int wrong = scda_patch_field_init_size(v, sizeof(*v));
+  size_t i;
+  if (wrong == 0) {
+    for (i = 0; i + 1 < sizeof(v->dataset.name) && name[i] != '\0'; ++i) { v->dataset.name[i] = name[i]; }
+    v->dataset.type = type;
+  }
+  return wrong;
+}
+
+/**
+ * Fills `p` with the defaults: no particles.
+ *
+ * Not collective.
+ *
+ * @param [out] p  The particles. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+static inline int scda_particles_init(scda_particles_t *p) {
+  return scda_particles_init_size(p, sizeof(*p));
+}
+
+#endif  /* SCDA_MESHES_H */
