@@ -10,6 +10,7 @@ mod bytes;
 mod checksum;
 mod chunks;
 mod datatype;
+mod dense;
 mod filters;
 mod group;
 mod heap;
@@ -18,6 +19,7 @@ mod message;
 mod out;
 mod scales;
 mod superblock;
+mod tree;
 mod view;
 
 pub use attribute::Value;

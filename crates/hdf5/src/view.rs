@@ -2,7 +2,7 @@
 
 use crate::attribute::{self, Value};
 use crate::bytes::Bytes;
-use crate::chunks::{Chunk, Tree, fixed_array, node_bytes};
+use crate::chunks::{Chunk, ChunkTree, fixed_array, node_bytes};
 use crate::group::Target;
 use crate::heap::Heap;
 use crate::item::{Entry, Item, Place, Reason};
@@ -371,7 +371,7 @@ impl Writer {
             let rank = item.shape.len();
             let counts: Vec<u64> =
                 item.shape.iter().zip(&item.chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
-            let mut tree = Tree::new(entry, rank);
+            let mut tree = ChunkTree::new(entry, rank);
             let mut place = vec![0; rank];
             for chunk in chunks {
                 tree.push(&mut self.out, *chunk, &place)?;

@@ -5,6 +5,11 @@
 mod file;
 mod layouts;
 mod programs;
+mod random;
+#[path = "../../../../tests/common/rng.rs"]
+mod rng;
+#[path = "../../../../tests/common/sampled.rs"]
+mod sampled;
 mod series;
 #[path = "../../../../tests/common/skipped.rs"]
 mod skipped;

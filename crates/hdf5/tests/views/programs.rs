@@ -87,7 +87,7 @@ for n, name in enumerate(open(folder + '/names').read().split('\n')):
         if 'filter' in str(error) or 'plugin' in str(error):
             continue
         raise
-    assert np.asarray(found).tobytes() == expected, (name, d.dtype, found)
+    assert np.asarray(found, d.dtype).tobytes() == expected, (name, d.dtype, found)
 ",
     );
 }

@@ -1,0 +1,124 @@
+//! The links of a large group, which HDF5 finds by their names without reading all: a fractal heap and a B-tree.
+
+use crate::UNDEFINED;
+use crate::bytes::Bytes;
+use crate::checksum::checksum;
+use crate::message::sealed;
+use crate::out::Out;
+use crate::tree::Tree;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+
+/// The type of the B-tree of names.
+const NAMES_TREE: u8 = 5;
+/// The bits of an offset in the heap, and the bytes of one, of a length there, and of both with flags: as HDF5 has them for groups.
+const OFFSET_BITS: u64 = 32;
+const OFFSET_BYTES: usize = 4;
+const LENGTH_BYTES: usize = 2;
+const ID_BYTES: usize = 1 + OFFSET_BYTES + LENGTH_BYTES;
+/// The most bytes of a link, as HDF5 has it.
+const MAX_LINK_BYTES: u64 = 4096;
+/// The bytes of a block, and the most blocks: the heap has one row of them.
+const BLOCK_BYTES: usize = 8192;
+const MAX_BLOCKS: usize = 1 << 15;
+/// Signature, version, address of the heap, offset and checksum of a block.
+const BLOCK_HEAD_BYTES: usize = 4 + 1 + 8 + OFFSET_BYTES + 4;
+/// The bytes of the header of a heap.
+const HEAD_BYTES: u64 = 146;
+
+/// Puts links, each a name with its message; the addresses of the heap and of the tree. `None` if there are too many.
+pub fn put(out: &mut Out, links: &[(&str, Bytes)]) -> Result<Option<(u64, u64)>> {
+    let mut blocks: Vec<Bytes> = Vec::new();
+    let mut records = Vec::new();
+    reserve(&mut records, links.len())?;
+    let heap = out.address();
+    for (name, link) in links {
+        let begins = blocks.last().is_none_or(|block| block.len() + link.len() > BLOCK_BYTES);
+        if begins {
+            if let Some(block) = blocks.last_mut() {
+                block.zeros(BLOCK_BYTES - block.len())?;
+            }
+            reserve(&mut blocks, 1)?;
+            blocks.push(block_head(heap, (blocks.len() * BLOCK_BYTES) as u64)?);
+        }
+        let at = blocks.len() - 1;
+        let Some(block) = blocks.last_mut() else { continue };
+        let mut record = Bytes::new();
+        let hash = checksum(name.as_bytes());
+        record.number(hash.into(), 4)?;
+        record.put(&[0])?;
+        record.number((at * BLOCK_BYTES + block.len()) as u64, OFFSET_BYTES)?;
+        record.number(link.len() as u64, LENGTH_BYTES)?;
+        records.push((hash, *name, record));
+        block.put(link.as_slice())?;
+    }
+    if blocks.len() > MAX_BLOCKS {
+        return Ok(None);
+    }
+    let used: usize = links.iter().map(|(_, link)| link.len()).sum();
+    put_heap(out, heap, blocks, links.len() as u64, used as u64)?;
+
+    records.sort_unstable_by(|(a, a_name, _), (b, b_name, _)| (a, a_name).cmp(&(b, b_name)));
+    let mut tree = Tree::new(NAMES_TREE, 4 + ID_BYTES);
+    for (_, _, record) in &records {
+        tree.push(out, record.as_slice())?;
+    }
+    Ok(Some((heap, tree.finish(out)?)))
+}
+
+fn block_head(heap: u64, offset: u64) -> Result<Bytes> {
+    let mut block = Bytes::new();
+    block.put(b"FHDB\0")?;
+    block.long(heap)?;
+    block.number(offset, OFFSET_BYTES)?;
+    block.number(0, 4)?;
+    Ok(block)
+}
+
+/// Puts the header of a heap, then its row of blocks, then these.
+fn put_heap(out: &mut Out, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64) -> Result<()> {
+    const CHECKED: u8 = 2;
+    let width = blocks.len().next_power_of_two().max(4);
+    let (block_bytes, count) = (BLOCK_BYTES as u64, blocks.len() as u64);
+    let row = heap + HEAD_BYTES;
+    let first = row + (4 + 1 + 8 + OFFSET_BYTES + 8 * width + 4) as u64;
+    let free = count * (BLOCK_BYTES - BLOCK_HEAD_BYTES) as u64 - used;
+    let mut head = Bytes::new();
+    head.put(b"FRHP\0")?;
+    head.number(ID_BYTES as u64, 2)?;
+    head.number(0, 2)?;
+    head.put(&[CHECKED])?;
+    head.number(MAX_LINK_BYTES, 4)?;
+    // There are no huge objects. Free space is what the blocks have behind the links.
+    for number in [0, UNDEFINED, free, UNDEFINED] {
+        head.long(number)?;
+    }
+    for number in [width as u64 * block_bytes, count * block_bytes, count * block_bytes, links, 0, 0, 0, 0] {
+        head.long(number)?;
+    }
+    head.number(width as u64, 2)?;
+    head.long(block_bytes)?;
+    head.long(block_bytes)?;
+    head.number(OFFSET_BITS, 2)?;
+    head.number(1, 2)?;
+    head.long(row)?;
+    head.number(1, 2)?;
+    out.put(sealed(head)?.as_slice())?;
+
+    let mut indirect = Bytes::new();
+    indirect.put(b"FHIB\0")?;
+    indirect.long(heap)?;
+    indirect.number(0, OFFSET_BYTES)?;
+    for n in 0..width as u64 {
+        indirect.long(if n < count { first + n * block_bytes } else { UNDEFINED })?;
+    }
+    out.put(sealed(indirect)?.as_slice())?;
+    for mut block in blocks {
+        block.zeros(BLOCK_BYTES - block.len())?;
+        let sum = checksum(block.as_slice());
+        block.replace(BLOCK_HEAD_BYTES - 4, &sum.to_le_bytes());
+        out.put(block.as_slice())?;
+    }
+    debug_assert_eq!(out.address(), first + count * block_bytes);
+    Ok(())
+}
