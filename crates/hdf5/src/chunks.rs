@@ -3,6 +3,7 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::message::{PAGE_BITS, sealed};
+use crate::old::Old;
 use crate::out::Out;
 use crate::tree::{self, Tree};
 use scda_base::error::Result;
@@ -130,6 +131,12 @@ impl ChunkTree {
     pub fn new(entry: Entry, rank: usize) -> Self {
         let client = if entry == Entry::Plain { PLAIN_TREE } else { FILTERED_TREE };
         Self { entry, tree: Tree::new(client, entry.bytes() + 8 * rank) }
+    }
+
+    /// The tree that the layout of a dataset of the previous view leads to, with the same kind of chunks.
+    pub fn load(self, old: &mut Old<'_>, layout: &[u8]) -> Result<Self> {
+        let Self { entry, tree } = self;
+        Ok(Self { entry, tree: old.tree(layout, tree)? })
     }
 
     /// Appends a chunk with the numbers of its place among the chunks, which follows all before in C order.

@@ -3,11 +3,14 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
+use crate::group::Target;
 use crate::message::sealed;
+use crate::old::{Old, add_link, link, number, wrong};
 use crate::out::Out;
 use crate::tree::Tree;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
+use std::collections::HashMap;
 
 /// The type of the B-tree of names.
 const NAMES_TREE: u8 = 5;
@@ -121,4 +124,25 @@ fn put_heap(out: &mut Out, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64)
     }
     debug_assert_eq!(out.address(), first + count * block_bytes);
     Ok(())
+}
+
+/// Adds the links of a heap, whose blocks have nothing else.
+pub fn read(old: &mut Old<'_>, heap: u64, links: &mut HashMap<String, Target>) -> Result<()> {
+    let unknown = |at| wrong(at, "found another heap than libscda writes");
+    let head = old.checked(heap, HEAD_BYTES)?;
+    let (width, count) = (number(&head[110..112]), number(&head[70..78]));
+    let row = old.checked(heap + HEAD_BYTES, (4 + 1 + 8 + OFFSET_BYTES + 4) as u64 + 8 * width)?;
+    if !head.starts_with(b"FRHP\0") || !row.starts_with(b"FHIB\0") {
+        return Err(unknown(heap));
+    }
+    for address in row[4 + 1 + 8 + OFFSET_BYTES..].chunks_exact(8).map(number).filter(|&at| at != UNDEFINED) {
+        let block = old.bytes(address, BLOCK_BYTES as u64)?;
+        let mut rest = &block[BLOCK_HEAD_BYTES..];
+        while rest.first() == Some(&1) {
+            let (name, target, behind) = link(rest).ok_or_else(|| unknown(address))?;
+            add_link(links, name, target)?;
+            rest = behind;
+        }
+    }
+    if links.len() as u64 == count { Ok(()) } else { Err(unknown(heap)) }
 }

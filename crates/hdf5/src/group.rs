@@ -2,13 +2,15 @@
 
 use crate::bytes::Bytes;
 use crate::message::{Messages, hard_link, kind, soft_link};
+use crate::old::{LinkBlock, OldGroup};
 use crate::out::Out;
 use crate::{UNDEFINED, dense};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
+use std::collections::BTreeMap;
 
 /// What a link leads to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The object at this address.
     Object(u64),
@@ -17,25 +19,64 @@ pub enum Target {
 }
 
 /// The links of a group, by their names.
-pub type Links = [(String, Target)];
+pub type Links = BTreeMap<String, Target>;
 
 /// HDF5 reads all links of an object header to find one: those of more are found by a tree.
 const MOST_IN_HEADER: usize = 512;
+/// So many links that are as in the previous view get a block of their own, to which later views refer.
+const FEWEST_IN_BLOCK: usize = 64;
 
-/// Puts a group with these links, whose names ascend, and these other messages; its address.
+/// Puts a group with these links and these other messages; its address.
 pub fn put(out: &mut Out, links: &Links, others: &Messages) -> Result<u64> {
-    let mut written = Vec::new();
-    reserve(&mut written, links.len())?;
-    for (name, target) in links {
-        let mut link = Bytes::new();
-        match target {
-            Target::Object(address) => hard_link(&mut link, name, *address)?,
-            Target::Path(path) => soft_link(&mut link, name, path)?,
+    let dense = if links.len() > MOST_IN_HEADER {
+        let mut written = Vec::new();
+        reserve(&mut written, links.len())?;
+        for (name, target) in links {
+            written.push((name.as_str(), message(name, target)?));
         }
-        written.push((name.as_str(), link));
+        dense::put(out, &written)?
+    } else {
+        None
+    };
+    match dense {
+        Some(dense) => put_header(out, &mut std::iter::empty(), others, dense, None),
+        None => put_header(out, &mut links.iter(), others, (UNDEFINED, UNDEFINED), None),
     }
-    let dense = if links.len() > MOST_IN_HEADER { dense::put(out, &written)? } else { None };
-    let (heap, tree) = dense.unwrap_or((UNDEFINED, UNDEFINED));
+}
+
+/// Puts a group that the previous view has with other links: what is as it was in its blocks of links stays there.
+pub fn put_after(out: &mut Out, links: &Links, others: &Messages, old: &OldGroup) -> Result<u64> {
+    let is_same = |name: &str| links.get(name).is_some_and(|target| old.links.get(name) == Some(target));
+    // The last block is the oldest one, and continues in none.
+    let stay = old.blocks.iter().rev().take_while(|block| block.names.iter().all(|name| is_same(name)));
+    let stay = &old.blocks[old.blocks.len() - stay.count()..];
+    let is_there =
+        |name: &str| stay.iter().any(|block| block.names.binary_search_by(|own| (**own).cmp(name)).is_ok());
+    let rest: Vec<(&String, &Target)> = links.iter().filter(|(name, _)| !is_there(name)).collect();
+    let (same, others_in_header): (Vec<_>, Vec<_>) =
+        rest.iter().copied().partition(|(name, _)| is_same(name));
+    let base = stay.first().map(|LinkBlock { address, bytes, .. }| (*address, *bytes));
+    let none = (UNDEFINED, UNDEFINED);
+    if same.len() < FEWEST_IN_BLOCK {
+        return put_header(out, &mut rest.into_iter(), others, none, base);
+    }
+    let mut block = Messages::new();
+    put_links(&mut block, &mut same.into_iter())?;
+    if let Some((address, bytes)) = base {
+        block.continued(address, bytes)?;
+    }
+    let block = block.continuation()?;
+    let base = (out.put(block.as_slice())?, block.len() as u64);
+    put_header(out, &mut others_in_header.into_iter(), others, none, Some(base))
+}
+
+fn put_header(
+    out: &mut Out,
+    links: &mut dyn Iterator<Item = (&String, &Target)>,
+    others: &Messages,
+    (heap, tree): (u64, u64),
+    continued: Option<(u64, u64)>,
+) -> Result<u64> {
     let mut messages = Messages::new();
     let mut info = Bytes::new();
     info.put(&[0, 0])?;
@@ -43,11 +84,26 @@ pub fn put(out: &mut Out, links: &Links, others: &Messages) -> Result<u64> {
     info.long(tree)?;
     messages.put(kind::LINK_INFO, info.as_slice())?;
     messages.put(kind::GROUP_INFO, &[0, 0])?;
-    if dense.is_none() {
-        for (_, link) in &written {
-            messages.put(kind::LINK, link.as_slice())?;
-        }
-    }
+    put_links(&mut messages, links)?;
     messages.extend(others)?;
+    if let Some((address, bytes)) = continued {
+        messages.continued(address, bytes)?;
+    }
     out.put(messages.header()?.as_slice())
+}
+
+fn put_links(messages: &mut Messages, links: &mut dyn Iterator<Item = (&String, &Target)>) -> Result<()> {
+    for (name, target) in links {
+        messages.put(kind::LINK, message(name, target)?.as_slice())?;
+    }
+    Ok(())
+}
+
+fn message(name: &str, target: &Target) -> Result<Bytes> {
+    let mut link = Bytes::new();
+    match target {
+        Target::Object(address) => hard_link(&mut link, name, *address)?,
+        Target::Path(path) => soft_link(&mut link, name, path)?,
+    }
+    Ok(link)
 }

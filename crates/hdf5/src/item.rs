@@ -9,6 +9,7 @@ use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::{product, sum, to_usize};
 use scda_format::dataset::stored::{ElementKind, Stored};
 use scda_format::dataset::{DataType, Kind};
+use std::sync::Arc;
 
 /// The most dimensions of a dataset of HDF5.
 const MAX_RANK: usize = 32;
@@ -58,7 +59,7 @@ pub enum Place {
 }
 
 /// A dataset as HDF5 sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     /// The type of its items.
     pub of: DataType,
@@ -80,6 +81,17 @@ pub struct Item {
     pub dimensions: Vec<Option<String>>,
     /// A JSON object.
     pub attributes: String,
+}
+
+/// A dataset of a view.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Where it is in HDF5.
+    pub path: String,
+    /// What it is.
+    pub item: Arc<Item>,
+    /// How many records it shows along its first dimension, if it does.
+    pub records: Option<u64>,
 }
 
 /// Why something is not shown.
@@ -211,8 +223,23 @@ impl Item {
             && self.chunk == other.chunk
     }
 
+    /// Whether another item is this one with more along its first dimension.
+    pub fn grows_to(&self, other: &Self) -> bool {
+        let (Place::Chunks(own), Place::Chunks(others)) = (&self.place, &other.place) else { return false };
+        self.may_grow
+            && other.may_grow
+            && self.is_alike(other)
+            && self.shape.get(1..) == other.shape.get(1..)
+            && others.starts_with(own)
+    }
+
+    /// Whether the messages of both are the same that do not say how many there are and where.
+    pub fn has_same_constants(&self, other: &Self) -> bool {
+        self.is_alike(other) && self.of == other.of && self.attributes == other.attributes
+    }
+
     /// Records that are alike, as one dataset: a dimension more, the first, which may grow. `None` if HDF5 cannot have it.
-    pub fn of_records(records: &[Self]) -> Result<Option<Self>> {
+    pub fn of_records(records: &[Arc<Self>]) -> Result<Option<Self>> {
         let Some(last) = records.last().filter(|last| last.shape.len() < MAX_RANK) else { return Ok(None) };
         if !records.iter().all(|record| record.is_like(last)) {
             return Ok(None);
@@ -233,7 +260,7 @@ impl Item {
             chunk: with_first(1, &chunk),
             place: Place::Chunks(all),
             dimensions,
-            ..last.clone()
+            ..Self::clone(last)
         }))
     }
 

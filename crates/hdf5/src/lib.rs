@@ -16,16 +16,20 @@ mod group;
 mod heap;
 mod item;
 mod message;
+mod old;
 mod out;
+mod plan;
+mod same;
 mod scales;
 mod superblock;
 mod tree;
 mod view;
+mod writer;
 
 pub use attribute::Value;
 pub use item::{Data, Entry, Part};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
-pub use view::{Array, View, Written};
+pub use view::{Array, Previous, View, Written};
 
 /// Where the superblock stands in the file, and where HDF5 begins to count addresses.
 pub const BASE: u64 = 512;

@@ -25,6 +25,8 @@ pub mod kind {
     pub const FILTERS: u8 = 0x0b;
     /// An attribute.
     pub const ATTRIBUTE: u8 = 0x0c;
+    /// Further messages.
+    pub const CONTINUATION: u8 = 0x10;
     /// No type that HDF5 has: see [`super::Messages::forbid_writing`].
     pub const READ_ONLY: u8 = 0xfe;
 }
@@ -88,6 +90,14 @@ impl Messages {
         self.with_flags(kind::READ_ONLY, FAIL_IF_UNKNOWN_AND_WRITTEN, &[])
     }
 
+    /// Says that more messages are at an address: a whole continuation block of this many bytes.
+    pub fn continued(&mut self, address: u64, bytes: u64) -> Result<()> {
+        let mut data = Bytes::new();
+        data.long(address)?;
+        data.long(bytes)?;
+        self.put(kind::CONTINUATION, data.as_slice())
+    }
+
     /// The object header with these messages.
     pub fn header(&self) -> Result<Bytes> {
         let length = self.len() as u64;
@@ -101,6 +111,14 @@ impl Messages {
         out.put(b"OHDR\x02")?;
         out.put(&[flag])?;
         out.number(length, width)?;
+        out.put(self.as_slice())?;
+        sealed(out)
+    }
+
+    /// The continuation block with these messages.
+    pub fn continuation(&self) -> Result<Bytes> {
+        let mut out = Bytes::new();
+        out.put(b"OCHK")?;
         out.put(self.as_slice())?;
         sealed(out)
     }

@@ -1,6 +1,6 @@
 //! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
 
-use crate::item::Item;
+use crate::item::{Item, Shown};
 use scda_format::dataset::Kind;
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ pub enum Scale {
 }
 
 /// A dimension that no dataset has the coordinates of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BareScale {
     /// The path of its object.
     pub path: String,
@@ -25,6 +25,7 @@ pub struct BareScale {
 }
 
 /// The scales of all datasets.
+#[derive(Clone, Debug, Default)]
 pub struct Scales {
     /// Those without coordinates.
     pub bare: Vec<BareScale>,
@@ -67,12 +68,11 @@ fn upwards(group: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Scales {
-    /// Those of datasets, each with its path and how many records it shows along its first dimension, if any. `is_taken`: whether there
-    /// is a group of this path.
-    pub fn new(datasets: &[(String, Item, Option<u64>)], is_taken: impl Fn(&str) -> bool) -> Self {
+    /// Those of datasets. `is_taken`: whether there is a group of this path.
+    pub fn new(datasets: &[Shown], is_taken: impl Fn(&str) -> bool) -> Self {
         let mut found = Finder {
             datasets,
-            by_path: datasets.iter().enumerate().map(|(n, (path, ..))| (path.as_str(), n)).collect(),
+            by_path: datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)).collect(),
             bare: Vec::new(),
             bare_paths: HashMap::new(),
         };
@@ -88,7 +88,7 @@ impl Scales {
 }
 
 struct Finder<'a> {
-    datasets: &'a [(String, Item, Option<u64>)],
+    datasets: &'a [Shown],
     by_path: HashMap<&'a str, usize>,
     bare: Vec<BareScale>,
     bare_paths: HashMap<String, usize>,
@@ -97,13 +97,13 @@ struct Finder<'a> {
 impl Finder<'_> {
     /// The names of the dimensions of a dataset; empty if none has one.
     fn names(&self, number: usize) -> Vec<String> {
-        let (path, item, records) = &self.datasets[number];
+        let Shown { path, item, records } = &self.datasets[number];
         let mut names = item.dimensions.clone();
         names.resize(item.shape.len(), None);
         if let (Some(records), Some(first)) = (records, names.first_mut()) {
             let is_time = |group: &str| {
                 let time = self.by_path.get(&*joined(group, TIME)).map(|&n| &self.datasets[n]);
-                time.is_some_and(|(_, time, count)| *count == Some(*records) && is_coordinate(time))
+                time.is_some_and(|time| time.records == Some(*records) && is_coordinate(&time.item))
             };
             let has_time = upwards(split(path).0).any(is_time);
             *first = has_time.then(|| TIME.to_owned());
@@ -127,7 +127,7 @@ impl Finder<'_> {
 
     fn scales(&mut self, number: usize, is_taken: &impl Fn(&str) -> bool) -> Vec<Scale> {
         let names = self.names(number);
-        let (path, item, _) = &self.datasets[number];
+        let Shown { path, item, .. } = &self.datasets[number];
         let group = split(path).0;
         let mut scales = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -169,7 +169,7 @@ impl Finder<'_> {
 
     /// Whether a dataset has the coordinates of a dimension of its name.
     fn has_coordinates(&self, number: usize, of: Dimension<'_>) -> bool {
-        let (_, item, records) = &self.datasets[number];
+        let Shown { item, records, .. } = &self.datasets[number];
         let own = match item.dimensions.first() {
             Some(Some(own)) => own == of.name,
             _ => true,

@@ -3,9 +3,10 @@
 use crate::UNDEFINED;
 use crate::bytes::{Bytes, width_of};
 use crate::message::{SPLIT_AND_MERGE, sealed};
+use crate::old::{Old, number, wrong};
 use crate::out::Out;
 use scda_base::error::{Error, Result};
-use scda_base::memory::reserve;
+use scda_base::memory::{copy, reserve};
 use scda_base::numbers::to_usize;
 
 /// A child of a node.
@@ -52,6 +53,8 @@ pub fn node_bytes(record_bytes: usize) -> u32 {
     if record_bytes <= SMALL_RECORD_BYTES { SMALL_NODE_BYTES } else { LARGE_NODE_BYTES }
 }
 
+/// The bytes of the header of a tree.
+const HEAD_BYTES: u64 = 38;
 /// Signature, version and type of a node, and its checksum.
 const NODE_BYTES: u64 = 10;
 /// How many records fit a node of each level, and the bytes of the numbers of them: as HDF5 computes both.
@@ -92,6 +95,51 @@ impl Tree {
     pub fn push(&mut self, out: &mut Out, record: &[u8]) -> Result<()> {
         self.total += 1;
         self.insert(out, 0, record)
+    }
+
+    /// The tree at an address, as it was before it was finished: its last nodes, which others are appended to.
+    pub fn load(mut self, old: &mut Old<'_>, address: u64) -> Result<Self> {
+        let unknown = |at| wrong(at, "found another B-tree than libscda writes");
+        let head = old.checked(address, HEAD_BYTES)?;
+        let expected = [self.client.into(), self.node_bytes.into(), self.record_bytes as u64];
+        let depth = to_usize(number(&head[12..14]));
+        if !head.starts_with(b"BTHD\0")
+            || [number(&head[5..6]), number(&head[6..10]), number(&head[10..12])] != expected
+            || depth >= MAX_LEVELS
+        {
+            return Err(unknown(address));
+        }
+        self.total = number(&head[26..34]);
+        self.path = (0..=depth).map(|_| Level::default()).collect();
+        let (mut at, mut count) = (number(&head[16..24]), number(&head[24..26]));
+        for level in (0..=depth).rev() {
+            let Capacity { most, count_width, all_width } = self.capacity(level)?;
+            if count == 0 || count > most {
+                return Err(unknown(at));
+            }
+            let records = to_usize(count) * self.record_bytes;
+            let pointer = 8 + count_width + if level > 1 { all_width } else { 0 };
+            let children = if level == 0 { 0 } else { (to_usize(count) + 1) * pointer };
+            let node = old.checked(at, NODE_BYTES + (records + children) as u64)?;
+            let signature: &[u8] = if level == 0 { b"BTLF\0" } else { b"BTIN\0" };
+            if !node.starts_with(signature) || node[5] != self.client {
+                return Err(unknown(at));
+            }
+            let path = &mut self.path[level];
+            path.count = count;
+            path.records = copy(&node[6..6 + records])?;
+            for child in node[6 + records..].chunks_exact(pointer) {
+                let records = number(&child[8..8 + count_width]);
+                let all = if level > 1 { number(&child[8 + count_width..]) } else { records };
+                reserve(&mut path.children, 1)?;
+                path.children.push(Child { address: number(&child[..8]), records, all });
+            }
+            // The last child is the next one on the path.
+            if let Some(last) = path.children.pop() {
+                (at, count) = (last.address, last.records);
+            }
+        }
+        Ok(self)
     }
 
     /// Puts a record at the end of a level. A full node is written: its last record goes up, between it

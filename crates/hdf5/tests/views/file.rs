@@ -7,7 +7,10 @@ use scda_format::entry::parse_count;
 use scda_format::header::{SectionType, parse_section_header};
 use scda_format::layout::SectionLayout;
 use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
-use scda_hdf5::{BASE, Data, Entry, Part, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, reserved};
+use scda_hdf5::{
+    BASE, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, Written,
+    reserved,
+};
 use std::path::{Path, PathBuf};
 
 /// A file in a folder of its own.
@@ -161,16 +164,34 @@ impl TestFile {
 
     /// Gives the file a view.
     pub fn add(&self, view: View) -> Vec<u8> {
-        let mut bytes = std::fs::read(&self.path).unwrap();
-        let at = bytes.len() as u64 + 96;
-        let written = view.write(at).unwrap();
+        let bytes = std::fs::read(&self.path).unwrap();
+        let written = view.write(bytes.len() as u64 + 96).unwrap();
+        self.put(bytes, &written);
+        written.bytes
+    }
+
+    /// Gives the file a view that refers to the one that it has, which shows what `before` has; its bytes.
+    pub fn add_after(&self, view: &View, before: &View) -> u64 {
+        let bytes = std::fs::read(&self.path).unwrap();
+        let superblock = bytes[BASE as usize..].first_chunk().unwrap();
+        let root = Superblock::of_bytes(superblock).unwrap().unwrap().root;
+        let mut read = |offset: u64, to: &mut [u8]| {
+            to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+            Ok(())
+        };
+        let previous = Previous { root, read: &mut read };
+        let written = view.write_after(bytes.len() as u64 + 96, before, previous).unwrap();
+        self.put(bytes.clone(), &written);
+        written.bytes.len() as u64
+    }
+
+    fn put(&self, mut bytes: Vec<u8>, written: &Written) {
         put_block(&mut bytes, VIEW_CONVENTION, &written.bytes);
         // In place of an index and a seal, which take more.
         put_block(&mut bytes, b"the end", &[b' '; 512]);
         let superblock = Superblock { root: written.root, end: bytes.len() as u64 };
         bytes[BASE as usize..][..48].copy_from_slice(&superblock.to_bytes().unwrap());
         std::fs::write(&self.path, bytes).unwrap();
-        written.bytes
     }
 
     /// The items of a dataset, of all records one after the other.

@@ -2,6 +2,7 @@
 //! installed. `SCDA_HDF5_PYTHON` names another Python than `python3`.
 #![allow(clippy::cast_possible_truncation)] // test data
 
+mod appended;
 mod file;
 mod layouts;
 mod programs;

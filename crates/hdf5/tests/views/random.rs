@@ -29,8 +29,18 @@ fn dataset(rng: &mut Rng, name: String) -> (Dataset, Vec<u8>) {
         dataset.dimension_names =
             shape.iter().map(|_| names[rng.below(5) as usize].map(String::from)).collect();
     }
-    let values =
-        ["1", "-2.5", "\"é\"", "[1, 2]", "[0.5]", "[\"a\", \"\"]", "{\"a\": []}", "null", "true", "18446744073709551615"];
+    let values = [
+        "1",
+        "-2.5",
+        "\"é\"",
+        "[1, 2]",
+        "[0.5]",
+        "[\"a\", \"\"]",
+        "{\"a\": []}",
+        "null",
+        "true",
+        "18446744073709551615",
+    ];
     let attributes = (0..rng.below(4)).map(|n| format!("\"key{n}\": {}", values[rng.below(10) as usize]));
     dataset.attributes = format!("{{{}}}", attributes.collect::<Vec<_>>().join(", "));
     let count = shape.iter().product::<u64>();

@@ -1,0 +1,114 @@
+//! The objects of a view, by their paths.
+
+use crate::attribute::Value;
+use crate::item::{Item, Shown};
+use crate::scales::Scales;
+use crate::view::Array;
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// What follows the name of a dataset in the name of the group with those records of it that differ.
+const RECORDS: &str = "_records";
+
+/// The attribute of the root group that tells what is not shown, a line for each.
+const NOT_SHOWN: &str = "scda_not_shown";
+
+/// The attributes of an object.
+pub type Attributes = Vec<(String, Value)>;
+
+/// What a view has.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The datasets.
+    pub datasets: Vec<Shown>,
+    /// Their scales.
+    pub scales: Scales,
+    /// The attributes of groups, by their paths; that of the root is empty.
+    pub groups: BTreeMap<String, Attributes>,
+    /// Arrays that are in the view.
+    pub arrays: BTreeMap<String, Array>,
+    /// Links to datasets.
+    pub links: BTreeMap<String, String>,
+    /// Links to paths.
+    pub soft_links: BTreeMap<String, String>,
+    /// What is not shown, and why.
+    pub hidden: Vec<(String, String)>,
+}
+
+/// Adds all datasets to a plan, those of one name as one if they are alike.
+pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
+    let mut all: Vec<&(String, Arc<Item>)> = Vec::new();
+    reserve(&mut all, datasets.len())?;
+    all.extend(datasets);
+    all.sort_by(|(a, _), (b, _)| a.cmp(b)); // stable: records stay in order
+    let names: HashSet<&str> = all.iter().map(|(path, _)| &**path).collect();
+    let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
+    let others: Vec<String> = made.chain(plan.groups.keys()).cloned().collect();
+    for path in names.iter().copied().chain(others.iter().map(|path| &**path)) {
+        plan.add_groups(path);
+    }
+    reserve(&mut plan.datasets, all.len())?;
+    for records in all.chunk_by(|(a, _), (b, _)| a == b) {
+        let Some((path, last)) = records.last() else { continue };
+        if plan.groups.contains_key(path) || plan.arrays.contains_key(path) {
+            plan.hidden.push((path.clone(), "its name is that of a group".into()));
+            continue;
+        }
+        let records: Vec<Arc<Item>> = records.iter().map(|(_, item)| item.clone()).collect();
+        let count = records.len() as u64;
+        if count == 1 {
+            plan.datasets.push(Shown { path: path.clone(), item: last.clone(), records: None });
+        } else if let Some(item) = Item::of_records(&records)? {
+            plan.datasets.push(Shown { path: path.clone(), item: Arc::new(item), records: Some(count) });
+        } else {
+            plan.show_each(path, records, &names)?;
+        }
+    }
+    plan.scales =
+        Scales::new(&plan.datasets, |path| plan.groups.contains_key(path) || plan.arrays.contains_key(path));
+    Ok(())
+}
+
+impl Plan {
+    /// The attributes of a group; those of the root name what is not shown.
+    pub fn attributes(&self, path: &str) -> Attributes {
+        let mut own = self.groups.get(path).cloned().unwrap_or_default();
+        if path.is_empty() && !self.hidden.is_empty() {
+            let lines: Vec<String> = self.hidden.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+            own.push((NOT_SHOWN.to_owned(), Value::Text(lines.join("\n").replace('\0', " "))));
+        }
+        own
+    }
+
+    /// Shows the last record under the name, and the others in a group.
+    fn show_each(&mut self, path: &str, records: Vec<Arc<Item>>, names: &HashSet<&str>) -> Result<()> {
+        let group = format!("{path}{RECORDS}");
+        let is_taken = self.groups.contains_key(&group) || names.contains(&*group);
+        reserve(&mut self.datasets, records.len())?;
+        let last = records.len() - 1;
+        for (n, item) in records.into_iter().enumerate() {
+            let path = if n == last { path.to_owned() } else { format!("{group}/{n}") };
+            if n == last || !is_taken {
+                self.datasets.push(Shown { path, item, records: None });
+            }
+        }
+        if is_taken {
+            self.hidden.push((path.to_owned(), "all records but the last one".into()));
+        } else {
+            self.groups.insert(group, Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Adds the groups that a path lies in.
+    fn add_groups(&mut self, path: &str) {
+        let outer = path.match_indices('/').map(|(at, _)| &path[..at]).chain([""]);
+        for group in outer {
+            if !self.groups.contains_key(group) {
+                self.groups.insert(group.to_owned(), Vec::new());
+            }
+        }
+    }
+}

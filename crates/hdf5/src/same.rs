@@ -1,0 +1,149 @@
+//! What of a view is as in the previous one.
+
+use crate::plan::Plan;
+use crate::scales::{Scale, split};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What is the same, by paths.
+pub struct Same<'a> {
+    /// For each dataset, whether it and all that it refers to are the same.
+    pub datasets: Vec<bool>,
+    /// Dimensions without coordinates.
+    pub bare: HashSet<&'a str>,
+    /// Arrays.
+    pub arrays: HashSet<&'a str>,
+    /// The groups that are not the same, also because of what is in them.
+    pub changed_groups: BTreeSet<String>,
+    before: HashMap<&'a str, usize>,
+}
+
+impl<'a> Same<'a> {
+    /// Nothing: there is no previous view.
+    pub fn none(plan: &'a Plan) -> Self {
+        Self {
+            datasets: vec![false; plan.datasets.len()],
+            bare: HashSet::new(),
+            arrays: HashSet::new(),
+            changed_groups: plan.groups.keys().cloned().chain([String::new()]).collect(),
+            before: HashMap::new(),
+        }
+    }
+
+    /// What is the same in both.
+    pub fn new(plan: &'a Plan, previous: &'a Plan) -> Self {
+        let mut same = Self {
+            datasets: Vec::new(),
+            bare: HashSet::new(),
+            arrays: HashSet::new(),
+            changed_groups: BTreeSet::new(),
+            before: previous.datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)).collect(),
+        };
+        let known: HashSet<_> = previous.scales.bare.iter().map(|bare| (&*bare.path, bare)).collect();
+        same.bare.extend(
+            plan.scales
+                .bare
+                .iter()
+                .map(|bare| (&*bare.path, bare))
+                .filter(|bare| known.contains(bare))
+                .map(|(path, _)| path),
+        );
+        let known = plan.arrays.iter().filter(|(path, array)| previous.arrays.get(*path) == Some(array));
+        same.arrays.extend(known.map(|(path, _)| &**path));
+        same.compare_datasets(plan, previous);
+        same.find_groups(plan, previous);
+        same
+    }
+
+    /// The number in the previous view of the dataset at a path.
+    pub fn before(&self, path: &str) -> Option<usize> {
+        self.before.get(path).copied()
+    }
+
+    fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) {
+        let alone = |(n, shown): (usize, &crate::item::Shown)| {
+            self.before(&shown.path).is_some_and(|before| {
+                let was = &previous.datasets[before];
+                let is_scale = plan.scales.datasets.contains(&n);
+                is_scale == previous.scales.datasets.contains(&before)
+                    && (Arc::ptr_eq(&was.item, &shown.item) || was.item == shown.item)
+                    && paths(plan, n) == paths(previous, before)
+            })
+        };
+        let alone: Vec<bool> = plan.datasets.iter().enumerate().map(alone).collect();
+        let refers_to_same = |scale: &Scale| match scale {
+            Scale::Dataset(n) => alone[*n],
+            Scale::Bare(n) => self.bare.contains(&*plan.scales.bare[*n].path),
+        };
+        // A scale refers to nothing.
+        let all = (0..alone.len()).map(|n| alone[n] && plan.scales.of[n].iter().all(refers_to_same));
+        self.datasets = all.collect();
+    }
+
+    /// Groups with something new, other, or missing in them.
+    fn find_groups(&mut self, plan: &Plan, previous: &Plan) {
+        let mut changed = BTreeSet::new();
+        let mut mark = |path: &str| {
+            let mut here = path;
+            while !here.is_empty() {
+                here = split(here).0;
+                if !changed.insert(here.to_owned()) {
+                    break;
+                }
+            }
+        };
+        let now: HashSet<&str> = plan.datasets.iter().map(|shown| &*shown.path).collect();
+        for (shown, is_same) in plan.datasets.iter().zip(&self.datasets) {
+            if !is_same {
+                mark(&shown.path);
+            }
+        }
+        previous
+            .datasets
+            .iter()
+            .filter(|shown| !now.contains(&*shown.path))
+            .for_each(|shown| mark(&shown.path));
+        let bare = plan.scales.bare.iter().chain(&previous.scales.bare);
+        bare.filter(|bare| !self.bare.contains(&*bare.path)).for_each(|bare| mark(&bare.path));
+        let arrays = plan.arrays.keys().chain(previous.arrays.keys());
+        arrays.filter(|path| !self.arrays.contains(&***path)).for_each(|path| mark(path));
+        let changed_datasets: HashSet<&str> = plan
+            .datasets
+            .iter()
+            .zip(&self.datasets)
+            .filter(|(_, same)| !**same)
+            .map(|(shown, _)| &*shown.path)
+            .collect();
+        for (path, target) in plan.links.iter().chain(&previous.links) {
+            if plan.links.get(path) != previous.links.get(path)
+                || changed_datasets.contains(&**target)
+                || !now.contains(&**target)
+            {
+                mark(path);
+            }
+        }
+        for path in plan.soft_links.keys().chain(previous.soft_links.keys()) {
+            if plan.soft_links.get(path) != previous.soft_links.get(path) {
+                mark(path);
+            }
+        }
+        for path in plan.groups.keys().chain(previous.groups.keys()) {
+            let is_new = plan.groups.contains_key(path) != previous.groups.contains_key(path);
+            if is_new || plan.attributes(path) != previous.attributes(path) {
+                // The group itself.
+                mark(&format!("{path}/."));
+            }
+        }
+        self.changed_groups =
+            changed.into_iter().filter(|path| path.is_empty() || plan.groups.contains_key(path)).collect();
+    }
+}
+
+/// The paths of the scales of a dataset.
+fn paths(plan: &Plan, number: usize) -> Vec<&str> {
+    let path = |scale: &Scale| match scale {
+        Scale::Dataset(n) => &*plan.datasets[*n].path,
+        Scale::Bare(n) => &*plan.scales.bare[*n].path,
+    };
+    plan.scales.of.get(number).into_iter().flatten().map(path).collect()
+}

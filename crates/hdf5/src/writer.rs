@@ -1,0 +1,472 @@
+//! Writes the objects of a view, all or those that the previous view has not.
+
+use crate::attribute::{self, Value};
+use crate::bytes::Bytes;
+use crate::chunks::{Chunk, ChunkTree, Entry, fixed_array, node_bytes};
+use crate::group::{self, Links, Target};
+use crate::heap::Heap;
+use crate::item::{Item, Place, Shown};
+use crate::message::{ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind};
+use crate::old::{Old, OldGroup, wrong};
+use crate::out::Out;
+use crate::plan::{Attributes, Plan};
+use crate::same::Same;
+use crate::scales::{BareScale, Scale, split};
+use crate::view::{Array, Written};
+use crate::{BASE, UNDEFINED, datatype};
+use scda_base::error::{Error, Result};
+use scda_base::numbers::{product, sum};
+use scda_format::dataset::{DataType, TimeUnit};
+use std::collections::{HashMap, HashSet};
+
+/// Constants of more bytes get a block of their own, to which later views refer.
+const MOST_CONSTANTS_IN_HEADER: usize = 40;
+
+/// Writes the objects.
+pub struct Writer<'a> {
+    out: Out,
+    heap: Heap,
+    /// The addresses of objects, by their paths.
+    addresses: HashMap<String, u64>,
+    old: Option<Old<'a>>,
+    /// Groups of the previous view that were read, by their paths.
+    old_groups: HashMap<String, OldGroup>,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes from this offset of the file on.
+    pub fn new(offset: u64, old: Option<Old<'a>>) -> Result<Self> {
+        Ok(Self {
+            out: Out::new(offset)?,
+            heap: Heap::default(),
+            addresses: HashMap::new(),
+            old,
+            old_groups: HashMap::new(),
+        })
+    }
+
+    /// Writes what the previous view, if there is one, does not show so.
+    pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<Written> {
+        let same = if self.old.is_some() { Same::new(plan, before) } else { Same::none(plan) };
+        let root = match &self.old {
+            Some(old) if !same.changed_groups.contains("") => old.root,
+            _ => {
+                self.datasets(plan, before, &same)?;
+                self.groups(plan, before, &same)?
+            }
+        };
+        let root = sum(root, BASE).ok_or_else(|| Error::range("HDF5: the view lies beyond 63 bits"))?;
+        Ok(Written { bytes: self.out.into_vec(), root })
+    }
+
+    fn note(&mut self, path: &str, address: u64) -> Result<()> {
+        self.addresses.try_reserve(1).map_err(|_| Error::memory(path.len()))?;
+        self.addresses.insert(path.to_owned(), address);
+        Ok(())
+    }
+
+    /// Puts all datasets that are new or other ones, first those that others refer to.
+    fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Same) -> Result<()> {
+        for are_scales in [true, false] {
+            for (n, shown) in plan.datasets.iter().enumerate() {
+                if plan.scales.datasets.contains(&n) != are_scales || same.datasets[n] {
+                    continue;
+                }
+                let first = if are_scales {
+                    scale_attributes(split(&shown.path).1.to_owned())
+                } else {
+                    self.dimension_list(plan, n)?
+                };
+                let was = same
+                    .before(&shown.path)
+                    .map(|n| (&before.datasets[n], before.scales.datasets.contains(&n)));
+                let was = was.filter(|(_, was_scale)| *was_scale == are_scales).map(|(was, _)| was);
+                let address = self.item(shown, was, &first)?;
+                self.note(&shown.path, address)?;
+            }
+            for scale in plan.scales.bare.iter().filter(|_| are_scales) {
+                if !same.bare.contains(&*scale.path) {
+                    let address = self.bare_scale(scale)?;
+                    self.note(&scale.path, address)?;
+                }
+            }
+        }
+        for (path, array) in &plan.arrays {
+            if !same.arrays.contains(&**path) {
+                let address = self.array(array)?;
+                self.note(path, address)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dimension_list(&mut self, plan: &Plan, number: usize) -> Result<Attributes> {
+        let scales = &plan.scales.of[number];
+        if scales.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut addresses = Vec::new();
+        for scale in scales {
+            let path = match scale {
+                Scale::Dataset(n) => &plan.datasets[*n].path,
+                Scale::Bare(n) => &plan.scales.bare[*n].path,
+            };
+            addresses.push(self.address(path)?);
+        }
+        Ok(vec![("DIMENSION_LIST".to_owned(), Value::References(addresses))])
+    }
+
+    /// The address of an object that was put, or that the previous view has.
+    fn address(&mut self, path: &str) -> Result<u64> {
+        if let Some(&address) = self.addresses.get(path) {
+            return Ok(address);
+        }
+        self.old_address(path)
+    }
+
+    /// The address of an object of the previous view.
+    fn old_address(&mut self, path: &str) -> Result<u64> {
+        let (group, name) = split(path);
+        match self.old_group(group)?.links.get(name) {
+            Some(Target::Object(address)) => Ok(*address),
+            _ => Err(wrong(0, &format!("found no object {path:?}"))),
+        }
+    }
+
+    /// A group of the previous view. Those that it lies in are read first.
+    fn old_group(&mut self, path: &str) -> Result<&OldGroup> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let paths = ends.map(|end| &path[..end]).filter(|here| !here.is_empty());
+        for here in [""].into_iter().chain(paths) {
+            if self.old_groups.contains_key(here) {
+                continue;
+            }
+            let missing = || wrong(0, &format!("found no group {here:?}"));
+            let old = self.old.as_mut().ok_or_else(missing)?;
+            let address = if here.is_empty() {
+                old.root
+            } else {
+                let (outer, name) = split(here);
+                match self.old_groups.get(outer).and_then(|group| group.links.get(name)) {
+                    Some(Target::Object(address)) => *address,
+                    _ => return Err(missing()),
+                }
+            };
+            let group = old.group(address)?;
+            self.old_groups.insert(here.to_owned(), group);
+        }
+        self.old_groups.get(path).ok_or_else(|| wrong(0, &format!("found no group {path:?}")))
+    }
+
+    /// Puts a dataset whose data are in the file, with further attributes before its own. What may grow has its constants in a block, to
+    /// which a later view can refer.
+    fn item(&mut self, shown: &Shown, was: Option<&Shown>, first: &[(String, Value)]) -> Result<u64> {
+        let item = &*shown.item;
+        let was = was.filter(|was| was.item.may_grow && item.may_grow);
+        let old = match was {
+            Some(_) => {
+                let address = self.old_address(&shown.path)?;
+                self.old.as_mut().map(|old| old.dataset(address)).transpose()?
+            }
+            None => None,
+        };
+        let (old_constants, old_layout) = old.unzip();
+        let mut messages = Messages::new();
+        let mut space = Bytes::new();
+        dataspace(&mut space, &item.shape, &greatest(item))?;
+        messages.put(kind::DATASPACE, space.as_slice())?;
+        let grown = was.zip(old_layout).filter(|(was, _)| was.item.grows_to(item));
+        let layout = self.layout(item, grown.map(|(was, layout)| (&*was.item, layout)))?;
+        messages.put(kind::LAYOUT, layout.as_slice())?;
+        self.attributes(&mut messages, first)?;
+        let known =
+            old_constants.flatten().filter(|_| was.is_some_and(|was| was.item.has_same_constants(item)));
+        if let Some((address, bytes)) = known {
+            messages.continued(address, bytes)?;
+        } else {
+            let constants = self.constants(item)?;
+            if item.may_grow && constants.len() > MOST_CONSTANTS_IN_HEADER {
+                let block = constants.continuation()?;
+                let address = self.out.put(block.as_slice())?;
+                messages.continued(address, block.len() as u64)?;
+            } else {
+                messages.extend(&constants)?;
+            }
+        }
+        self.out.put(messages.header()?.as_slice())
+    }
+
+    /// The messages that stay as they are when a dataset grows.
+    fn constants(&mut self, item: &Item) -> Result<Messages> {
+        let mut messages = Messages::new();
+        messages.put(kind::DATATYPE, item.data_type.as_slice())?;
+        let mut fill = Bytes::new();
+        fill_value(&mut fill, &item.fill, matches!(item.place, Place::Chunks(_)))?;
+        messages.put(kind::FILL_VALUE, fill.as_slice())?;
+        if !item.filters.is_empty() {
+            messages.put(kind::FILTERS, item.filters.as_slice())?;
+        }
+        let of_user = attribute::of_object(&item.attributes, Some(item.of))?;
+        let is_of_user = |name: &str| of_user.iter().any(|(key, _)| key == name);
+        let times: Attributes = times(item.of).into_iter().filter(|(name, _)| !is_of_user(name)).collect();
+        self.attributes(&mut messages, &times)?;
+        self.attributes(&mut messages, &of_user)?;
+        Ok(messages)
+    }
+
+    fn attributes(&mut self, messages: &mut Messages, attributes: &[(String, Value)]) -> Result<()> {
+        for (name, value) in attributes {
+            attribute::put(messages, &mut self.out, &mut self.heap, name, value)?;
+        }
+        Ok(())
+    }
+
+    /// The message that says where the data of an item are, which puts the index of its chunks. `was`: what the item has grown from, and
+    /// that message.
+    fn layout(&mut self, item: &Item, was: Option<(&Item, Vec<u8>)>) -> Result<Bytes> {
+        let mut layout = Bytes::new();
+        let chunks = match &item.place {
+            Place::Contiguous(address) => {
+                contiguous(&mut layout, *address, item.bytes()?)?;
+                return Ok(layout);
+            }
+            Place::Chunks(chunks) => chunks,
+        };
+        let (index, address) =
+            if item.may_grow { self.tree(item, chunks, was)? } else { self.index(item, chunks)? };
+        chunked(&mut layout, &item.chunk, item.item_bytes(), index, address)?;
+        Ok(layout)
+    }
+
+    fn tree(
+        &mut self,
+        item: &Item,
+        chunks: &[Chunk],
+        was: Option<(&Item, Vec<u8>)>,
+    ) -> Result<(ChunkIndex, u64)> {
+        let (entry, rank) = (item.index_entry()?, item.shape.len());
+        let mut tree = ChunkTree::new(entry, rank);
+        let mut known = 0;
+        if let (Some((was, layout)), Some(old)) = (was, self.old.as_mut())
+            && let Place::Chunks(before) = &was.place
+        {
+            tree = tree.load(old, &layout)?;
+            known = before.len();
+        }
+        let counts: Vec<u64> =
+            item.shape.iter().zip(&item.chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
+        let mut place = vec![0; rank];
+        let mut left = known as u64;
+        for (at, count) in place.iter_mut().zip(&counts).skip(1).rev() {
+            *at = left % (*count).max(1);
+            left /= (*count).max(1);
+        }
+        if let Some(at) = place.first_mut() {
+            *at = left;
+        }
+        for chunk in chunks.get(known..).unwrap_or_default() {
+            tree.push(&mut self.out, *chunk, &place)?;
+            for (n, count) in place.iter_mut().zip(&counts).rev() {
+                *n += 1;
+                if *n < *count {
+                    break;
+                }
+                *n = 0;
+            }
+        }
+        Ok((ChunkIndex::Tree(node_bytes(entry, rank)), tree.finish(&mut self.out)?))
+    }
+
+    /// The index of chunks of an array that does not grow.
+    fn index(&mut self, item: &Item, chunks: &[Chunk]) -> Result<(ChunkIndex, u64)> {
+        let entry = item.index_entry()?;
+        let is_filtered = !item.filters.is_empty();
+        let is_there = |chunk: &Chunk| chunk.address != UNDEFINED;
+        match chunks {
+            [one] if is_there(one) => {
+                return Ok((ChunkIndex::Single(is_filtered.then_some(one.bytes)), one.address));
+            }
+            [first, ..] if !is_filtered && is_there(first) => {
+                let follows =
+                    |pair: &[Chunk]| is_there(&pair[1]) && pair[0].address + pair[0].bytes == pair[1].address;
+                if chunks.windows(2).all(follows) {
+                    return Ok((ChunkIndex::Implicit, first.address));
+                }
+            }
+            _ => {}
+        }
+        if !chunks.iter().any(is_there) {
+            return Ok((ChunkIndex::FixedArray, UNDEFINED));
+        }
+        let count = chunks.len() as u64;
+        Ok((ChunkIndex::FixedArray, fixed_array(&mut self.out, entry, count, chunks.iter().copied())?))
+    }
+
+    /// Puts a dimension without coordinates, as netCDF-4 has it: a dataset without data.
+    fn bare_scale(&mut self, scale: &BareScale) -> Result<u64> {
+        let mut messages = Messages::new();
+        let mut space = Bytes::new();
+        dataspace(&mut space, &[scale.size], &[if scale.may_grow { UNLIMITED } else { scale.size }])?;
+        messages.put(kind::DATASPACE, space.as_slice())?;
+        let mut of = Bytes::new();
+        datatype::float(&mut of, 4, true)?;
+        messages.put(kind::DATATYPE, of.as_slice())?;
+        let mut fill = Bytes::new();
+        fill_value(&mut fill, &[], scale.may_grow)?;
+        messages.put(kind::FILL_VALUE, fill.as_slice())?;
+        let mut layout = Bytes::new();
+        if scale.may_grow {
+            let index = ChunkIndex::Tree(node_bytes(Entry::Plain, 1));
+            chunked(&mut layout, &[1024], 4, index, UNDEFINED)?;
+        } else {
+            let bytes =
+                product(scale.size, 4).ok_or_else(|| Error::range("HDF5: a dimension is too long"))?;
+            layout.put(&[3, 1])?;
+            layout.long(UNDEFINED)?;
+            layout.long(bytes)?;
+        }
+        messages.put(kind::LAYOUT, layout.as_slice())?;
+        let name = format!("This is a netCDF dimension but not a netCDF variable.{:10}", scale.size);
+        self.finish(messages, &scale_attributes(name))
+    }
+
+    /// Puts an array and its data.
+    fn array(&mut self, array: &Array) -> Result<u64> {
+        let data = self.out.put(&array.bytes)?;
+        let mut messages = Messages::new();
+        let mut space = Bytes::new();
+        dataspace(&mut space, &array.shape, &array.shape)?;
+        messages.put(kind::DATASPACE, space.as_slice())?;
+        let mut of = Bytes::new();
+        datatype::data_type(&mut of, array.data_type, false)?;
+        messages.put(kind::DATATYPE, of.as_slice())?;
+        let mut fill = Bytes::new();
+        fill_value(&mut fill, &[], false)?;
+        messages.put(kind::FILL_VALUE, fill.as_slice())?;
+        let mut layout = Bytes::new();
+        contiguous(&mut layout, data, array.bytes.len() as u64)?;
+        messages.put(kind::LAYOUT, layout.as_slice())?;
+        self.finish(messages, &array.attributes)
+    }
+
+    /// Puts an object with these messages and attributes.
+    fn finish(&mut self, mut messages: Messages, attributes: &[(String, Value)]) -> Result<u64> {
+        self.attributes(&mut messages, attributes)?;
+        self.out.put(messages.header()?.as_slice())
+    }
+
+    /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
+    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Same) -> Result<u64> {
+        let changed = &same.changed_groups;
+        let mut links: HashMap<&str, Links> =
+            changed.iter().map(|path| (path.as_str(), Links::new())).collect();
+        let datasets = plan.datasets.iter().map(|shown| &shown.path);
+        let bare = plan.scales.bare.iter().map(|scale| &scale.path);
+        let inner = plan.groups.keys().filter(|path| !changed.contains(*path));
+        for path in datasets.chain(bare).chain(plan.arrays.keys()).chain(inner) {
+            let (group, name) = split(path);
+            if let Some(links) = links.get_mut(group) {
+                links.insert(name.to_owned(), Target::Object(self.address(path)?));
+            }
+        }
+        let shown: HashSet<&str> = plan.datasets.iter().map(|shown| &*shown.path).collect();
+        for (path, target) in &plan.links {
+            let (group, name) = split(path);
+            if links.get(group).is_some_and(|links| !links.contains_key(name))
+                && !plan.groups.contains_key(path)
+                && shown.contains(&**target)
+            {
+                let address = self.address(target)?;
+                links.entry(group).or_default().insert(name.to_owned(), Target::Object(address));
+            }
+        }
+        for (path, target) in &plan.soft_links {
+            let (group, name) = split(path);
+            if let Some(links) = links.get_mut(group)
+                && !plan.groups.contains_key(path)
+            {
+                links.entry(name.to_owned()).or_insert_with(|| Target::Path(target.clone()));
+            }
+        }
+        let mut by_depth: Vec<&str> = changed.iter().map(String::as_str).collect();
+        by_depth
+            .sort_by_key(|path| std::cmp::Reverse(if path.is_empty() { 0 } else { path.split('/').count() }));
+        let mut root = UNDEFINED;
+        for path in by_depth {
+            let mut others = Messages::new();
+            if path.is_empty() {
+                others.forbid_writing()?;
+            }
+            self.attributes(&mut others, &plan.attributes(path))?;
+            let own = links.remove(path).unwrap_or_default();
+            let address = if self.old.is_some() && before.groups.contains_key(path) {
+                let old = self.take_old_group(path)?;
+                group::put_after(&mut self.out, &own, &others, &old)?
+            } else {
+                group::put(&mut self.out, &own, &others)?
+            };
+            if path.is_empty() {
+                root = address;
+            } else {
+                let (outer, name) = split(path);
+                links.entry(outer).or_default().insert(name.to_owned(), Target::Object(address));
+            }
+        }
+        Ok(root)
+    }
+
+    fn take_old_group(&mut self, path: &str) -> Result<OldGroup> {
+        self.old_group(path)?;
+        Ok(self.old_groups.remove(path).unwrap_or_default())
+    }
+}
+
+/// The greatest sizes of an item's dimensions. Chunks reach beyond the array: h5repack, for one, takes none that are larger than an array
+/// can get.
+fn greatest(item: &Item) -> Vec<u64> {
+    let is_chunked = matches!(item.place, Place::Chunks(_));
+    let of = |(&n, &chunk): (&u64, &u64)| if is_chunked { n.max(chunk) } else { n };
+    let mut sizes: Vec<u64> = item.shape.iter().zip(&item.chunk).map(of).collect();
+    if let Some(first) = sizes.first_mut().filter(|_| item.may_grow) {
+        *first = UNLIMITED;
+    }
+    sizes
+}
+
+fn scale_attributes(name: String) -> Vec<(String, Value)> {
+    vec![
+        ("CLASS".to_owned(), Value::FixedText("DIMENSION_SCALE".to_owned())),
+        ("NAME".to_owned(), Value::FixedText(name)),
+    ]
+}
+
+/// The attributes of CF that tell what times are; none for units that CF has no name for.
+fn times(of: DataType) -> Vec<(String, Value)> {
+    let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
+    let name = |unit: TimeUnit| {
+        let names = [
+            ("D", "days"),
+            ("h", "hours"),
+            ("m", "minutes"),
+            ("s", "seconds"),
+            ("ms", "milliseconds"),
+            ("us", "microseconds"),
+            ("ns", "nanoseconds"),
+        ];
+        names.into_iter().find(|(known, _)| unit.scale() == 1 && *known == unit.name()).map(|(_, name)| name)
+    };
+    match of {
+        DataType::Datetime(unit) => match name(unit) {
+            Some(name) => vec![
+                text("units", format!("{name} since 1970-01-01")),
+                text("calendar", "proleptic_gregorian".to_owned()),
+            ],
+            None => vec![text("scda_type", of.to_string())],
+        },
+        DataType::Timedelta(unit) => match name(unit) {
+            Some(name) => vec![text("units", name.to_owned())],
+            None => vec![text("scda_type", of.to_string())],
+        },
+        _ => Vec::new(),
+    }
+}
