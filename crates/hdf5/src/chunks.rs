@@ -133,10 +133,13 @@ impl ChunkTree {
         Self { entry, tree: Tree::new(client, entry.bytes() + 8 * rank) }
     }
 
-    /// The tree that the layout of a dataset of the previous view leads to, with the same kind of chunks.
-    pub fn load(self, old: &mut Old<'_>, layout: &[u8]) -> Result<Self> {
+    /// The tree that the layout of a dataset of the previous view leads to, with these chunks.
+    pub fn load(self, old: &mut Old<'_>, layout: &[u8], chunks: &[Chunk]) -> Result<Self> {
         let Self { entry, tree } = self;
-        Ok(Self { entry, tree: old.tree(layout, tree)? })
+        let there = chunks.iter().filter(|chunk| chunk.address != UNDEFINED).count();
+        let address = layout.last_chunk::<8>().map_or(UNDEFINED, |address| u64::from_le_bytes(*address));
+        let tree = if there == 0 { tree } else { tree.load(old, address, there as u64)? };
+        Ok(Self { entry, tree })
     }
 
     /// Appends a chunk with the numbers of its place among the chunks, which follows all before in C order.

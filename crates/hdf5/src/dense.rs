@@ -3,9 +3,9 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::checksum::checksum;
-use crate::group::Target;
+use crate::links::{Target, add_link, link};
 use crate::message::sealed;
-use crate::old::{Old, add_link, link, number, wrong};
+use crate::old::{Old, number, wrong};
 use crate::out::Out;
 use crate::tree::Tree;
 use scda_base::error::Result;

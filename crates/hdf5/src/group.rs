@@ -1,30 +1,76 @@
 //! Groups: object headers with links.
 
 use crate::bytes::Bytes;
-use crate::message::{Messages, hard_link, kind, soft_link};
-use crate::old::{LinkBlock, OldGroup};
+use crate::links::{Links, Target, add_link, link, message};
+use crate::message::{Messages, kind};
+use crate::old::{Message, Old, continued, number, wrong};
 use crate::out::Out;
 use crate::{UNDEFINED, dense};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
-use std::collections::BTreeMap;
-
-/// What a link leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The object at this address.
-    Object(u64),
-    /// What is at this path.
-    Path(String),
-}
-
-/// The links of a group, by their names.
-pub type Links = BTreeMap<String, Target>;
+use std::collections::HashMap;
 
 /// HDF5 reads all links of an object header to find one: those of more are found by a tree.
 const MOST_IN_HEADER: usize = 512;
 /// So many links that are as in the previous view get a block of their own, to which later views refer.
 const FEWEST_IN_BLOCK: usize = 64;
+
+/// A group of the previous view.
+#[derive(Default)]
+pub struct OldGroup {
+    /// All links.
+    pub links: HashMap<String, Target>,
+    /// Blocks of links that its object header continues in, each of which continues in the next.
+    pub blocks: Vec<LinkBlock>,
+}
+
+/// A block of links, which another group can continue in, too.
+#[derive(Clone)]
+pub struct LinkBlock {
+    /// Its address.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The names of its links, sorted.
+    pub names: Vec<String>,
+}
+
+/// The group of the previous view at an address.
+pub fn read(old: &mut Old<'_>, address: u64) -> Result<OldGroup> {
+    let mut group = OldGroup::default();
+    let header = old.header(address)?;
+    let mut next = continued(&header)?;
+    add_links(address, &header, &mut group.links)?;
+    if let Some(heap) = header.iter().find(|message| message.kind == kind::LINK_INFO)
+        && let Some(heap) = heap.data.get(2..10).map(number).filter(|&heap| heap != UNDEFINED)
+    {
+        dense::read(old, heap, &mut group.links)?;
+    }
+    // Each block lies before those that continue in it.
+    let mut limit = address;
+    while let Some((at, bytes)) = next.filter(|(at, _)| *at < limit) {
+        let block = old.continuation(at, bytes)?;
+        let mut links = HashMap::new();
+        add_links(at, &block, &mut links)?;
+        let mut names: Vec<String> = links.keys().cloned().collect();
+        names.sort_unstable();
+        reserve(&mut group.blocks, 1)?;
+        group.blocks.push(LinkBlock { address: at, bytes, names });
+        group.links.extend(links);
+        (next, limit) = (continued(&block)?, at);
+    }
+    Ok(group)
+}
+
+fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Target>) -> Result<()> {
+    for message in messages.iter().filter(|message| message.kind == kind::LINK) {
+        let link = link(&message.data).filter(|(_, _, rest)| rest.is_empty());
+        let (name, target, _) =
+            link.ok_or_else(|| wrong(address, "found another link than libscda writes"))?;
+        add_link(links, name, target)?;
+    }
+    Ok(())
+}
 
 /// Puts a group with these links and these other messages; its address.
 pub fn put(out: &mut Out, links: &Links, others: &Messages) -> Result<u64> {
@@ -97,13 +143,4 @@ fn put_links(messages: &mut Messages, links: &mut dyn Iterator<Item = (&String, 
         messages.put(kind::LINK, message(name, target)?.as_slice())?;
     }
     Ok(())
-}
-
-fn message(name: &str, target: &Target) -> Result<Bytes> {
-    let mut link = Bytes::new();
-    match target {
-        Target::Object(address) => hard_link(&mut link, name, *address)?,
-        Target::Path(path) => soft_link(&mut link, name, path)?,
-    }
-    Ok(link)
 }

@@ -15,9 +15,11 @@ mod filters;
 mod group;
 mod heap;
 mod item;
+mod links;
 mod message;
 mod old;
 mod out;
+mod parts;
 mod plan;
 mod same;
 mod scales;
@@ -27,9 +29,11 @@ mod view;
 mod writer;
 
 pub use attribute::Value;
+pub use checksum::checksum;
 pub use item::{Data, Entry, Part};
+pub use parts::{Array, Previous, Written};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
-pub use view::{Array, Previous, View, Written};
+pub use view::View;
 
 /// Where the superblock stands in the file, and where HDF5 begins to count addresses.
 pub const BASE: u64 = 512;

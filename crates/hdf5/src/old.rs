@@ -1,14 +1,11 @@
 //! The view that a file has, as far as another one refers to it: only what this library writes is known.
 
+use crate::BASE;
 use crate::checksum::checksum;
-use crate::group::Target;
 use crate::message::kind;
-use crate::tree::Tree;
-use crate::view::Previous;
-use crate::{BASE, UNDEFINED, dense};
+use crate::parts::Previous;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, resize};
-use std::collections::HashMap;
 
 /// The most bytes of an object header, or of a block of one: one of a group has some 20 bytes for each link.
 const MAX_BYTES: u64 = 1 << 30;
@@ -36,24 +33,12 @@ pub struct Message {
     pub data: Vec<u8>,
 }
 
-/// A group of the previous view.
-#[derive(Default)]
-pub struct OldGroup {
-    /// All links.
-    pub links: HashMap<String, Target>,
-    /// Blocks of links that its object header continues in, each of which continues in the next.
-    pub blocks: Vec<LinkBlock>,
-}
-
-/// A block of links, which another group can continue in, too.
-#[derive(Clone)]
-pub struct LinkBlock {
-    /// Its address.
-    pub address: u64,
-    /// Its bytes.
-    pub bytes: u64,
-    /// The names of its links, sorted.
-    pub names: Vec<String>,
+/// A dataset of the previous view.
+pub struct OldDataset {
+    /// The address and the bytes of the block in which its object header continues.
+    pub constants: Option<(u64, u64)>,
+    /// The data of the message that says where its data are.
+    pub layout: Vec<u8>,
 }
 
 impl<'a> Old<'a> {
@@ -108,45 +93,13 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// A group.
-    pub fn group(&mut self, address: u64) -> Result<OldGroup> {
-        let mut group = OldGroup::default();
-        let header = self.header(address)?;
-        let mut next = continued(&header)?;
-        add_links(address, &header, &mut group.links)?;
-        if let Some(heap) = header.iter().find(|message| message.kind == kind::LINK_INFO)
-            && let Some(heap) = heap.data.get(2..10).map(number).filter(|&heap| heap != UNDEFINED)
-        {
-            dense::read(self, heap, &mut group.links)?;
-        }
-        // Each block lies before those that continue in it.
-        let mut limit = address;
-        while let Some((at, bytes)) = next.filter(|(at, _)| *at < limit) {
-            let block = self.continuation(at, bytes)?;
-            let mut links = HashMap::new();
-            add_links(at, &block, &mut links)?;
-            let mut names: Vec<String> = links.keys().cloned().collect();
-            names.sort_unstable();
-            reserve(&mut group.blocks, 1)?;
-            group.blocks.push(LinkBlock { address: at, bytes, names });
-            group.links.extend(links);
-            (next, limit) = (continued(&block)?, at);
-        }
-        Ok(group)
-    }
-
-    /// Where the object header of a dataset continues, and the data of the message that says where its data are.
-    pub fn dataset(&mut self, address: u64) -> Result<(Option<(u64, u64)>, Vec<u8>)> {
+    /// A dataset.
+    pub fn dataset(&mut self, address: u64) -> Result<OldDataset> {
         let mut header = self.header(address)?;
-        let next = continued(&header)?;
+        let constants = continued(&header)?;
         let layout = header.iter_mut().find(|message| message.kind == kind::LAYOUT);
-        Ok((next, layout.map(|message| std::mem::take(&mut message.data)).unwrap_or_default()))
-    }
-
-    /// The tree of the chunks of a dataset, by the message that says where its data are.
-    pub fn tree(&mut self, layout: &[u8], empty: Tree) -> Result<Tree> {
-        let address = layout.last_chunk::<8>().map_or(UNDEFINED, |address| u64::from_le_bytes(*address));
-        if address == UNDEFINED { Ok(empty) } else { empty.load(self, address) }
+        let layout = layout.map(|message| std::mem::take(&mut message.data)).unwrap_or_default();
+        Ok(OldDataset { constants, layout })
     }
 }
 
@@ -169,7 +122,7 @@ fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
 }
 
 /// Where messages continue.
-fn continued(messages: &[Message]) -> Result<Option<(u64, u64)>> {
+pub fn continued(messages: &[Message]) -> Result<Option<(u64, u64)>> {
     let mut all = messages.iter().filter(|message| message.kind == kind::CONTINUATION);
     let Some(message) = all.next() else { return Ok(None) };
     match (&message.data[..], all.next()) {
@@ -177,48 +130,5 @@ fn continued(messages: &[Message]) -> Result<Option<(u64, u64)>> {
             Ok(Some((number(&data[..8]), number(rest))))
         }
         _ => Err(wrong(0, "found another continuation than libscda writes")),
-    }
-}
-
-fn add_links(address: u64, messages: &[Message], links: &mut HashMap<String, Target>) -> Result<()> {
-    for message in messages.iter().filter(|message| message.kind == kind::LINK) {
-        let link = link(&message.data).filter(|(_, _, rest)| rest.is_empty());
-        let (name, target, _) =
-            link.ok_or_else(|| wrong(address, "found another link than libscda writes"))?;
-        add_link(links, name, target)?;
-    }
-    Ok(())
-}
-
-/// Notes a link.
-pub fn add_link(links: &mut HashMap<String, Target>, name: String, target: Target) -> Result<()> {
-    links.try_reserve(1).map_err(|_| Error::memory(name.len()))?;
-    links.insert(name, target);
-    Ok(())
-}
-
-/// The link that bytes begin with: its name, what it leads to, and the bytes behind it.
-pub fn link(bytes: &[u8]) -> Option<(String, Target, &[u8])> {
-    let ([1, flags], rest) = bytes.split_first_chunk::<2>()? else { return None };
-    let (link_type, rest) = if flags & 8 == 0 { (0, rest) } else { (*rest.first()?, &rest[1..]) };
-    let rest = if flags & 0x10 == 0 { rest } else { rest.get(1..)? };
-    let width = if flags & 1 == 0 { 1 } else { 2 };
-    if flags & !0x19 != 0 {
-        return None;
-    }
-    let (length, rest) = rest.split_at_checked(width)?;
-    let (name, rest) = rest.split_at_checked(usize::try_from(number(length)).ok()?)?;
-    let name = String::from_utf8(name.to_vec()).ok()?;
-    match link_type {
-        0 => {
-            let (address, rest) = rest.split_first_chunk::<8>()?;
-            Some((name, Target::Object(u64::from_le_bytes(*address)), rest))
-        }
-        1 => {
-            let (length, rest) = rest.split_at_checked(2)?;
-            let (path, rest) = rest.split_at_checked(usize::try_from(number(length)).ok()?)?;
-            Some((name, Target::Path(String::from_utf8(path.to_vec()).ok()?), rest))
-        }
-        _ => None,
     }
 }

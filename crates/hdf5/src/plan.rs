@@ -2,8 +2,8 @@
 
 use crate::attribute::Value;
 use crate::item::{Item, Shown};
+use crate::parts::Array;
 use crate::scales::Scales;
-use crate::view::Array;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use std::collections::{BTreeMap, HashSet};

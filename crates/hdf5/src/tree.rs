@@ -41,7 +41,7 @@ pub struct Tree {
 }
 
 /// The bytes of a node, unless records are long.
-pub const SMALL_NODE_BYTES: u32 = 512;
+pub const SMALL_NODE_BYTES: u32 = 256;
 const LARGE_NODE_BYTES: u32 = 2048;
 /// The longest records of small nodes.
 const SMALL_RECORD_BYTES: usize = 64;
@@ -93,23 +93,24 @@ impl Tree {
 
     /// Appends a record, which follows all before in the order of the tree.
     pub fn push(&mut self, out: &mut Out, record: &[u8]) -> Result<()> {
-        self.total += 1;
+        self.total = self.total.saturating_add(1);
         self.insert(out, 0, record)
     }
 
-    /// The tree at an address, as it was before it was finished: its last nodes, which others are appended to.
-    pub fn load(mut self, old: &mut Old<'_>, address: u64) -> Result<Self> {
+    /// The tree of so many records at an address, as it was before it was finished: its last nodes, which others are appended to.
+    pub fn load(mut self, old: &mut Old<'_>, address: u64, total: u64) -> Result<Self> {
         let unknown = |at| wrong(at, "found another B-tree than libscda writes");
         let head = old.checked(address, HEAD_BYTES)?;
         let expected = [self.client.into(), self.node_bytes.into(), self.record_bytes as u64];
         let depth = to_usize(number(&head[12..14]));
         if !head.starts_with(b"BTHD\0")
             || [number(&head[5..6]), number(&head[6..10]), number(&head[10..12])] != expected
+            || number(&head[26..34]) != total
             || depth >= MAX_LEVELS
         {
             return Err(unknown(address));
         }
-        self.total = number(&head[26..34]);
+        self.total = total;
         self.path = (0..=depth).map(|_| Level::default()).collect();
         let (mut at, mut count) = (number(&head[16..24]), number(&head[24..26]));
         for level in (0..=depth).rev() {
@@ -190,7 +191,7 @@ impl Tree {
             if at > 1 {
                 node.number(child.all, all_width)?;
             }
-            all += child.all;
+            all = all.saturating_add(child.all);
         }
         let mut node = sealed(node)?;
         if self.node_bytes > SMALL_NODE_BYTES {

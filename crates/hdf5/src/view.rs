@@ -3,31 +3,18 @@
 use crate::attribute::{self, Value};
 use crate::item::{Entry, Item, Reason};
 use crate::old::Old;
+use crate::parts::{Array, Previous, Written};
 use crate::plan::{Plan, show};
 use crate::writer::Writer;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::product;
-use scda_format::dataset::DataType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The longest name, and the most groups that lie in one another.
 const MAX_NAME_BYTES: usize = 1024;
 const MAX_LEVELS: usize = 64;
-
-/// An array whose data are in the view.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Array {
-    /// The type of its items.
-    pub data_type: DataType,
-    /// How many there are in each dimension.
-    pub shape: Vec<u64>,
-    /// Their bytes, in little-endian order.
-    pub bytes: Vec<u8>,
-    /// Its attributes.
-    pub attributes: Vec<(String, Value)>,
-}
 
 /// What a view shows.
 #[derive(Clone, Debug, Default)]
@@ -40,23 +27,6 @@ pub struct View {
     links: BTreeMap<String, String>,
     soft_links: BTreeMap<String, String>,
     hidden: Vec<(String, String)>,
-}
-
-/// The view that a file has.
-pub struct Previous<'a> {
-    /// The offset in the file of its root group, as its superblock has it.
-    pub root: u64,
-    /// Reads bytes of the file at an offset.
-    pub read: &'a mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
-}
-
-/// The bytes of a view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// The data of its block.
-    pub bytes: Vec<u8>,
-    /// The offset in the file of the root group.
-    pub root: u64,
 }
 
 impl View {

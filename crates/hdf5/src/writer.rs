@@ -3,16 +3,17 @@
 use crate::attribute::{self, Value};
 use crate::bytes::Bytes;
 use crate::chunks::{Chunk, ChunkTree, Entry, fixed_array, node_bytes};
-use crate::group::{self, Links, Target};
+use crate::group::{self, OldGroup};
 use crate::heap::Heap;
 use crate::item::{Item, Place, Shown};
+use crate::links::{Links, Target};
 use crate::message::{ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind};
-use crate::old::{Old, OldGroup, wrong};
+use crate::old::{Old, wrong};
 use crate::out::Out;
+use crate::parts::{Array, Written};
 use crate::plan::{Attributes, Plan};
 use crate::same::Same;
 use crate::scales::{BareScale, Scale, split};
-use crate::view::{Array, Written};
 use crate::{BASE, UNDEFINED, datatype};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::{product, sum};
@@ -152,7 +153,7 @@ impl<'a> Writer<'a> {
                     _ => return Err(missing()),
                 }
             };
-            let group = old.group(address)?;
+            let group = group::read(old, address)?;
             self.old_groups.insert(here.to_owned(), group);
         }
         self.old_groups.get(path).ok_or_else(|| wrong(0, &format!("found no group {path:?}")))
@@ -170,7 +171,7 @@ impl<'a> Writer<'a> {
             }
             None => None,
         };
-        let (old_constants, old_layout) = old.unzip();
+        let (old_constants, old_layout) = old.map(|old| (old.constants, old.layout)).unzip();
         let mut messages = Messages::new();
         let mut space = Bytes::new();
         dataspace(&mut space, &item.shape, &greatest(item))?;
@@ -250,7 +251,7 @@ impl<'a> Writer<'a> {
         if let (Some((was, layout)), Some(old)) = (was, self.old.as_mut())
             && let Place::Chunks(before) = &was.place
         {
-            tree = tree.load(old, &layout)?;
+            tree = tree.load(old, &layout, before)?;
             known = before.len();
         }
         let counts: Vec<u64> =

@@ -2,9 +2,11 @@
 
 use crate::file::{TestFile, view_of, write, written};
 use crate::programs::{compare, dump, in_h5py, in_python};
+use crate::rng::Rng;
+use crate::sampled;
 use crate::series::numbers;
 use scda::{Codec, DataType, Dataset, Layout, Params, Solo, Writer};
-use scda_hdf5::View;
+use scda_hdf5::{Previous, View};
 
 /// Appends what a program writes, and a view after that of `before`; what the new one shows, and its bytes.
 fn append(file: &TestFile, before: &View, program: impl FnOnce(&mut Writer)) -> (View, u64) {
@@ -68,10 +70,10 @@ assert d.f1.dims == ('time', 'y', 'x') and dict(d.sizes) == {'time': 200, 'y': 4
 assert (d.f4.values[199] == np.arange(12).reshape(4, 3) + 19904).all()
 ",
     );
-    eprintln!("{sizes:?}");
+    // A heap of 4096 bytes, and for each of six datasets its object header and the nodes of its tree that are not full.
+    assert!(sizes.iter().all(|&bytes| bytes < 4096 + 6 * 1000), "{sizes:?}");
 }
 
-/// Nothing that is new is as the whole: the same objects as a view that was written at once.
 #[test]
 fn datasets_of_other_names_are_added_to_a_large_group() {
     let file = written(|writer| {
@@ -113,5 +115,92 @@ assert all(f['d%04d' % n][()] == n for n in range(1400) if n != 7) and list(f['d
     let (same, bytes) = append(&file, &view, |_| {});
     drop(same);
     assert_eq!(bytes, 0, "nothing is new");
-    eprintln!("{sizes:?}");
+    // The first one writes all links, which were in a heap; so does one that finds a change in the oldest block.
+    let links = |bytes: &u64| *bytes > 4000;
+    assert_eq!(sizes.iter().filter(|bytes| links(bytes)).count(), 2, "{sizes:?}");
+}
+
+/// Gives the objects that are found by their signatures the checksums that they should have.
+fn mend(bytes: &mut [u8]) {
+    for at in 0..bytes.len().saturating_sub(150) {
+        let end = match &bytes[at..at + 4] {
+            b"OHDR" => {
+                let width = 1 << (bytes[at + 5] & 3);
+                let length = bytes[at + 6..][..width]
+                    .iter()
+                    .rev()
+                    .fold(0_usize, |all, byte| all << 8 | usize::from(*byte));
+                at.saturating_add(6 + width).saturating_add(length & 0xffff_ffff)
+            }
+            b"BTHD" => at + 34,
+            b"FRHP" => at + 142,
+            _ => continue,
+        };
+        if end + 4 <= bytes.len() {
+            let sum = scda_hdf5::checksum(&bytes[at..end]);
+            bytes[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_damaged_view_leads_to_another_or_to_an_error() {
+    let mut rng = Rng(7);
+    let mut before = View::new();
+    let file = written(|writer| {
+        for n in 0..550 {
+            write(writer, &Dataset::new(format!("many/d{n}"), DataType::Int8, []), &[7]);
+        }
+        (0..30).for_each(|n| step(writer, n, 2));
+        Ok(())
+    });
+    let mut first = 0;
+    for round in 0..3 {
+        first = std::fs::metadata(&file.path).unwrap().len() as usize;
+        let now = view_of(&std::fs::read(&file.path).unwrap());
+        if round == 0 {
+            file.add(now.clone());
+        } else {
+            file.add_after(&now, &before);
+        }
+        before = now;
+        let mut writer = Writer::append(Solo, &file.path, &Params::default()).unwrap();
+        (0..20).for_each(|n| step(&mut writer, 30 + 20 * round + n, 2));
+        write(&mut writer, &Dataset::new(format!("many/e{round}"), DataType::Int8, []), &[1]);
+        writer.close().unwrap();
+    }
+    let bytes = std::fs::read(&file.path).unwrap();
+    let now = view_of(&bytes);
+    let root = scda_hdf5::Superblock::of_bytes(bytes[512..].first_chunk().unwrap()).unwrap().unwrap().root;
+    let from = bytes.windows(17).position(|user| user == b"scda hdf5 view 00").unwrap();
+    let signatures: [&[u8]; 6] = [b"OHDR", b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP"];
+    let begins = |at: &usize| signatures.contains(&&bytes[*at..*at + 4]);
+    let objects: Vec<usize> =
+        (from..bytes.len() - 4).filter(begins).filter(|at| *at >= first || at % 64 == 0).collect();
+    let (mut errors, mut views) = (0, 0);
+    for _ in 0..20_000 / sampled::one_of(50) {
+        let mut bytes = bytes.clone();
+        for _ in 0..=rng.below(4) {
+            // Not far behind the beginning of an object.
+            let object = objects[rng.below(objects.len() as u64) as usize];
+            let at = (object + rng.below(90) as usize).min(bytes.len() - 1);
+            bytes[at] = if rng.below(2) == 0 { rng.next() as u8 } else { [0, 1, 255][rng.below(3) as usize] };
+        }
+        if rng.below(4) > 0 {
+            mend(&mut bytes[from..]);
+        }
+        let mut read = |offset: u64, to: &mut [u8]| {
+            to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+            Ok(())
+        };
+        let previous = Previous { root, read: &mut read };
+        match now.write_after(bytes.len() as u64 + 96, &before, previous) {
+            Ok(_) => views += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), scda::ErrorKind::Format, "{error}");
+                errors += 1;
+            }
+        }
+    }
+    assert!(errors > 50 && views > 50, "{errors} {views}");
 }

@@ -7,6 +7,7 @@ mod file;
 mod layouts;
 mod programs;
 mod random;
+#[allow(dead_code)] // other tests use the rest
 #[path = "../../../../tests/common/rng.rs"]
 mod rng;
 #[path = "../../../../tests/common/sampled.rs"]
