@@ -48,7 +48,7 @@ fn steps_that_are_appended_are_seen() {
     let mut view = view_of(&std::fs::read(&file.path).unwrap());
     file.add(view.clone());
     let mut sizes = Vec::new();
-    for n in 1..200 {
+    for n in 1..60 {
         let bytes;
         (view, bytes) = append(&file, &view, |writer| step(writer, n, fields));
         sizes.push(bytes);
@@ -59,15 +59,15 @@ fn steps_that_are_appended_are_seen() {
     dump(&file);
     in_h5py(
         &file,
-        "assert f['fields/f1'].shape == (200, 4, 3) and f.attrs['title'] == 'a series' and sorted(f) == ['fields', 'mesh', 'time']\nassert f['fields/f0'].attrs['units'] == 'kg m-3'",
+        "assert f['fields/f1'].shape == (60, 4, 3) and f.attrs['title'] == 'a series' and sorted(f) == ['fields', 'mesh', 'time']\nassert f['fields/f0'].attrs['units'] == 'kg m-3'",
     );
     in_python(
         &file,
         &["xarray", "h5netcdf"],
         r"
 d = xarray.open_dataset(path, engine='h5netcdf', group='fields')
-assert d.f1.dims == ('time', 'y', 'x') and dict(d.sizes) == {'time': 200, 'y': 4, 'x': 3}, d.sizes
-assert (d.f4.values[199] == np.arange(12).reshape(4, 3) + 19904).all()
+assert d.f1.dims == ('time', 'y', 'x') and dict(d.sizes) == {'time': 60, 'y': 4, 'x': 3}, d.sizes
+assert (d.f4.values[59] == np.arange(12).reshape(4, 3) + 5904).all()
 ",
     );
     // A heap of 4096 bytes, and for each of six datasets its object header and the nodes of its tree that are not full.
@@ -178,7 +178,7 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
     let objects: Vec<usize> =
         (from..bytes.len() - 4).filter(begins).filter(|at| *at >= first || at % 64 == 0).collect();
     let (mut errors, mut views) = (0, 0);
-    for _ in 0..20_000 / sampled::one_of(50) {
+    for _ in 0..20_000 / sampled::one_of(100) {
         let mut bytes = bytes.clone();
         for _ in 0..=rng.below(4) {
             // Not far behind the beginning of an object.
@@ -202,5 +202,5 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
             }
         }
     }
-    assert!(errors > 50 && views > 50, "{errors} {views}");
+    assert!(errors > 20 && views > 20, "{errors} {views}");
 }
