@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
 # fuzz.sh SECONDS|RUNSx [TARGET...]: lets each fuzzer, or each of these, run so long, or so often (0: builds them). Writes below
 # target/fuzz only. With FUZZ_SEED=N they draw the same random numbers each time: runs from a new corpus repeat exactly.
+# fuzz.sh pack TARGET FOLDER: makes the files of FOLDER the corpus of TARGET in tests/fuzzed/corpus; the same files make the same archive.
 #
 # Stable Rust and g++ will do: RUSTC_BOOTSTRAP lets it take the one unstable flag, for the address sanitizer.
 # An input that makes the library err goes to target/fuzz/found; put it into tests/fuzzed/regressions/TARGET with the fix.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
+if [ "${1-}" = pack ] && [ $# -eq 3 ]; then
+  (cd -- "$3" && find . -maxdepth 1 -type f -printf '%P\0') | LC_ALL=C sort -z | tar --format=ustar --owner=0 --group=0 --numeric-owner \
+    --mode=0644 --mtime=@0 --create --file "tests/fuzzed/corpus/$2.tar" --directory "$3" --null --verbatim-files-from --files-from=-
+  exit
+fi
 if [ $# -eq 0 ] || ! [ "${1%x}" -ge 0 ] 2>/dev/null; then
-  echo "usage: $0 SECONDS|RUNSx [TARGET...]" >&2
+  echo "usage: $0 SECONDS|RUNSx [TARGET...]; $0 pack TARGET FOLDER" >&2
   exit 2
 fi
 most=$1
@@ -37,10 +43,12 @@ for target in "${targets[@]}"; do
   heading "$target, $most"
   corpus=$folder/corpus/$target
   mkdir -p "$corpus"
-  seeds=()
-  for seed in tests/fuzzed/corpus/$target tests/fuzzed/regressions/$target; do
-    [ ! -d "$seed" ] || seeds+=("$seed")
-  done
+  packed=$folder/packed/$target
+  rm -rf "$packed"
+  mkdir -p "$packed"
+  [ ! -e "tests/fuzzed/corpus/$target.tar" ] || tar -xf "tests/fuzzed/corpus/$target.tar" -C "$packed"
+  seeds=("$packed")
+  [ ! -d "tests/fuzzed/regressions/$target" ] || seeds+=("tests/fuzzed/regressions/$target")
   case $target in
   read_*) seeds+=(tests/vectors tests/bad-data) ;;
   sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;

@@ -68,7 +68,7 @@ else
   git commit -qam "Release $version"
 fi
 [ -n "$dry" ] || scripts/setup.sh release
-git show --stat --format=%s HEAD | grep -v docs/man
+git show --stat --format=%s HEAD
 scripts/version.py notes >"$publish/notes.md"
 scripts/crates.py check
 scripts/abi.sh

@@ -50,15 +50,11 @@ def set_version(new, date):
     change("packaging/spack/package.py", rf"^{re.escape(main)}$", f'{main}\n    version("{new}", tag="v{new}")', 1)
     change("packaging/easybuild/libscda.eb", rf"^version = '{quoted}'", f"version = '{new}'", 1)
     change("CITATION.cff", rf"^version: {quoted}$(\ndate-released: .*)?", f"version: {new}\ndate-released: {date}", 1)
-    for page in sorted((ROOT / "docs/man").iterdir()):
-        if not page.read_text().startswith(".so "):  # another name of a page
-            change(page.relative_to(ROOT), rf'"libscda {quoted}"', f'"libscda {new}"', 1)
 
     # As the test of the header makes them: SCDA_UPDATE=1 cargo test -p scda-header.
     for part, number in zip(("MAJOR", "MINOR", "PATCH"), new.split(".")):
         change("include/scda.h", rf"(#define SCDA_VERSION_{part}) \d+$", rf"\1 {number}", 1)
         change("include/scda_c.inc", rf"(:: SCDA_VERSION_{part} =) \d+$", rf"\1 {number}", 1)
-        change("docs/man/scda.3", rf"(SCDA_VERSION_{part}\\fP) \(\d+\)", rf"\1 ({number})", 1)
 
     # Vendor strings, padded to 24 bytes, in examples.
     def padded(text):
