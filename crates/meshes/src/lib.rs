@@ -1,4 +1,4 @@
-//! Meshes in scda files: patches (docs/patches.md) and particles (docs/particles.md). What the datasets of a mesh must be stands here
+//! Meshes in scda files: patches (docs/patches.md), particles (docs/particles.md), and points and cells (docs/cells.md). What the datasets of a mesh must be stands here
 //! once: those who write, read, check and draw meshes, in any language, use it.
 //!
 //! A function that takes a file is collective. An error that one rank finds is an error of all, and closes the file: a rank with an
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attributes;
+pub mod cells;
 pub mod checksum;
 mod known;
 pub mod names;

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Iterator, Optional
 
 import numpy as np
 
+from . import _core
 from ._dataset import Dataset
 from ._series import Series, groups_with
 
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 ATTRIBUTE = "scda_cells"
-# VTK's number of each type whose cells all have as many points, and that many.
-_POINTS_OF_TYPE = {
-    **{0: 0, 1: 1, 3: 2, 5: 3, 8: 4, 9: 4, 10: 4, 11: 8, 12: 8, 13: 6, 14: 5, 15: 10, 16: 12},
-    **{21: 3, 22: 6, 23: 8, 24: 10, 25: 20, 26: 15, 27: 13, 28: 9, 29: 27, 30: 6},
-    **{31: 12, 32: 18, 33: 24, 34: 7, 35: 4, 37: 19},
-}
-# Those with any number: chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
-_TYPES_OF_ANY = [2, 4, 6, 7, 36, 41, *range(68, 75), *range(75, 82)]
-_ANY, _NONE = -1, -2
 # The items that are looked at at once.
 _BATCH = 1 << 22
 
@@ -82,47 +74,17 @@ class Cells:
         self._check(mesh)
 
     def _check(self, mesh: CellMesh) -> None:
-        end = 0
+        count = len(self.corners)
         for start, offsets in _pieces(self.offsets, overlap=1):
-            begins, sizes = int(offsets[0]), np.diff(offsets)
-            if start == 0 and begins != 0:
-                mesh._fail(f"{self.offsets.name}: index 0: found {begins}, expected 0", self.offsets)
-            if len(sizes) and (sizes < 0).any():
-                odd = start + int((sizes < 0).argmax())
-                mesh._fail(f"{self.offsets.name}: cell {odd}: found an end before its begin", self.offsets)
-            types = self.types[start : start + len(sizes)]
-            wanted = np.full(256, _NONE)
-            wanted[_TYPES_OF_ANY] = _ANY
-            wanted[list(_POINTS_OF_TYPE)] = list(_POINTS_OF_TYPE.values())
-            odd_types = wanted[types] == _NONE
-            if odd_types.any():
-                first = int(odd_types.argmax())
-                mesh._fail(
-                    f"{self.types.name}: cell {start + first}: found {types[first]}, expected the number of a shape of "
-                    "VTK that its points make",
-                    self.types,
-                )
-            odd_sizes = (wanted[types] >= 0) & (wanted[types] != sizes)
-            if odd_sizes.any():
-                first = int(odd_sizes.argmax())
-                mesh._fail(
-                    f"{self.offsets.name}: cell {start + first}: found {sizes[first]} points, expected "
-                    f"{wanted[types[first]]} of a cell of type {types[first]}",
-                    self.offsets,
-                )
-            end = int(offsets[-1])
-        if end != len(self.corners):
-            what = f"found the end of the last cell at {end}, expected {len(self.corners)}"
-            mesh._fail(f"{self.offsets.name}: {what}, the length of {self.corners.name}", self.offsets)
-        count = len(self.points)
+            end = start + len(offsets) - 1
+            types = np.ascontiguousarray(self.types[start:end])
+            wrong = _core.wrong_cells(start, np.ascontiguousarray(offsets), types, count, end == len(self.types))
+            if wrong is not None:
+                mesh._fail(f"{self.parts[wrong[0]].name}: {wrong[1]}", self.parts[wrong[0]])
         for start, corners in _pieces(self.corners):
-            odd_corners = (corners < 0) | (corners >= count)
-            if odd_corners.any():
-                first = int(odd_corners.argmax())
-                mesh._fail(
-                    f"{self.corners.name}: index {start + first}: found {corners[first]}, expected a point below {count}",
-                    self.corners,
-                )
+            words = _core.wrong_points(start, np.ascontiguousarray(corners), len(self.points))
+            if words is not None:
+                mesh._fail(f"{self.corners.name}: {words}", self.corners)
 
 
 def _pieces(dataset: Dataset, overlap: int = 0) -> Iterator[tuple[int, NDArray[np.int64]]]:

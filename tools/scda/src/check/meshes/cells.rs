@@ -2,8 +2,10 @@
 
 use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
-use super::{Checked, MeshGroup, last, wrong};
+use super::{Checked, MeshGroup, hold, last, wrong};
 use scda::DataType;
+use scda_meshes::Wrong;
+use scda_meshes::cells::{Checked as CheckedCells, check_point};
 use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
 /// Whether a dataset of this name is a part of the mesh.
@@ -12,41 +14,6 @@ pub fn has(name: &str) -> bool {
         || CELL_PARTS.contains(&name)
         || name.starts_with("point_fields/")
         || name.starts_with("cell_fields/")
-}
-
-/// How many points a cell of a shape of VTK has.
-enum PointCount {
-    Of(u64),
-    /// Chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
-    Any,
-    /// No shape that its points describe.
-    None,
-}
-
-fn points_of(shape: i64) -> PointCount {
-    PointCount::Of(match shape {
-        0 => 0,
-        1 => 1,
-        3 => 2,
-        5 | 21 => 3,
-        8..=10 | 35 => 4,
-        14 => 5,
-        13 | 22 | 30 => 6,
-        34 => 7,
-        11 | 12 | 23 => 8,
-        28 => 9,
-        15 | 24 => 10,
-        16 | 31 => 12,
-        27 => 13,
-        26 => 15,
-        32 => 18,
-        37 => 19,
-        25 => 20,
-        33 => 24,
-        29 => 27,
-        2 | 4 | 6 | 7 | 36 | 41 | 68..=81 => return PointCount::Any,
-        _ => return PointCount::None,
-    })
 }
 
 /// Checks a mesh of this convention.
@@ -86,58 +53,23 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
     let cells = shape.rows();
     let mut offset = datasets.typed(offsets, DataType::Int64, &[cells.checked_add(1)])?;
     let mut corner = datasets.typed(corners, DataType::Int64, &[None])?;
-    let all = i64::try_from(corner.rows()).unwrap_or(i64::MAX);
     // There are as many types.
     datasets.bound(&offset)?;
-
-    let mut begin = offset.next(datasets)?;
-    if begin != 0 {
-        return wrong(offsets, format!("number 0: found {begin}, expected 0"));
-    }
-    for cell in 0..cells {
+    let section = |part: &str| parts[CELL_PARTS.iter().position(|name| *name == part).unwrap_or(0)];
+    let begin = offset.next(datasets)?;
+    let checked = CheckedCells::new(0, begin, corner.rows());
+    let mut checked = hold(offsets, checked)?;
+    for _ in 0..cells {
         let (shape, end) = (shape.next(datasets)?, offset.next(datasets)?);
-        if end < begin || end > all {
-            let number = cell + 1;
-            return wrong(offsets, format!("number {number}: found {end}, expected {begin} to {all}"));
-        }
-        let found = (end - begin).unsigned_abs();
-        match points_of(shape) {
-            PointCount::Of(expected) if found != expected => {
-                return wrong(
-                    offsets,
-                    format!(
-                        "cell {cell}: found {found} points, expected {expected}, as cells of type {shape} have"
-                    ),
-                );
-            }
-            PointCount::None => {
-                return wrong(
-                    types,
-                    format!(
-                        "cell {cell}: found type {shape}, expected a shape of VTK that its points describe"
-                    ),
-                );
-            }
-            PointCount::Of(_) | PointCount::Any => {}
-        }
-        begin = end;
+        // Of the type that was compared.
+        let added = checked.add(u8::try_from(shape).unwrap_or(u8::MAX), end);
+        added.or_else(|Wrong { part, words }| wrong(section(part), words))?;
     }
-    if begin != all {
-        return wrong(
-            offsets,
-            format!("number {cells}: found {begin}, expected {all}, the end of cell_points"),
-        );
-    }
+    hold(offsets, checked.end())?;
     datasets.bound(&corner)?;
-    for at in 0..all {
+    for at in 0..corner.rows() {
         let found = corner.next(datasets)?;
-        if u64::try_from(found).is_ok_and(|found| found < points) {
-            continue;
-        }
-        return wrong(
-            corners,
-            format!("number {at}: found {found}, expected a point from 0 on, before {points}"),
-        );
+        hold(corners, check_point(at, found, points))?;
     }
     Ok((points, cells))
 }
