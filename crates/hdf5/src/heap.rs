@@ -4,10 +4,14 @@ use crate::bytes::Bytes;
 use crate::out::Out;
 use scda_base::error::{Error, Result};
 use scda_base::memory::copy;
+use scda_base::numbers::to_usize;
 use std::collections::HashMap;
 
 /// The fewest bytes of a collection, as HDF5 wants it.
 const COLLECTION_BYTES: usize = 4096;
+/// The bytes of one that a view after another begins with: what follows lies in its free space, which HDF5 does not look at. Such a view
+/// often needs a heap for a single reference.
+const SHORT_BYTES: usize = 256;
 /// What precedes its objects, and each object.
 const HEAD_BYTES: usize = 16;
 
@@ -19,22 +23,38 @@ pub struct HeapObject {
 }
 
 /// Collections of objects, the last of which has room. Equal objects are kept once.
-#[derive(Default)]
 pub struct Heap {
     known: HashMap<Vec<u8>, HeapObject>,
     room: Option<Room>,
+    /// The bytes that a collection takes, unless an object needs more.
+    collection_bytes: usize,
+    /// The address at which the last collection ends for HDF5.
+    end: u64,
 }
 
 /// A collection that is not full.
 struct Room {
     address: u64,
-    /// Its bytes, and how many of them are taken.
+    /// Its bytes for HDF5, those that are its own, and how many of these are taken.
     bytes: usize,
+    own: usize,
     taken: usize,
     objects: u16,
 }
 
 impl Heap {
+    /// Without objects. In a view after another, collections take less than HDF5 reads of them.
+    pub fn new(is_after: bool) -> Self {
+        let collection_bytes = if is_after { SHORT_BYTES } else { COLLECTION_BYTES };
+        Self { known: HashMap::new(), room: None, collection_bytes, end: 0 }
+    }
+
+    /// Puts zeros so that HDF5 can read each collection whole, where so many bytes follow.
+    pub fn finish(&self, out: &mut Out, following: u64) -> Result<()> {
+        let missing = self.end.saturating_sub(out.address().saturating_add(following));
+        out.put(&vec![0; to_usize(missing).min(COLLECTION_BYTES)]).map(drop)
+    }
+
     /// The object of these bytes.
     ///
     /// # Errors
@@ -44,10 +64,10 @@ impl Heap {
             return Ok(*known);
         }
         let bytes = HEAD_BYTES + data.len().next_multiple_of(8);
-        let fits = |room: &Room| bytes <= room.bytes - room.taken && room.objects < u16::MAX;
+        let fits = |room: &Room| bytes + HEAD_BYTES <= room.own - room.taken && room.objects < u16::MAX;
         let mut room = match self.room.take().filter(fits) {
             Some(room) => room,
-            None => Self::collection(out, bytes)?,
+            None => self.collection(out, bytes)?,
         };
         room.objects += 1;
         let object = HeapObject { collection: room.address, number: room.objects };
@@ -56,11 +76,9 @@ impl Heap {
         written.zeros(bytes - HEAD_BYTES - data.len())?;
         out.replace(room.address + room.taken as u64, written.as_slice());
         room.taken += bytes;
-        // Object 0 is the rest of the collection, itself included; less than its head has no meaning.
+        // Object 0 is the rest of the collection, itself included.
         let left = room.bytes - room.taken;
-        if left >= HEAD_BYTES {
-            out.replace(room.address + room.taken as u64, head(0, 0, left)?.as_slice());
-        }
+        out.replace(room.address + room.taken as u64, head(0, 0, left)?.as_slice());
         self.room = Some(room);
         let full = |_| Error::memory(size_of::<HeapObject>() + data.len());
         self.known.try_reserve(1).map_err(full)?;
@@ -69,14 +87,17 @@ impl Heap {
     }
 
     /// An empty collection with room for an object of so many bytes.
-    fn collection(out: &mut Out, object: usize) -> Result<Room> {
-        let bytes = COLLECTION_BYTES.max(HEAD_BYTES + object);
+    fn collection(&mut self, out: &mut Out, object: usize) -> Result<Room> {
+        // With room for the head of what is free.
+        let own = self.collection_bytes.max(2 * HEAD_BYTES + object);
+        let bytes = own.max(COLLECTION_BYTES);
         let mut head = Bytes::new();
         head.put(b"GCOL\x01\0\0\0")?;
         head.long(bytes as u64)?;
-        head.zeros(bytes - HEAD_BYTES)?;
+        head.zeros(own - HEAD_BYTES)?;
         let address = out.put(head.as_slice())?;
-        Ok(Room { address, bytes, taken: HEAD_BYTES, objects: 0 })
+        self.end = self.end.max(address.saturating_add(bytes as u64));
+        Ok(Room { address, bytes, own, taken: HEAD_BYTES, objects: 0 })
     }
 }
 

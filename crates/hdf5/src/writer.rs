@@ -14,6 +14,7 @@ use crate::parts::{Array, Written};
 use crate::plan::{Attributes, Plan};
 use crate::same::Same;
 use crate::scales::{BareScale, Scale, split};
+use crate::tree::SMALL_NODE_BYTES;
 use crate::{BASE, UNDEFINED, datatype};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::{product, sum};
@@ -39,7 +40,7 @@ impl<'a> Writer<'a> {
     pub fn new(offset: u64, old: Option<Old<'a>>) -> Result<Self> {
         Ok(Self {
             out: Out::new(offset)?,
-            heap: Heap::default(),
+            heap: Heap::new(old.is_some()),
             addresses: HashMap::new(),
             old,
             old_groups: HashMap::new(),
@@ -56,6 +57,7 @@ impl<'a> Writer<'a> {
                 self.groups(plan, before, &same)?
             }
         };
+        self.heap.finish(&mut self.out, SMALL_NODE_BYTES.into())?;
         let root = sum(root, BASE).ok_or_else(|| Error::range("HDF5: the view lies beyond 63 bits"))?;
         Ok(Written { bytes: self.out.into_vec(), root })
     }

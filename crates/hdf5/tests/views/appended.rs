@@ -70,8 +70,8 @@ assert d.f1.dims == ('time', 'y', 'x') and dict(d.sizes) == {'time': 60, 'y': 4,
 assert (d.f4.values[59] == np.arange(12).reshape(4, 3) + 5904).all()
 ",
     );
-    // A heap of 4096 bytes, and for each of six datasets its object header and the nodes of its tree that are not full.
-    assert!(sizes.iter().all(|&bytes| bytes < 4096 + 6 * 1000), "{sizes:?}");
+    // A heap, and for each of six datasets its object header and the nodes of its tree that are not full.
+    assert!(sizes.iter().all(|&bytes| bytes < 512 + 6 * 1000), "{sizes:?}");
 }
 
 #[test]

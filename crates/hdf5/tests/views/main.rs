@@ -13,6 +13,7 @@ mod rng;
 #[path = "../../../../tests/common/sampled.rs"]
 mod sampled;
 mod series;
+mod sizes;
 #[path = "../../../../tests/common/skipped.rs"]
 mod skipped;
 mod types;

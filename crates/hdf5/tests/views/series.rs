@@ -108,3 +108,32 @@ assert g.p.dims == ('time', 'y', 'x') and g.wall.dims == ('n', 'dim_4')
         );
     }
 }
+
+#[test]
+fn attributes_that_hdf5_cannot_have_are_texts_or_left_out() {
+    let long: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+    let file = written(|writer| {
+        let mut dataset = Dataset::new("a", DataType::Int16, [1]);
+        dataset.attributes = format!(
+            r#"{{"": 1, "CLASS": "mine", "nul": "a\u0000b", "long": [{}], "text": "{}", "large": 18446744073709551615,
+                "low": -9223372036854775808, "far": 1e300, "null": null, "é": "ü", "none": "", "texts": ["", "é"],
+                "missing_value": -7, "valid_max": 70000, "is": [true, false], "same": "ü"}}"#,
+            long.join(", "),
+            "x".repeat(100_000)
+        );
+        write(writer, &dataset, &[1, 2]);
+        Ok(())
+    });
+    file.add_view();
+    in_h5py(
+        &file,
+        r"
+a = dict(f['a'].attrs)
+assert '' not in a and 'CLASS' not in a and json.loads(a['nul']) == 'a\0b' and json.loads(a['long']) == list(range(10000))
+assert a['text'] == 'x' * 100000 and a['large'] == 2**64 - 1 and a['low'] == -2**63 and a['far'] == 1e300 and a['null'] == 'null'
+assert a['é'] == a['same'] == 'ü' and a['none'] == '' and list(a['texts']) == ['', 'é'] and list(a['is']) == [True, False]
+assert a['missing_value'].dtype == 'i2' and a['missing_value'] == -7 and a['valid_max'] == 70000
+",
+    );
+    dump(&file);
+}
