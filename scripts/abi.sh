@@ -11,11 +11,11 @@ if ! command -v abidiff >/dev/null; then
   exit 0
 fi
 
-# interface NAME HEADER BINDINGS: NAME.so with all functions of scda.h and scda_bind.h, in which the debug information has their types.
+# interface NAME HEADER MORE...: NAME.so with all functions of scda.h and the other headers with functions of the library, in which the debug information has their types.
 interface() {
   mkdir -p "$work/$1"
   sed 's|/\* #undef SCDA_SERIAL \*/|#define SCDA_SERIAL 1|' "$2" >"$work/$1/scda.h"
-  grep -v '^#include <scda.h>' "$3" >>"$work/$1/scda.h"
+  cat "${@:3}" | sed '/^#include <scda.h>/d' >>"$work/$1/scda.h"
   # As gcc lists them: /* scda.h:1:NC */ extern int scda_f (int);
   gcc -fsyntax-only -aux-info "$work/$1/list" -x c "$work/$1/scda.h"
   {
@@ -44,7 +44,8 @@ fits() {
   [ $status -eq 0 ]
 }
 
-interface new include/scda.h include/scda_bind.h
+more=(include/scda_bind.h include/scda_meshes.h)
+interface new include/scda.h "${more[@]}"
 count=$(grep -c builtin_trap "$work/new/all.c")
 same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | LC_ALL=C sort | diff - crates/c/scda.symbols) || {
   echo "FAILED: gcc sees other functions in the headers than crates/c/scda.symbols has:" >&2
@@ -56,7 +57,7 @@ changed() {
   sed "$1" include/scda.h >"$work/edited.h"
   ! cmp -s include/scda.h "$work/edited.h" || { echo "FAILED: include/scda.h has nothing for $1" >&2; exit 1; }
   as_long_as include/scda.h "$work/edited.h" >"$work/changed.h"
-  interface changed "$work/changed.h" include/scda_bind.h
+  interface changed "$work/changed.h" "${more[@]}"
 }
 for change in 's/scda_version(void)/scda_version(int unused)/' '/scda_version(void);/d' 's/^  int seal;/  long seal;/' \
   's/^  int seal;/  int more;\n&/' '/^struct scda_partition {/,/^}/s/^}/  long more;\n}/'; do
@@ -71,10 +72,12 @@ if ! tag=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null); then
   exit 0
 fi
 git show "$tag:include/scda.h" >"$work/old.h"
-git show "$tag:include/scda_bind.h" >"$work/old_bind.h"
-interface old "$work/old.h" "$work/old_bind.h"
+for header in "${more[@]}"; do
+  git show "$tag:$header"
+done >"$work/old_more.h"
+interface old "$work/old.h" "$work/old_more.h"
 as_long_as "$work/old.h" include/scda.h >"$work/comparable.h"
-interface comparable "$work/comparable.h" include/scda_bind.h
+interface comparable "$work/comparable.h" "${more[@]}"
 # same_soname FILE: whether the number of the ABI that it sets is that of the tag.
 same_soname() { [ "$(git show "$tag:$1" | grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$')" = "$(grep -E '^set\(SCDA_(SC_)?SOVERSION [0-9]+\)$' "$1")" ]; }
 missing=$(git show "$tag:crates/libsc/scda_sc.symbols" | LC_ALL=C comm -23 - crates/libsc/scda_sc.symbols)
