@@ -3,8 +3,9 @@
 use super::parts::{MOST, Parts, whole};
 use super::{Cut, Faces, Mesh, shapes};
 use crate::fail::Result;
-use crate::plot::figure::units;
 use scda_base::numbers::to_usize;
+use scda_meshes::Wrong;
+use scda_meshes::patches::{Checked, Frame};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -165,16 +166,20 @@ fn levels(parts: &mut Parts<'_>, dimension: usize) -> Result<(Vec<Level>, Vec<f6
     let (shape, boxes) = parts.need("boxes", 0)?;
     let (of_patches, ratios) = (parts.need("level", 0)?.1, parts.need("ratio", 0)?.1);
     let (domain, geometry) = (parts.need("domain", 0)?.1, parts.need("geometry", 0)?.1);
-    let count = of_patches.len();
-    let fits = shape == [count as u64, 2, dimension as u64]
-        && domain.len() == 2 * dimension
-        && geometry.len() == 2 * dimension
-        && geometry[dimension..].iter().all(|size| *size > 0.0)
-        && ratios.iter().all(|ratio| (1.0..=f64::from(i32::MAX)).contains(ratio));
-    if !fits {
-        return parts
-            .fail(format_args!("found {count} patches whose boxes, ratios, domain and geometry do not fit"));
+    let frame = Frame {
+        dimension,
+        ratio: ratios.iter().map(|&ratio| i32::try_from(whole(ratio)).unwrap_or(0)).collect(),
+        domain: domain.iter().map(|&cell| whole(cell)).collect(),
+        geometry: geometry.clone(),
+    };
+    if let Err(Wrong { part, words }) = frame.check() {
+        return parts.fail(format_args!("{part}: {words}"));
     }
+    let count = of_patches.len();
+    if shape != [count as u64, 2, dimension as u64] {
+        return parts.fail(format_args!("found {count} levels, and boxes of the shape {shape:?}"));
+    }
+    let mut checked = Checked::new(&frame, 0);
     let (mut levels, mut scale) = (Vec::new(), [1.0; 3]);
     for of_level in ratios.chunks_exact(dimension) {
         let mut level = Level {
@@ -195,28 +200,28 @@ fn levels(parts: &mut Parts<'_>, dimension: usize) -> Result<(Vec<Level>, Vec<f6
         levels.push(level);
     }
     let mut of_cells = Vec::new();
-    for (patch, number) in of_patches.iter().enumerate() {
-        let found = &boxes[2 * dimension * patch..2 * dimension * (patch + 1)];
+    for (number, found) in of_patches.iter().zip(boxes.chunks_exact(2 * dimension)) {
+        let found: Vec<i64> = found.iter().map(|&number| whole(number)).collect();
+        let n = match checked.add(i32::try_from(whole(*number)).unwrap_or(-1), &found) {
+            Ok(n) => n,
+            Err(Wrong { part, words }) => return parts.fail(format_args!("{part}: {words}")),
+        };
         let mut cells = [[0, 1]; 3];
-        for axis in 0..dimension {
-            let (first, n) = (found[axis], found[dimension + axis]);
+        for (axis, place) in cells.iter_mut().take(dimension).enumerate() {
             // As far as doubles have all whole numbers.
-            if !(n >= 1.0 && n <= units(to_usize(MOST)) && first.abs() < 2_f64.powi(50)) {
-                return parts
-                    .fail(format_args!("patch {patch}: found {n} cells from {first} on axis {axis}"));
+            if found[axis].unsigned_abs() >= 1 << 50 {
+                return parts.fail(format_args!("boxes: found cells from {} on axis {axis}", found[axis]));
             }
-            cells[axis] = [whole(first), whole(first + n)];
+            *place = [found[axis], found[axis] + found[dimension + axis]];
         }
-        let n =
-            cells.iter().fold(1_u64, |all, [first, end]| all.saturating_mul((end - first).unsigned_abs()));
         let begin = of_cells.len();
         if n.saturating_add(begin as u64) > MOST {
             return parts.fail(format_args!("found more than {MOST} cells"));
         }
-        let Some(level) = levels.get_mut(super::parts::index(*number)) else {
-            return parts.fail(format_args!("patch {patch}: found level {number}"));
-        };
-        level.patches.push(Patch { cells, begin });
+        // Checked, so that there is this level.
+        if let Some(level) = levels.get_mut(super::parts::index(*number)) {
+            level.patches.push(Patch { cells, begin });
+        }
         of_cells.resize(begin + to_usize(n), *number);
     }
     levels.iter_mut().for_each(Level::sort);
