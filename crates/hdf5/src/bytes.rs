@@ -35,7 +35,10 @@ impl Bytes {
 
     /// Appends bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        reserve(&mut self.0, bytes.len())?;
+        // Most messages have fewer bytes: so they are allocated once.
+        const FIRST_BYTES: usize = 64;
+        let more = if self.0.capacity() == 0 { bytes.len().max(FIRST_BYTES) } else { bytes.len() };
+        reserve(&mut self.0, more)?;
         self.0.extend_from_slice(bytes);
         Ok(())
     }

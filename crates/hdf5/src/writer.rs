@@ -20,6 +20,7 @@ use scda_base::error::{Error, Result};
 use scda_base::numbers::{product, sum};
 use scda_format::dataset::{DataType, TimeUnit};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Constants of more bytes get a block of their own, to which later views refer.
 const MOST_CONSTANTS_IN_HEADER: usize = 40;
@@ -33,6 +34,8 @@ pub struct Writer<'a> {
     old: Option<Old<'a>>,
     /// Groups of the previous view that were read, by their paths.
     old_groups: HashMap<String, OldGroup>,
+    /// The constant messages of the dataset that was put last: those of the fields of a step are mostly alike.
+    last: Option<(Arc<Item>, Messages)>,
 }
 
 impl<'a> Writer<'a> {
@@ -44,6 +47,7 @@ impl<'a> Writer<'a> {
             addresses: HashMap::new(),
             old,
             old_groups: HashMap::new(),
+            last: None,
         })
     }
 
@@ -187,7 +191,14 @@ impl<'a> Writer<'a> {
         if let Some((address, bytes)) = known {
             messages.continued(address, bytes)?;
         } else {
-            let constants = self.constants(item)?;
+            let is_chunked = |item: &Item| matches!(item.place, Place::Chunks(_));
+            let alike = |(last, _): &(Arc<Item>, Messages)| {
+                last.has_same_constants(item) && is_chunked(last) == is_chunked(item)
+            };
+            let constants = match self.last.take().filter(alike) {
+                Some((_, constants)) => constants,
+                None => self.constants(item)?,
+            };
             if item.may_grow && constants.len() > MOST_CONSTANTS_IN_HEADER {
                 let block = constants.continuation()?;
                 let address = self.out.put(block.as_slice())?;
@@ -195,6 +206,7 @@ impl<'a> Writer<'a> {
             } else {
                 messages.extend(&constants)?;
             }
+            self.last = Some((shown.item.clone(), constants));
         }
         self.out.put(messages.header()?.as_slice())
     }
