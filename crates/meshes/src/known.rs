@@ -2,7 +2,7 @@
 
 use crate::attributes;
 use crate::checksum::Checksum;
-use crate::steps::part_name;
+use crate::names::part_name;
 use scda::{Collective, Params, Reader, Result, Solo, Writer};
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! The names that docs/forest.md, docs/t8code.md, docs/cells.md, docs/patches.md and docs/particles.md give to what meshes consist of.
 
+use scda::{Error, Result, USER_STRING_BYTES};
+
 /// The attribute of a group that is a forest.
 pub const FOREST: &str = "scda_forest";
 /// The attribute of a group that is a mesh of points and cells.
@@ -46,3 +48,15 @@ pub const CONNECTIVITY_PARTS: [&str; 13] = [
 pub const DATA: &str = "data";
 /// The attribute of a group that says how many dimensions a mesh has.
 pub const DIMENSION: &str = "dimension";
+
+/// The name of a dataset of a group.
+///
+/// # Errors
+/// `Argument` if it is longer than a name can be.
+pub fn part_name(group: &str, part: &str) -> Result<String> {
+    let name = format!("{group}/{part}");
+    if name.len() > USER_STRING_BYTES {
+        return Err(Error::argument(format!("the name {name} is longer than {USER_STRING_BYTES} bytes")));
+    }
+    Ok(name)
+}

@@ -1,8 +1,8 @@
 //! Particles in the cells of a mesh, or without one: docs/particles.md.
 
 use crate::known::{MeshNotes, known, look};
-use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES};
-use crate::steps::{group as attributes_of, need, open, part_name, read_rows, sections};
+use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
+use crate::steps::{group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Items, ItemsMut, Wrong, attributes};
 use scda::{

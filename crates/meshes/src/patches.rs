@@ -2,8 +2,8 @@
 
 use crate::checksum::{Checksum, MESH, term};
 use crate::known::{MeshNotes, known, look};
-use crate::names::{DIMENSION, PATCH_PARTS, PATCHES};
-use crate::steps::{group as attributes_of, need, open, part_name, sections};
+use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
+use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Wrong, attributes};
 use scda::{

@@ -1,22 +1,10 @@
 //! The time steps of a group, and the datasets in them.
 
+use crate::attributes;
 use crate::known::{MeshNotes, known};
-use crate::{attributes, names::TIME};
-use scda::{Collective, USER_STRING_BYTES};
-use scda::{DataType, Dataset, Error, ErrorKind, Reader, Region, Result, Writer};
+use crate::names::{TIME, part_name};
+use scda::{Collective, DataType, Dataset, Error, ErrorKind, Reader, Region, Result, Writer};
 use std::ops::Range;
-
-/// The name of a dataset of a group.
-///
-/// # Errors
-/// `Argument` if it is longer than a name can be.
-pub fn part_name(group: &str, part: &str) -> Result<String> {
-    let name = format!("{group}/{part}");
-    if name.len() > USER_STRING_BYTES {
-        return Err(Error::argument(format!("the name {name} is longer than {USER_STRING_BYTES} bytes")));
-    }
-    Ok(name)
-}
 
 /// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
 /// one.

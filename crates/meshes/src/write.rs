@@ -1,7 +1,7 @@
 //! Writing the datasets of a mesh.
 
 use crate::known::Known;
-use crate::steps::part_name;
+use crate::names::part_name;
 use scda::{DataType, Dataset, Error, Region, Result, Writer};
 use scda_base::memory::reserve;
 
