@@ -1,19 +1,14 @@
 //! Writing, with arguments that may be errors of this rank.
 
 use super::BindingCalls;
-use crate::file::{Encode, Given, Params, Pending, Source, ThisRank, Writer};
-use crate::items::Data;
-use crate::texts::Texts;
+use crate::file::{Operation, Params, Pending, ThisRank, Writer};
 use scda_base::error::{Error, Result};
-use scda_format::INLINE_BYTES;
-use scda_format::dataset::{Dataset, Region};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
 use scda_storage::lent::Lent;
 use std::path::Path;
 
-/// The calls of [`Writer`] with arguments that may be errors of this rank. Where memory may be `lent`, it is that of the data, which stays
-/// as it is if [`Params::lend`] says so.
+/// The calls of [`Writer`] with arguments that may be errors of this rank.
 ///
 /// The errors of each are those of the method of [`Writer`] that has the name without `if_valid`, and those that are passed.
 #[allow(clippy::missing_errors_doc)] // above
@@ -37,73 +32,9 @@ pub trait WriterCalls: BindingCalls + Sized {
     /// an error.
     fn appended(&self) -> Option<&Path>;
 
-    /// As [`Writer::inline`].
-    fn inline_if_valid(&mut self, user: &[u8], root: usize, data: Result<&[u8; INLINE_BYTES]>) -> Result<()>;
-
-    /// As [`Writer::block`].
-    fn block_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        root: usize,
-        size: u64,
-        data: Result<&[u8]>,
-        encode: Encode,
-    ) -> Result<()>;
-
-    /// As [`Writer::array`].
-    fn array_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        counts: &[u64],
-        size: u64,
-        data: Result<Source<'_>>,
-        encode: Encode,
-    ) -> Result<()>;
-
-    /// As [`Writer::varray`]; `data` are the size of each element of this rank, and the elements.
-    fn varray_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        counts: &[u64],
-        proc_sizes: Option<&[u64]>,
-        data: Result<(&[u64], Source<'_>)>,
-        encode: Encode,
-    ) -> Result<()>;
-
-    /// As [`Writer::dataset`].
-    fn dataset_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        boxes: Result<(&[Region], Data<'_>)>,
-    ) -> Result<()>;
-
-    /// As [`Writer::datasets`].
-    fn datasets_if_valid(&mut self, all: &[Given<'_>]) -> Result<()>;
-
-    /// As [`Writer::field`].
-    fn field_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        counts: &[u64],
-        data: Result<Data<'_>>,
-    ) -> Result<()>;
-
-    /// As [`Writer::own_field`].
-    fn own_field_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        count: u64,
-        data: Result<Data<'_>>,
-    ) -> Result<()>;
-
-    /// As [`Writer::texts`].
-    fn texts_if_valid(&mut self, dataset: &Dataset, count: u64, items: Result<&Texts>) -> Result<()>;
+    /// Writes what the operation says: as the method of [`Writer`] of its name. Where memory is `lent`, it is that of the data, which stays as
+    /// it is if [`Params::lend`] says so.
+    fn write(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()>;
 
     /// What was begun on this file and not completed. Not collective.
     fn pending(&self) -> Pending;
@@ -146,89 +77,9 @@ impl WriterCalls for Writer {
         Self::appended(self)
     }
 
-    #[inline]
-    fn inline_if_valid(&mut self, user: &[u8], root: usize, data: Result<&[u8; INLINE_BYTES]>) -> Result<()> {
-        self.write(|sections| sections.inline(user, root, data))
-    }
-
-    #[inline]
-    fn block_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        root: usize,
-        size: u64,
-        data: Result<&[u8]>,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write_lent(lent, |sections| sections.block(user, root, size, data, encode))
-    }
-
-    #[inline]
-    fn array_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        counts: &[u64],
-        size: u64,
-        data: Result<Source<'_>>,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write_lent(lent, |sections| sections.array(user, counts, size, data, encode))
-    }
-
-    #[inline]
-    fn varray_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        user: &[u8],
-        counts: &[u64],
-        proc_sizes: Option<&[u64]>,
-        data: Result<(&[u64], Source<'_>)>,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write_lent(lent, |sections| sections.varray(user, counts, proc_sizes, data, encode))
-    }
-
-    #[inline]
-    fn dataset_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        boxes: Result<(&[Region], Data<'_>)>,
-    ) -> Result<()> {
-        self.write_dataset(lent, |datasets| datasets.dataset(dataset, boxes))
-    }
-
-    #[inline]
-    fn datasets_if_valid(&mut self, all: &[Given<'_>]) -> Result<()> {
-        self.given_datasets(all)
-    }
-
-    #[inline]
-    fn field_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        counts: &[u64],
-        data: Result<Data<'_>>,
-    ) -> Result<()> {
-        self.write_dataset(lent, |datasets| datasets.field(dataset, counts, data))
-    }
-
-    #[inline]
-    fn own_field_if_valid(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: &Dataset,
-        count: u64,
-        data: Result<Data<'_>>,
-    ) -> Result<()> {
-        self.write_dataset(lent, |datasets| datasets.own_field(dataset, count, data))
-    }
-
-    fn texts_if_valid(&mut self, dataset: &Dataset, count: u64, items: Result<&Texts>) -> Result<()> {
-        self.write_dataset(None, |datasets| datasets.texts(dataset, count, items))
+    #[inline(always)] // so that a call has only what concerns its own operation
+    fn write(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()> {
+        self.write_lent(lent, operation)
     }
 
     fn pending(&self) -> Pending {

@@ -47,4 +47,6 @@ pub use source::{Elements, ElementsMut, Sink, Sizes, Source};
 pub use statistics::Statistics;
 pub use stripes::{of_block as stripe_of_block, writers_of_pieces};
 pub use whole::WholeFile;
-pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Given, Pending, Writer};
+pub use writer::{
+    BoxStream, Closing, CommitRequest, DataStream, DatasetBoxes, ElementStream, Operation, Pending, Writer,
+};

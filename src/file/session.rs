@@ -23,10 +23,6 @@ pub trait SessionState {
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-    /// An operation begins that needs to know where the file ends. Collective.
-    fn catch_up(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
     /// Limits the memory of an operation that begins: see [`Params::max_memory`](crate::Params::max_memory).
     fn limit_memory(&self) -> Option<Limited> {
         None
@@ -37,6 +33,14 @@ pub trait SessionState {
     fn abandon(self, error: &Error);
     /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
     fn drop_alone(self);
+}
+
+/// An operation that has begun, until [`Session::end`].
+#[must_use]
+pub struct Call {
+    /// Limits the memory of the operation.
+    _limited: Option<Limited>,
+    is_alone: bool,
 }
 
 /// A file that is open until it is closed, or until an operation fails.
@@ -101,16 +105,19 @@ impl<S: SessionState> Session<S> {
         result.map_err(|error| error.in_file(state.team().file_name()))
     }
 
-    /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
+    /// Runs an operation between [`Self::begin`] and [`Self::end`].
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
-        self.operate_ahead(|state| {
-            state.catch_up()?;
-            operation(state)
-        })
+        let (state, call) = self.begin()?;
+        let result = operation(state);
+        self.end(call, result)
     }
 
-    /// As [`Self::operate`], of an operation that need not know where the file ends, or catches up itself.
-    pub fn operate_ahead<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
+    /// An operation begins: what the caller does with the state until [`Self::end`].
+    ///
+    /// # Errors
+    /// If the file is closed, or what another call has begun fails now.
+    #[inline(always)]
+    pub fn begin(&mut self) -> Result<(&mut S, Call)> {
         let state = self.usable()?;
         // A rank that is alone has nobody to wait for with an error of its own, be it from before.
         let is_alone = state.team().is_alone();
@@ -118,16 +125,29 @@ impl<S: SessionState> Session<S> {
             let failure = state.team().take_deferred();
             return Err(self.failed(failure));
         }
-        let _limited = state.limit_memory();
-        let result = match state.begin().and_then(|()| operation(state)) {
-            Ok(value) if is_alone => match state.team().has_deferred() {
+        let call = Call { _limited: state.limit_memory(), is_alone };
+        if let Err(failure) = state.begin() {
+            return Err(self.failed(failure));
+        }
+        // It is there: nothing above takes it out.
+        Ok((self.state.as_mut().ok_or_else(closed)?, call))
+    }
+
+    /// An operation ends. If it has failed, all ranks close the file, unless it survives errors.
+    #[inline(always)]
+    pub fn end<T>(&mut self, call: Call, result: Result<T, Failure>) -> Result<T> {
+        let Some(state) = &mut self.state else { return Err(closed()) };
+        let result = match result {
+            Ok(value) if call.is_alone => match state.team().has_deferred() {
                 false => return Ok(value),
                 true => Err(state.team().take_deferred()),
             },
             Ok(value) if state.checks_every_call() => state.team().agree(Ok(())).map(|_| value),
             other => other,
         };
-        result.map_err(|failure| self.failed(failure))
+        let result = result.map_err(|failure| self.failed(failure));
+        drop(call);
+        result
     }
 
     #[cold]
@@ -173,26 +193,26 @@ impl<S: SessionState> Session<S> {
 
     /// The sums of the sizes of each rank's elements, by rank.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        self.operate_ahead(|state| {
-            state.team().note_call(Function::ProcSizes);
-            state.team().gather(Sizes::Each(sizes).total())
-        })
+        let (state, call) = self.begin()?;
+        state.team().note_call(Function::ProcSizes);
+        let sums = state.team().gather(Sizes::Each(sizes).total());
+        self.end(call, sums)
     }
 
     /// The numbers of all ranks, by rank.
     pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
-        self.operate_ahead(|state| {
-            state.team().note_call(Function::ProcCounts);
-            state.team().gather(Ok(count))
-        })
+        let (state, call) = self.begin()?;
+        state.team().note_call(Function::ProcCounts);
+        let counts = state.team().gather(Ok(count));
+        self.end(call, counts)
     }
 
     /// The partition in which this rank has `count` elements.
     pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
-        self.operate_ahead(|state| {
-            state.team().note_call(Function::Partition);
-            state.team().partition_of(count)
-        })
+        let (state, call) = self.begin()?;
+        state.team().note_call(Function::Partition);
+        let partition = state.team().partition_of(count);
+        self.end(call, partition)
     }
 
     pub fn ranks(&mut self) -> ThisRank {

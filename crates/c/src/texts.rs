@@ -7,7 +7,7 @@ use super::dataset::{InMemory, read_dataset, scda_dataset_t};
 use super::memory::{Room, Values, slice};
 use super::pointers::Text;
 use super::versioned::In;
-use scda::bindings::{ReaderCalls, WriterCalls};
+use scda::bindings::{Operation, ReaderCalls, WriterCalls};
 use scda::{Texts, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
@@ -46,7 +46,8 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     let body = |writer: &mut Writer| {
         let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
         let mine = own_texts(&dataset, count, items, lengths);
-        writer.texts_if_valid(&dataset, count, mine.as_ref().map_err(Error::again))
+        let items = mine.as_ref().map_err(Error::again);
+        writer.write(None, Operation::Texts { dataset: &dataset, count, items })
     };
     on_writer(f, err, body)
 }

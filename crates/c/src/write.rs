@@ -5,7 +5,7 @@ use super::context::{on_writer, scda_fcontext_t};
 use super::encode::encoding;
 use super::memory::Values;
 use super::pointers::{PerRank, UserText};
-use scda::bindings::{Sizes, WriterCalls};
+use scda::bindings::{Operation, Sizes, WriterCalls};
 use scda::{Source, Writer};
 use scda_base::error::Result;
 use scda_format::INLINE_BYTES;
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
         let user = writer.user_string(userstr, len)?;
         let data = dbytes.bytes(root.own_bytes(INLINE_BYTES as u64));
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        writer.inline_if_valid(user, root.rank, data)
+        writer.write(None, Operation::Inline { user, root: root.rank, data })
     };
     on_writer(f, err, body)
 }
@@ -84,7 +84,8 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let encode = writer.require(encoding(encode))?;
         let user = writer.user_string(userstr, len)?;
         let data = dbytes.bytes(root.own_bytes(E));
-        writer.block_if_valid(lent(&data), user, root.rank, E, data, encode)
+        let memory = lent(&data);
+        writer.write(memory, Operation::Block { user, root: root.rank, size: E, data, encode })
     };
     on_writer(f, err, body)
 }
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
         let sizes = Ok(Sizes::Fixed { count, size: E });
         dbytes.with_source(sizes, indirect != 0, |data| {
             let memory = lent(&data.as_ref().map(Source::contiguous));
-            writer.array_if_valid(memory, user, counts, E, data, encode)
+            writer.write(memory, Operation::Array { user, counts, size: E, data, encode })
         })
     };
     on_writer(f, err, body)
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
         dbytes.with_source(sizes.map(Sizes::Each), indirect != 0, |data| {
             let memory = lent(&data.as_ref().map(Source::contiguous));
             let data = data.map(|data| (each, data));
-            writer.varray_if_valid(memory, user, counts, sums, data, encode)
+            writer.write(memory, Operation::Varray { user, counts, proc_sizes: sums, data, encode })
         })
     };
     on_writer(f, err, body)

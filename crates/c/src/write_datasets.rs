@@ -8,7 +8,7 @@ use super::memory::Values;
 use super::pointers::{PerRank, Text};
 use super::versioned::{In, Structs};
 use super::write::lent;
-use scda::bindings::{BindingCalls, Given, ThisRank, WriterCalls};
+use scda::bindings::{BindingCalls, DatasetBoxes, Operation, ThisRank, WriterCalls};
 use scda::{Data, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -64,7 +64,8 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
             Ok((_, Data::Packed(items))) => lent(&Ok::<_, ()>(*items)),
             _ => None,
         };
-        writer.dataset_if_valid(memory, &dataset, boxes.map_err(Error::again))
+        let boxes = boxes.map_err(Error::again);
+        writer.write(memory, Operation::Dataset { dataset: &dataset, boxes })
     };
     on_writer(f, err, body)
 }
@@ -111,9 +112,9 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         }
         let all = datasets.iter().zip(&mine).map(|(InMemory { dataset, .. }, mine)| {
             let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
-            Given { dataset, boxes: boxes.map_err(Error::again) }
+            DatasetBoxes { dataset, boxes: boxes.map_err(Error::again) }
         });
-        writer.datasets_if_valid(&all.collect::<Vec<_>>())
+        writer.write(None, Operation::Datasets(&all.collect::<Vec<_>>()))
     };
     on_writer(f, err, body)
 }
@@ -152,7 +153,8 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let name = writer.require(name.utf8("name of a dataset"))?;
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
         let data = own_items(&dataset, data, count);
-        writer.own_field_if_valid(lent(&data), &dataset, count, data.map(Data::Packed))
+        let (memory, data) = (lent(&data), data.map(Data::Packed));
+        writer.write(memory, Operation::OwnField { dataset: &dataset, count, data })
     };
     on_writer(f, err, body)
 }
@@ -192,7 +194,8 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
         let dataset = writer.require(dataset)?;
         let data = own_items(&dataset, data, rows);
-        writer.field_if_valid(lent(&data), &dataset, counts, data.map(Data::Packed))
+        let (memory, data) = (lent(&data), data.map(Data::Packed));
+        writer.write(memory, Operation::Field { dataset: &dataset, counts, data })
     };
     on_writer(f, err, body)
 }
@@ -249,7 +252,8 @@ pub unsafe extern "C" fn scda_fwrite_group(
         let path = writer.require(path.utf8("path of a group"))?;
         let text = attributes.optional().map(|_| json(attributes)).transpose();
         let text = writer.require(text)?;
-        writer.group(path, text.as_deref().unwrap_or("{}"))
+        let attributes = text.as_deref().unwrap_or("{}");
+        writer.write(None, Operation::Group { path, attributes })
     };
     on_writer(f, err, body)
 }

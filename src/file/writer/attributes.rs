@@ -1,6 +1,6 @@
 //! Attributes that are set when the file already has what they are for.
 
-use super::{Writer, WriterState};
+use super::WriterState;
 use crate::file::reader::{DatasetPlace, OwnReader};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
@@ -8,47 +8,8 @@ use scda_format::dataset::later::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, 
 use scda_format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
 use serde_json::json;
 
-impl Writer {
-    /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
-    /// `changes` are a JSON object: a member that is `null` takes its attribute away.
-    ///
-    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::find_dataset`](crate::Reader::find_dataset);
-    /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
-    /// ([`Params::seal`](crate::Params::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
-    ///
-    /// ```
-    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Writer};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("state.scda");
-    /// let mut params = Params::default();
-    /// params.seal = true;
-    /// let mut file = Writer::create(Solo, &path, b"my simulation", &params)?;
-    /// file.dataset(&Dataset::new("rho", DataType::Uint8, [3]), &[Region::all(&[3])], b"abc")?;
-    /// file.close()?;
-    /// let mut file = Writer::append(Solo, &path, &params)?;
-    /// file.set_attributes("rho", -1, r#"{"units": "kg m-3"}"#)?;
-    /// file.set_attributes("/", -1, r#"{"title": "A run"}"#)?;
-    /// file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let rho = file.find_dataset("rho", -1)?.expect("a dataset");
-    /// assert_eq!(rho.attributes, r#"{"units":"kg m-3"}"#);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and what is no JSON object or sets
-    /// `scda_name`; `Format` for a damaged dataset or group; those of [`Self::flush`].
-    pub fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<()> {
-        self.session.operate(|state| {
-            state.check_no_streams()?;
-            state.set_attributes(name, record, changes)?;
-            state.sections.end_call()
-        })
-    }
-}
-
 impl WriterState {
-    fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<(), Failure> {
+    pub(super) fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<(), Failure> {
         let team = &mut self.sections.team;
         team.note_call(Function::SetAttributes);
         team.note_bytes(Topic::Dataset, name.as_bytes());
@@ -58,6 +19,7 @@ impl WriterState {
             let words = "attributes can be set later only in a file that was opened with params.seal";
             return Err(Error::usage(words).into());
         }
+        self.scheduler().place()?;
         self.sections.flush()?;
         let found = match self.sections.team.rank() {
             0 => self.sections.read_own(|own| changed(own, name, record, changes)),
@@ -67,12 +29,23 @@ impl WriterState {
         let [data, bytes] = self.sections.team.share(0, Ok([data, text.len() as u64]))?;
         if let Some(path) = group_path(name) {
             let user = group_user(&stored_path(path))?;
-            return self.datasets().pair((GROUP_CONVENTION, GROUP_DATA), &user, bytes, text.as_bytes());
+            return self.plain().write_pair(
+                (GROUP_CONVENTION, GROUP_DATA),
+                user.as_bytes(),
+                bytes,
+                text.as_bytes(),
+            );
         }
         let name = stored_name(name);
-        self.datasets().forget_extended(&name);
         let user = later_user(data, &name);
-        self.datasets().pair((ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA), &user, bytes, text.as_bytes())
+        // Before rows are added to it, it is read again.
+        self.cache.forget(&name);
+        self.plain().write_pair(
+            (ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA),
+            user.as_bytes(),
+            bytes,
+            text.as_bytes(),
+        )
     }
 }
 

@@ -1,46 +1,41 @@
 //! Writing a file, section by section.
 
 mod attributes;
-mod background;
-mod dataset_calls;
+mod calls;
+mod closing;
 mod datasets;
 mod kinds;
 mod names;
+mod operation;
 mod sealing;
-mod section_calls;
 mod sections;
 #[cfg(test)]
 mod simulation;
 mod state;
-mod stream_calls;
 mod streams;
 
-pub use background::{Closing, CommitRequest, Pending};
-pub use datasets::Given;
+pub use closing::{Closing, CommitRequest, Pending};
+pub use datasets::DatasetBoxes;
 pub use kinds::{BoxStream, DataStream, ElementStream};
+pub use operation::Operation;
 
 use super::open::{self, ExistingFile};
 use super::params::Params;
-use super::reader::{Surveyor, is_kept};
+use super::reader::Surveyor;
 use super::session::{Session, ThisRank};
-use super::statistics::{self, Statistics};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
-use background::Commits;
-use datasets::{DatasetCache, DatasetWriter, Unplaced};
-use kinds::Compression;
 use scda_base::error::{Error, Result};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
 use scda_format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
 use scda_ranks::{Communicator, KnownPartition};
 use scda_storage::ParallelFile;
-use scda_storage::lent::Lent;
 use sealing::Sealer;
 use sections::{Progress, Sections};
+use state::WriterState;
 use std::path::Path;
-use streams::OwnStream;
 
 /// What this library writes into the vendor string.
 const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
@@ -122,20 +117,6 @@ fn note_truncation(
         let _ = file.truncate(size);
     }
     noted
-}
-
-/// What a [`Writer`] has while its file is open.
-pub(crate) struct WriterState {
-    sections: Sections,
-    compression: Compression,
-    datasets: DatasetCache,
-    unplaced: Unplaced,
-    /// The stream of this rank, from the beginning of a set of streams to its end.
-    stream: Option<OwnStream>,
-    target: Target,
-    commits: Commits,
-    /// Whether arguments that are refused before anything is written leave the file open.
-    tolerant: bool,
 }
 
 impl Writer {
@@ -232,7 +213,9 @@ impl Writer {
                     Self::begin(team, file, target, params, sealer, Progress::of_whole_file(end));
                 if is_first_seal {
                     // What is appended is cut off if it is not committed; what the file had is not.
-                    session.operate(|state| state.sections.seal(!is_copy))?;
+                    let (state, call) = session.begin()?;
+                    let sealed = state.sections.seal(!is_copy);
+                    session.end(call, sealed)?;
                 }
                 Ok(Self { session, user, cut_off: Some(size - end) })
             }
@@ -292,7 +275,7 @@ impl Writer {
     /// for their place: see [`Params::background_bytes`].
     #[must_use]
     pub fn position(&self) -> Option<u64> {
-        let state = self.session.state().filter(|state| state.unplaced.is_empty());
+        let state = self.session.state().filter(|state| state.pending.is_empty());
         state.map(|state| state.sections.end())
     }
 
@@ -309,16 +292,7 @@ impl Writer {
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Session<WriterState> {
-        Session::new(WriterState {
-            sections: Sections::new(team, params, file, sealer, progress),
-            compression: Compression::default(),
-            datasets: DatasetCache::default(),
-            unplaced: Unplaced::default(),
-            stream: None,
-            target,
-            commits: Commits::default(),
-            tolerant: false,
-        })
+        Session::new(WriterState::new(Sections::new(team, params, file, sealer, progress), target))
     }
 
     /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before
@@ -327,73 +301,17 @@ impl Writer {
     /// # Errors
     /// `Usage` if there is more than one rank.
     pub fn tolerate_arguments(&mut self) -> Result<()> {
-        self.session.operate(|state| {
-            if !state.sections.team.is_alone() {
-                return Err(
-                    Error::usage("tolerating arguments: only a rank that writes alone can do this").into()
-                );
-            }
-            state.tolerant = true;
-            Ok(())
-        })
+        let (state, call) = self.session.begin()?;
+        state.tolerant = state.sections.team.is_alone();
+        let words = "tolerating arguments: only a rank that writes alone can do this";
+        let result = if state.tolerant { Ok(()) } else { Err(Error::usage(words).into()) };
+        self.session.end(call, result)
     }
 
     /// Whether the file is open: not closed, by [`Self::close`] or an error. Not collective.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.session.state().is_some()
-    }
-
-    /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
-    #[inline]
-    pub(crate) fn write(
-        &mut self,
-        section: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
-    ) -> Result<()> {
-        self.call(|state| section(&mut state.datasets()))
-    }
-
-    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`] says so.
-    pub(crate) fn write_lent(
-        &mut self,
-        lent: Option<Lent>,
-        section: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
-    ) -> Result<()> {
-        self.call(|state| state.lending(lent, |state| section(&mut state.datasets())))
-    }
-
-    /// As [`Self::write_lent`], of a dataset or group.
-    pub(crate) fn write_dataset(
-        &mut self,
-        lent: Option<Lent>,
-        dataset: impl FnOnce(&mut DatasetWriter<'_>) -> Result<(), Failure>,
-    ) -> Result<()> {
-        self.session.operate_ahead(|state| {
-            state.check_no_streams()?;
-            state.lending(lent, |state| dataset(&mut state.datasets()))?;
-            state.sections.end_call_if_any()
-        })
-    }
-
-    #[inline]
-    fn call(&mut self, write: impl FnOnce(&mut WriterState) -> Result<(), Failure>) -> Result<()> {
-        self.session.operate_ahead(|state| {
-            state.check_no_streams()?;
-            write(state)?;
-            if state.unplaced.is_empty() { state.sections.end_call() } else { Ok(()) }
-        })
-    }
-
-    /// Writes all buffered sections, and lets all ranks know whether all went well until now.
-    ///
-    /// # Errors
-    /// Those of all sections since the last flush.
-    pub fn flush(&mut self) -> Result<()> {
-        self.session.operate(|state| {
-            state.sections.team.note_call(Function::Flush);
-            state.streams().flush();
-            state.sections.flush()
-        })
     }
 
     /// The `count` of every rank, by rank: what [`Self::array`] and [`Self::varray`] take as `counts`, made
@@ -414,66 +332,12 @@ impl Writer {
         self.session.partition(count)
     }
 
-    /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
-    /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
-    /// that is killed later loses nothing of it; except with [`Params::atomic`], where the file has its name only when
-    /// it is closed.
-    ///
-    /// # Errors
-    /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
-    pub fn commit(&mut self) -> Result<()> {
-        self.session.operate(|state| {
-            state.sections.team.note_call(Function::Commit);
-            state.check_sealed()?;
-            state.commit_between_parts()
-        })
-    }
-
     /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
     ///
     /// # Errors
     /// `Range` if a sum exceeds 63 bits.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.session.proc_sizes(sizes)
-    }
-
-    /// Writes the buffered sections and closes the file. Only success means that every byte is in it: errors
-    /// of all ranks, and the size of the file, are checked. Call it on every file.
-    ///
-    /// # Errors
-    /// Those of all sections since the last flush, and the errors of the file system. The file is
-    /// closed regardless.
-    pub fn close(mut self) -> Result<()> {
-        let was_begun = self.session.state_mut().is_some_and(WriterState::end_closing);
-        let closed = self.finish();
-        if was_begun { closed.map_err(|error| error.of_request("close request")) } else { closed }
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.session.operate(|state| {
-            state.sections.team.note_call(Function::Close);
-            state.check_no_streams()?;
-            let Params { sync, atomic, later, .. } = state.sections.params;
-            // An atomic write gets its name later, so its seal may be synced together with what it seals.
-            state.sections.seal(sync && !atomic)?;
-            if atomic && (sync || !later) { state.sections.sync() } else { Ok(()) }
-        })?;
-        let state = self.session.take()?;
-        let statistics = Statistics::are_wanted().then(|| state.statistics());
-        let WriterState { sections, mut target, .. } = state;
-        let (mut team, file, params, end) = sections.into_parts();
-        let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
-            team.agree_finally(file.close())?;
-            let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };
-            let times = statistics.map(|statistics| statistics.of_writing());
-            statistics::close(team, complete, &format!("{end} bytes"), times)
-        };
-        finish(&mut team, &mut target).map_err(|failure| {
-            if team.rank() == 0 {
-                target.give_up(params.mark_incomplete);
-            }
-            team.settle(failure)
-        })
     }
 
     /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error,

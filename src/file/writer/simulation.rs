@@ -106,8 +106,7 @@ fn simulate(
         let user = UserString::new(b"").unwrap();
         let mut file = Writer { session, user, cut_off: None };
         program(&mut file).unwrap();
-        let flushed = file.session.operate(|state| state.sections.flush());
-        flushed.unwrap();
+        file.flush().unwrap();
         drop(file.session.take());
     });
     (std::mem::take(&mut requests.lock().unwrap()), exchanged)

@@ -1,18 +1,61 @@
-//! An open file that is written: its parts, and how it ends.
+//! An open file that is written: its parts, and what happens to it after an error.
 
-use super::WriterState;
-use super::datasets::DatasetWriter;
+use super::closing::Commits;
+use super::datasets::{DatasetCache, DatasetWriter, KnownRows, PendingWrites, Scheduler};
+use super::kinds::{Compression, SectionWriter};
+use super::sections::Sections;
 use super::streams::{OwnStream, StreamWriter};
 use crate::file::session::SessionState;
+use crate::file::statistics::Statistics;
+use crate::file::target::Target;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_storage::lent::Lent;
+
+/// What a [`Writer`](super::Writer) has while its file is open.
+pub(crate) struct WriterState {
+    pub(super) sections: Sections,
+    pub(super) compression: Compression,
+    pub(super) rows: KnownRows,
+    pub(super) cache: DatasetCache,
+    pub(super) pending: PendingWrites,
+    /// The stream of this rank, from the beginning of a set of streams to its end.
+    pub(super) stream: Option<OwnStream>,
+    pub(super) target: Target,
+    pub(super) commits: Commits,
+    /// Whether arguments that are refused before anything is written leave the file open.
+    pub(super) tolerant: bool,
+}
 
 impl WriterState {
+    /// A file to which this is written.
+    pub(super) fn new(sections: Sections, target: Target) -> Self {
+        Self {
+            sections,
+            compression: Compression::default(),
+            rows: KnownRows::default(),
+            cache: DatasetCache::default(),
+            pending: PendingWrites::default(),
+            stream: None,
+            target,
+            commits: Commits::default(),
+            tolerant: false,
+        }
+    }
+
     #[inline(always)]
+    pub(super) fn plain(&mut self) -> SectionWriter<'_> {
+        SectionWriter::new(&mut self.sections, &mut self.compression)
+    }
+
+    #[inline(always)]
+    pub(super) fn scheduler(&mut self) -> Scheduler<'_> {
+        let Self { sections, compression, rows, pending, .. } = self;
+        Scheduler::new(sections, compression, rows, pending)
+    }
+
     pub(super) fn datasets(&mut self) -> DatasetWriter<'_> {
-        let Self { sections, compression, datasets: cache, unplaced, .. } = self;
-        DatasetWriter::new(sections, compression, cache, unplaced)
+        let Self { sections, compression, rows, pending, cache, .. } = self;
+        DatasetWriter::new(sections, compression, rows, pending, cache)
     }
 
     pub(super) fn streams(&mut self) -> StreamWriter<'_> {
@@ -20,16 +63,15 @@ impl WriterState {
         StreamWriter::new(sections, compression, own)
     }
 
-    /// Writes with this memory lent, if [`Params::lend`](crate::Params::lend) says so.
-    pub(super) fn lending(
-        &mut self,
-        lent: Option<Lent>,
-        write: impl FnOnce(&mut Self) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.sections.lend(lent);
-        let written = write(self);
-        self.sections.lend(None);
-        written
+    pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
+        self.scheduler().place()?;
+        self.check_no_streams()?;
+        self.streams().begin(user, chunk_bytes)
+    }
+
+    pub(super) fn end_streams(&mut self) -> Result<(), Failure> {
+        self.scheduler().place()?;
+        self.streams().end()
     }
 
     /// Writes bytes to the stream of this rank, without the others.
@@ -56,20 +98,20 @@ impl WriterState {
         }
     }
 
-    /// Commits, between two parts of the streams that are open, if there are some.
-    pub(super) fn commit_between_parts(&mut self) -> Result<(), Failure> {
-        let ended = self.streams().end_part()?;
-        self.commit()?;
-        ended.map_or(Ok(()), |ended| self.streams().begin_next_part(ended))
-    }
-
-    /// Seals what was written, in stable storage, under the name of the file.
-    pub(super) fn commit(&mut self) -> Result<(), Failure> {
-        self.sections.seal(true)?;
-        let team = &mut self.sections.team;
-        let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
-        team.agree(named)?;
-        Ok(())
+    pub(super) fn statistics(&self) -> Statistics {
+        let times = self.sections.times();
+        Statistics {
+            agreeing: self.sections.team.agreeing(),
+            copied_bytes: times.copied_bytes,
+            copying: times.copying,
+            waiting: times.waiting,
+            encoded_bytes: self.compression.spent.bytes,
+            encoding: self.compression.spent.time,
+            written_bytes: times.written_bytes,
+            writing: times.writing,
+            syncing: times.syncing,
+            ..Statistics::default()
+        }
     }
 }
 
@@ -88,16 +130,11 @@ impl SessionState for WriterState {
 
     #[inline]
     fn begin(&mut self) -> Result<(), Failure> {
-        if self.is_pending() {
+        if self.commits.is_pending() {
             self.complete()?;
         }
         self.sections.begin_call();
         Ok(())
-    }
-
-    #[inline]
-    fn catch_up(&mut self) -> Result<(), Failure> {
-        if self.unplaced.is_empty() { Ok(()) } else { self.datasets().place() }
     }
 
     fn survives(&mut self, failure: &Failure) -> bool {
@@ -106,7 +143,7 @@ impl SessionState for WriterState {
             && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
             && self.stream.is_none()
             && self.sections.is_as_before();
-        self.datasets().forget_failed();
+        self.cache.forget_failed();
         survives
     }
 
@@ -121,11 +158,12 @@ impl SessionState for WriterState {
     }
 
     fn abandon(mut self, error: &Error) {
-        let another = if self.sections.params.atomic { None } else { self.place_after_error(error) };
+        let is_atomic = self.sections.params.atomic;
+        let another = if is_atomic { None } else { self.scheduler().place_after_error(error) };
         let error = another.as_ref().unwrap_or(error);
         let Self { mut sections, mut target, .. } = self;
         // An incomplete atomic write is removed.
-        if !sections.params.atomic {
+        if !is_atomic {
             sections.end_after_error(error);
         }
         let is_kept = sections.is_kept();

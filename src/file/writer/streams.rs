@@ -190,7 +190,9 @@ impl StreamWriter<'_> {
             0 => part.text(self.sections.end(), self.sections.params.line_break)?,
             _ => Vec::new(),
         };
-        self.plain().block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
+        let mut plain = self.plain();
+        let block = plain.check_block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
+        plain.write(block)?;
         self.sections.end_section()?;
         // What is before the streams is then in the file, however long they take.
         self.sections.flush()?;
@@ -289,13 +291,10 @@ impl StreamWriter<'_> {
         let mut entries = Vec::new();
         reserve(&mut entries, streams.len() * COUNT_BYTES)?;
         streams.iter().for_each(|own| entries.extend(bytes_entry(own.written, style)));
-        self.plain().array(
-            STREAM_BYTES,
-            &each,
-            COUNT_BYTES as u64,
-            Ok(Source::Contiguous(&entries)),
-            Encode::None,
-        )
+        let (size, data) = (COUNT_BYTES as u64, Ok(Source::Contiguous(&entries)));
+        let mut plain = self.plain();
+        let array = plain.check_array(STREAM_BYTES, &each, size, data, Encode::None)?;
+        plain.write(array)
     }
 
     /// Writes a set of streams of `tasks` tasks, which are read one after the other.

@@ -186,7 +186,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
     ///
     /// # Errors
     /// Those of the thread until now.
-    pub fn behind(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+    pub fn work(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         match &mut self.thread {
             Some(thread) => thread.push(&mut self.here, Job::Run(Box::new(|_| work()))),
             None => work(),

@@ -141,13 +141,13 @@ fn memory_that_is_reserved_is_not_given_to_jobs_and_waits_for_them() {
     queue.write_at(0, &[&piece, &piece]).unwrap();
     (0..2).for_each(|_| go.send(()).unwrap());
     let (done, is_done) = channel();
-    queue.behind(move || done.send(()).map_err(|_| gone())).unwrap();
+    queue.work(move || done.send(()).map_err(|_| gone())).unwrap();
     queue.settle().unwrap();
     is_done.recv().unwrap();
     queue.release(half);
     assert!(bytes(&queue) < half);
     queue.reserve(LEAST_BACKGROUND_BYTES).unwrap();
-    queue.behind(|| Err(Error::usage("deliberately"))).unwrap();
+    queue.work(|| Err(Error::usage("deliberately"))).unwrap();
     assert_eq!(queue.settle().unwrap_err().to_string(), "deliberately");
 }
 
@@ -166,7 +166,7 @@ fn a_thread_that_is_held_begins_nothing_until_something_waits_for_it() {
         let (done, is_done) = channel();
         let mut queue = Queue::new(Double::written(|_, _| {}), LEAST_BACKGROUND_BYTES, title);
         queue.hold();
-        queue.behind(move || done.send(()).map_err(|_| gone())).unwrap();
+        queue.work(move || done.send(()).map_err(|_| gone())).unwrap();
         (0..1000).for_each(|_| std::thread::yield_now());
         is_done.try_recv().unwrap_err();
         go_on(&mut queue);

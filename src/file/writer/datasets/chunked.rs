@@ -1,18 +1,20 @@
 //! The chunks of datasets: compressed by their owners, and written.
 
-use super::DatasetWriter;
-use super::pieces::{Chunk, Overlap, Passed, PassedArray, Plan, Round, overlapping};
-use super::ready::is_text;
+use super::contiguous::ContiguousDataset;
+use super::layouts::LayoutChoice;
+use super::pieces::{Chunk, Overlap, Plan, PlannedArray, Round};
+use super::selection::{Selection, overlapping};
 use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
 use crate::file::params::Params;
 use crate::file::team::Failure;
-use crate::file::writer::sections::{Behind, Block, too_large};
-use scda_base::error::{Error, ErrorKind, Result};
+use crate::file::writer::kinds::Compression;
+use crate::file::writer::sections::{Block, Elements, Sections, too_large};
+use scda_base::error::Result;
 use scda_base::memory::{grow, reserve, reserve_count};
 use scda_base::numbers::to_usize;
 use scda_codec::ARRAY_CONVENTION;
 use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
-use scda_format::dataset::Dataset;
+use scda_format::dataset::{Dataset, Layout};
 use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
@@ -25,6 +27,15 @@ pub(super) const BYTES_PER_CHUNK: u64 = 128;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
+/// A dataset in chunks, and its metadata.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkedDataset<'a> {
+    pub dataset: &'a Dataset,
+    pub text: &'a str,
+    /// What is written instead if the chunks are not smaller.
+    pub alternative: Option<(LayoutChoice, ContiguousDataset<'a>)>,
+}
+
 /// The chunks of this rank.
 pub(super) struct EncodedChunks {
     pub encoded: Encoded,
@@ -32,47 +43,52 @@ pub(super) struct EncodedChunks {
     pub bytes: Partition,
 }
 
-impl DatasetWriter<'_> {
+/// Encodes the chunks of datasets, and writes them at the end of the file.
+pub(super) struct ChunkWriter<'a> {
+    pub(super) sections: &'a mut Sections,
+    pub(super) compression: &'a mut Compression,
+}
+
+impl<'a> ChunkWriter<'a> {
+    pub fn new(sections: &'a mut Sections, compression: &'a mut Compression) -> Self {
+        Self { sections, compression }
+    }
+}
+
+impl ChunkWriter<'_> {
     /// Who has which parts of the chunks, on all ranks.
-    pub(super) fn plan<'a>(&mut self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>, Failure> {
+    pub fn plan<'p>(&mut self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>, Failure> {
         let plan = self.own_plan(all);
         Plan::agree_on(plan, &mut self.sections.team, true)
     }
 
     /// The same of one dataset, of which all ranks may know how many rows each has.
-    pub(super) fn plan_of<'a>(
+    pub fn plan_of<'p>(
         &mut self,
         dataset: &Dataset,
-        passed: Passed<'a>,
+        selection: &'p Selection<'p>,
         counts: Option<&[u64]>,
-    ) -> Result<Plan<'a>, Failure> {
-        let all = vec![(dataset, passed)];
+    ) -> Result<Plan<'p>, Failure> {
+        let all = [(dataset, selection)];
         match counts {
-            Some(counts) => Ok(self.own_plan(all)?.of_rows(&dataset.shape, counts)?),
-            None => self.plan(all),
+            Some(counts) => Ok(self.own_plan(&all)?.of_rows(&dataset.shape, counts)?),
+            None => self.plan(&all),
         }
     }
 
     /// Which parts of the chunks this rank has.
-    pub(super) fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
-        let array = |(dataset, passed): (&Dataset, _)| Ok(PassedArray::new(dataset, dataset.grid()?, passed));
-        let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
+    fn own_plan<'p>(&self, all: &[(&Dataset, &'p Selection<'p>)]) -> Result<Plan<'p>> {
+        let mut arrays = Vec::new();
+        reserve(&mut arrays, all.len())?;
+        for (dataset, selection) in all {
+            arrays.push(PlannedArray::new(dataset, dataset.grid()?, selection));
+        }
         let Params { most_threads, limits, .. } = &self.sections.params;
-        arrays.and_then(|arrays| Plan::new(&self.sections.team, arrays, *most_threads, limits))
-    }
-
-    /// As [`Self::encode_datasets`], of the one dataset of the plan.
-    pub(super) fn encode_dataset(
-        &mut self,
-        dataset: &Dataset,
-        plan: &Plan<'_>,
-    ) -> Result<EncodedChunks, Failure> {
-        let mut encoded = self.encode_datasets(&[dataset], plan)?;
-        Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
+        Plan::new(&self.sections.team, arrays, *most_threads, limits)
     }
 
     /// Does something with the chunks of this rank, round by round, up to an overlap: the error is that of this rank.
-    pub(super) fn for_each_window(
+    pub fn for_each_window(
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
@@ -99,7 +115,7 @@ impl DatasetWriter<'_> {
     }
 
     /// Encodes the chunks of this rank, and finds where their bytes lie.
-    pub(super) fn encode_datasets(
+    pub fn encode_datasets(
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
@@ -116,7 +132,7 @@ impl DatasetWriter<'_> {
     }
 
     /// Writes metadata and encoded chunks of a dataset: those of this rank, and the bytes of each before it was encoded.
-    pub(super) fn write_chunks(
+    pub fn write(
         &mut self,
         dataset: &Dataset,
         text: &str,
@@ -129,10 +145,10 @@ impl DatasetWriter<'_> {
         if !is_text(dataset) && self.sections.leave_together(block, layout)? {
             let block = Block { layout: block, user: dataset.convention(), data: text.as_bytes() };
             let (section, count, size) = (SectionType::Varray, chunks.total, bytes.total);
-            let varray = Behind { section, layout, user: name, count, size };
-            return self.sections.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
+            let varray = Elements { section, layout, user: name, count, size };
+            return self.sections.write_encoded_pair(&block, &varray, (chunks, *bytes), encoded);
         }
-        self.put_metadata(dataset, text)?;
+        self.sections.write_metadata(dataset.convention(), text)?;
         if is_text(dataset) {
             self.sections.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
             self.sections.write_size_note(ARRAY_CONVENTION, self.sections.team.rank() == 0, chunk_bytes)?;
@@ -144,9 +160,9 @@ impl DatasetWriter<'_> {
         self.sections.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
-    /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have, with the
+    /// Encodes the chunks of a window, after those that are encoded; returns the first index that two parts have, with the
     /// number of the dataset.
-    pub(super) fn encode_window(
+    pub fn encode_window(
         &mut self,
         plan: &Plan<'_>,
         window: &Round,
@@ -159,7 +175,7 @@ impl DatasetWriter<'_> {
     }
 
     /// Encodes chunks of a window in one way.
-    pub(super) fn encode_alike(
+    fn encode_alike(
         &mut self,
         plan: &Plan<'_>,
         window: &Round,
@@ -194,6 +210,11 @@ impl DatasetWriter<'_> {
         }
         Ok(None)
     }
+}
+
+/// Whether the chunks are elements of the compression convention.
+pub(super) fn is_text(dataset: &Dataset) -> bool {
+    matches!(dataset.layout, Layout::Chunked { text: true, .. })
 }
 
 /// Makes encoders for `threads` threads.

@@ -1,28 +1,78 @@
 //! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
 
-use super::DatasetWriter;
-use super::pieces::{Chunk, Passed, PassedArray, Plan, Round, overlapping};
+use super::own_rows::KnownRows;
+use super::pieces::{Chunk, Plan, PlannedArray, Round};
+use super::selection::{Selection, overlapping};
 use crate::file::params::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
-use crate::file::writer::sections::{Behind, Block, InPieces, LocalElements, Pair, too_large};
+use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_format::dataset::metadata;
-use scda_format::dataset::{ChunkGrid, Dataset};
+use scda_format::dataset::{ChunkGrid, Dataset, Region};
 use scda_format::header::SectionType;
-use scda_format::layout::SectionLayout;
+use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
 
 /// A contiguous dataset goes to the ranks that write it in strips, this number in an exchange.
 const STRIPS_OF_EXCHANGE: u64 = 4;
 
+/// What a copy of a dataset takes beside its data and texts.
+const COPY_BYTES: u64 = 1024;
+
+/// A contiguous dataset, with its metadata and what this rank has of it.
+#[derive(Clone, Copy)]
+pub(super) struct ContiguousDataset<'a> {
+    pub dataset: &'a Dataset,
+    pub text: &'a str,
+    pub selection: &'a Selection<'a>,
+    /// The rows of this rank, if all ranks know that they have rows in their order.
+    pub rows: Option<Partition>,
+}
+
+/// The same, with a copy of its items.
+pub(super) struct ContiguousCopy {
+    dataset: Dataset,
+    text: String,
+    selection: Selection<'static>,
+    rows: Option<Partition>,
+}
+
+impl ContiguousDataset<'_> {
+    /// What its copy takes.
+    ///
+    /// # Errors
+    /// `Range` if that exceeds 63 bits.
+    pub fn copied_bytes(&self) -> Result<u64> {
+        let region_bytes = (size_of::<Region>() + 2 * size_of_val(&*self.dataset.shape)) as u64;
+        let regions = self.selection.regions().len() as u64 * region_bytes;
+        let texts = COPY_BYTES + 2 * self.text.len() as u64;
+        sum(self.selection.bytes(), regions + texts).ok_or_else(too_large)
+    }
+
+    /// # Errors
+    /// `Memory`.
+    pub fn copied(&self) -> Result<ContiguousCopy> {
+        let Self { dataset, text, selection, rows } = *self;
+        let (dataset, text) = (dataset.clone(), text.to_owned());
+        Ok(ContiguousCopy { dataset, text, selection: selection.copied()?, rows })
+    }
+}
+
+impl ContiguousCopy {
+    pub fn dataset(&self) -> ContiguousDataset<'_> {
+        let Self { dataset, text, selection, rows } = self;
+        ContiguousDataset { dataset, text, selection, rows: *rows }
+    }
+}
+
 /// A contiguous dataset, and where it goes.
-struct Contiguous<'a> {
+struct PlacedDataset<'a> {
     dataset: &'a Dataset,
     text: String,
-    passed: Passed<'a>,
+    selection: &'a Selection<'a>,
     /// The rows of this rank, if the ranks have rows in their order.
     own: Option<Partition>,
     block: SectionLayout,
@@ -33,7 +83,7 @@ struct Contiguous<'a> {
     goes_together: bool,
 }
 
-impl Contiguous<'_> {
+impl PlacedDataset<'_> {
     /// The counts in the header of its array, each with its letter.
     fn counts(&self) -> [(u8, u64); 2] {
         [(b'N', self.rows), (b'E', self.row_bytes)]
@@ -50,7 +100,7 @@ impl Contiguous<'_> {
     fn pair(&self) -> Pair<'_> {
         Pair {
             block: Block { layout: self.block, user: self.dataset.convention(), data: self.text.as_bytes() },
-            array: Behind {
+            array: Elements {
                 section: SectionType::Array,
                 layout: self.layout,
                 user: self.dataset.name.as_bytes(),
@@ -58,112 +108,103 @@ impl Contiguous<'_> {
                 size: self.row_bytes,
             },
             bytes: self.bytes(),
-            passed: &self.passed,
+            source: self.selection,
             item_bytes: self.dataset.data_type.item_bytes(),
         }
     }
 }
 
-impl DatasetWriter<'_> {
-    /// Writes contiguous datasets, at most [`MOST_IN_TURNS`]: those whose rows the ranks have in their order, as many as follow one
+/// Writes contiguous datasets at the end of the file.
+pub(super) struct ContiguousWriter<'a> {
+    sections: &'a mut Sections,
+    known: &'a mut KnownRows,
+}
+
+impl<'a> ContiguousWriter<'a> {
+    pub fn new(sections: &'a mut Sections, known: &'a mut KnownRows) -> Self {
+        Self { sections, known }
+    }
+}
+
+impl ContiguousWriter<'_> {
+    /// Writes datasets, at most [`MOST_IN_TURNS`](super::MOST_IN_TURNS): those whose rows the ranks have in their order, as many as follow one
     /// another, together.
-    pub(super) fn contiguous_datasets(
-        &mut self,
-        all: Vec<((&Dataset, Passed<'_>), String)>,
-    ) -> Result<(), Failure> {
-        let own = self.own_rows(all.iter().map(|((dataset, passed), _)| (*dataset, passed)))?;
-        let mut waiting: Vec<Contiguous<'_>> = Vec::new();
-        for (((dataset, passed), text), own) in all.into_iter().zip(own) {
-            let start = waiting.last().map_or(self.sections.end(), |last| last.layout.end);
-            let one = self.contiguous(dataset, text, passed, own, start)?;
+    pub fn write(&mut self, all: &[ContiguousDataset<'_>]) -> Result<(), Failure> {
+        let own = match all {
+            [ContiguousDataset { rows: Some(rows), .. }] => vec![Some(*rows)],
+            all => self
+                .known
+                .find(&mut self.sections.team, all.iter().map(|one| (one.dataset, one.selection)))?,
+        };
+        let mut together: Vec<PlacedDataset<'_>> = Vec::new();
+        for (one, own) in all.iter().zip(own) {
+            let start = together.last().map_or(self.sections.end(), |last| last.layout.end);
+            let one = self.placed(*one, own, start)?;
             if one.goes_together {
-                waiting.push(one);
+                together.push(one);
                 continue;
             }
-            self.write_waiting(&mut waiting)?;
-            self.write_waiting(&mut vec![one])?;
-        }
-        self.write_waiting(&mut waiting)
-    }
-
-    fn write_waiting(&mut self, waiting: &mut Vec<Contiguous<'_>>) -> Result<(), Failure> {
-        if !waiting.is_empty() {
-            self.write_contiguous(std::mem::take(waiting))?;
+            self.write_together(&std::mem::take(&mut together))?;
+            match one.own {
+                Some(rows) => self.write_rows(&one, rows)?,
+                None => self.write_in_strips(one)?,
+            }
             self.sections.end_call()?;
         }
-        Ok(())
+        self.write_together(&together)
     }
 
-    pub(super) fn one_contiguous(
-        &mut self,
-        dataset: &Dataset,
-        text: String,
-        passed: Passed<'_>,
-        own: Option<Partition>,
-    ) -> Result<(), Failure> {
-        let own = match own {
-            None => self.own_rows(std::iter::once((dataset, &passed)))?[0],
-            known => known,
-        };
-        let one = self.contiguous(dataset, text, passed, own, self.sections.end())?;
-        self.write_contiguous(vec![one])
+    fn write_together(&mut self, all: &[PlacedDataset<'_>]) -> Result<(), Failure> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let pairs: Vec<Pair<'_>> = all.iter().map(PlacedDataset::pair).collect();
+        self.sections.write_pairs(&pairs)?;
+        self.sections.end_call()
     }
 
-    /// How a contiguous dataset that begins at an offset of the file is written; `own` are the rows of this rank, if the ranks have rows in
+    /// How a dataset that begins at an offset of the file is written; `own` are the rows of this rank, if the ranks have rows in
     /// their order.
-    fn contiguous<'a>(
+    fn placed<'d>(
         &mut self,
-        dataset: &'a Dataset,
-        mut text: String,
-        passed: Passed<'a>,
+        ContiguousDataset { dataset, text, selection, .. }: ContiguousDataset<'d>,
         own: Option<Partition>,
         start: u64,
-    ) -> Result<Contiguous<'a>, Failure> {
+    ) -> Result<PlacedDataset<'d>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
+        let mut text = text.to_owned();
         metadata::align(&mut text, dataset.data_bytes()?, start);
         let block = SectionLayout::block(start, text.len() as u64).ok_or_else(too_large)?;
         let layout = SectionLayout::array(block.end, rows, row_bytes).ok_or_else(too_large)?;
         let goes_together = own.is_some() && self.sections.leave_together(block, layout)?;
-        Ok(Contiguous { dataset, text, passed, own, block, layout, rows, row_bytes, goes_together })
-    }
-
-    /// Writes contiguous datasets, several only if they go together.
-    fn write_contiguous(&mut self, all: Vec<Contiguous<'_>>) -> Result<(), Failure> {
-        if let [Contiguous { goes_together: true, .. }, ..] = &*all {
-            let pairs: Vec<Pair<'_>> = all.iter().map(Contiguous::pair).collect();
-            return self.sections.write_behind_blocks(&pairs);
-        }
-        all.into_iter().try_for_each(|one| match one.own {
-            Some(rows) => self.write_rows(&one, rows),
-            None => self.write_in_strips(one),
-        })
+        Ok(PlacedDataset { dataset, text, selection, own, block, layout, rows, row_bytes, goes_together })
     }
 
     /// Brings the parts of a contiguous dataset to those who write its strips.
-    fn write_in_strips(&mut self, one: Contiguous<'_>) -> Result<(), Failure> {
+    fn write_in_strips(&mut self, one: PlacedDataset<'_>) -> Result<(), Failure> {
         let counts = one.counts();
-        let Contiguous { dataset, text, passed, layout, rows, row_bytes, .. } = one;
+        let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
         let limits = self.sections.params.limits;
         let grid =
             ChunkGrid::of_strips(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
         let plan = grid.and_then(|grid| {
-            let arrays = vec![PassedArray::new(dataset, grid, passed)];
+            let arrays = vec![PlannedArray::new(dataset, grid, selection)];
             Plan::new(&self.sections.team, arrays, MostThreads::ONE, &limits)
         });
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
-        self.put_metadata(dataset, &text)?;
+        self.sections.write_metadata(dataset.convention(), &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), rows, row_bytes)?;
         self.write_strips(dataset, &plan, layout, &counts)
     }
 
     /// Writes metadata and the rows of this rank, which are gathered unless they are packed.
-    fn write_rows(&mut self, one: &Contiguous<'_>, elements: Partition) -> Result<(), Failure> {
-        let Contiguous { dataset, text, passed, layout, rows, row_bytes, .. } = one;
+    fn write_rows(&mut self, one: &PlacedDataset<'_>, elements: Partition) -> Result<(), Failure> {
+        let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let (mut gathered, name) = (Vec::new(), dataset.name.as_bytes());
-        let data = passed.piece(0, u64::MAX, &mut gathered);
+        let data = selection.piece(0, u64::MAX, &mut gathered);
         let data = self.sections.tolerate(data, &[])?;
-        self.put_metadata(dataset, text)?;
+        self.sections.write_metadata(dataset.convention(), text)?;
         self.sections.describe(SectionType::Array, name, *rows, *row_bytes)?;
         let local = LocalElements { elements, bytes: one.bytes(), entries: None };
         let data = Source::Contiguous(data);

@@ -1,13 +1,14 @@
 //! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
 
 use super::DatasetWriter;
-use super::layouts::{Layouts, ToStore};
-use super::pieces::{Passed, PassedArray, Plan};
-use super::ready::{Ready, is_text};
+use super::chunked::{ChunkWriter, is_text};
+use super::layouts::{Layouts, StoredDataset};
+use super::pieces::{Plan, PlannedArray};
+use super::selection::Selection;
 use crate::file::encoding::Encoded;
 use crate::file::params::{Encode, MostThreads};
 use crate::file::team::Failure;
-use crate::file::writer::kinds::{DataStream, check_alone, read, read_again};
+use crate::file::writer::kinds::{DataStream, SectionWriter, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{renew, resize};
@@ -19,7 +20,6 @@ use scda_format::dataset::{DataType, Dataset, Layout, Region, metadata};
 use scda_format::header::{SectionType, UserString};
 use scda_format::layout::product;
 use scda_ranks::Partition;
-use std::borrow::Cow;
 use std::io;
 
 fn reading(error: io::Error) -> Error {
@@ -27,11 +27,11 @@ fn reading(error: io::Error) -> Error {
 }
 
 /// What is done with the chunks of each part; whether to go on.
-type Take<'a> = &'a mut dyn FnMut(&mut DatasetWriter<'_>, Encoded) -> Result<bool, Failure>;
+type Take<'a> = &'a mut dyn FnMut(&mut ChunkWriter<'_>, Encoded) -> Result<bool, Failure>;
 
 impl DatasetWriter<'_> {
     /// Writes a dataset whose data come part by part.
-    pub(crate) fn dataset_from(
+    pub(in crate::file::writer) fn dataset_from(
         &mut self,
         dataset: &Dataset,
         data: &mut dyn DataStream,
@@ -39,7 +39,7 @@ impl DatasetWriter<'_> {
         let (dataset, text) = self.begin_dataset(dataset)?;
         let dataset = &*dataset;
         check_alone(&self.sections.team)?;
-        self.place()?;
+        self.scheduler().place()?;
         let mut bools;
         let data: &mut dyn DataStream = match dataset.data_type {
             DataType::Bool => {
@@ -56,11 +56,14 @@ impl DatasetWriter<'_> {
             let (mut all, region) = (Vec::new(), [Region::all(&dataset.shape)]);
             resize(&mut all, bytes)?;
             read_part(dataset, data, &region[0], &mut all)?;
-            return self.write_ready(dataset, text, &region, &Ready::Packed(Cow::Owned(all)), None);
+            let selection = Selection::of_bytes(dataset, &region, &all)?;
+            return self.write_selection(dataset, text, &selection, None);
         }
         match dataset.layout {
             Layout::Auto { .. } => self.smaller_from(dataset, text, data),
-            _ => self.chunks_from(dataset, &text, |this, put| this.encode_parts(dataset, data, 1, put)),
+            _ => {
+                self.chunks().write_from(dataset, &text, |this, put| this.encode_parts(dataset, data, 1, put))
+            }
         }
     }
 
@@ -72,8 +75,9 @@ impl DatasetWriter<'_> {
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         metadata::align(&mut text, dataset.data_bytes()?, self.sections.end());
-        self.put_metadata(dataset, &text)?;
-        self.plain().array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
+        self.sections.write_metadata(dataset.convention(), &text)?;
+        let mut plain = SectionWriter::new(self.sections, self.compression);
+        plain.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 
     /// Writes a dataset in chunks if these are smaller: a sample of them is tried first, then all. They are kept if they are few.
@@ -86,21 +90,21 @@ impl DatasetWriter<'_> {
         // Now, before anything is read.
         read_again(data)?;
         let layouts = Layouts::new(dataset, text, self.sections.params.level)?;
-        let ToStore { dataset: chunked, text } = &layouts.chunked;
+        let (StoredDataset { dataset: chunked, text }, choice) = (&layouts.chunked, layouts.choice);
         let mut is_smaller = true;
-        if let Some(step) = layouts.sample_step() {
+        if let Some(step) = choice.sample_step() {
             let mut bytes = 0;
-            self.encode_parts(chunked, data, step, &mut |_, encoded| {
+            self.chunks().encode_parts(chunked, data, step, &mut |_, encoded| {
                 bytes += encoded.bytes();
                 Ok(true)
             })?;
             read_again(data)?;
-            is_smaller = layouts.sample_pays(step, bytes);
+            is_smaller = choice.sample_pays(step, bytes);
         }
         let (mut bytes, mut kept) = (0, Some((Vec::new(), 0)));
         let most = self.sections.params.limits.streamed_bytes;
         if is_smaller {
-            self.encode_parts(chunked, data, 1, &mut |_, encoded| {
+            self.chunks().encode_parts(chunked, data, 1, &mut |_, encoded| {
                 bytes += encoded.bytes();
                 if let Some((parts, memory)) = &mut kept {
                     *memory += encoded.bytes() + 8 * encoded.sizes.len() as u64;
@@ -108,29 +112,31 @@ impl DatasetWriter<'_> {
                 }
                 kept = kept.take().filter(|(_, memory)| *memory <= most);
                 // It only grows.
-                is_smaller = layouts.chunks_are_smaller(bytes)?;
+                is_smaller = choice.chunks_are_smaller(bytes);
                 Ok(is_smaller)
             })?;
             read_again(data)?;
         }
         if !is_smaller {
-            let ToStore { dataset, text } = layouts.contiguous;
+            let StoredDataset { dataset, text } = layouts.contiguous;
             return self.contiguous_from(&dataset, text, data);
         }
-        self.chunks_from(chunked, text, |this, put| match kept {
+        self.chunks().write_from(chunked, text, |this, put| match kept {
             Some((parts, _)) => parts.into_iter().try_for_each(|part| put(this, part).map(drop)),
             None => this.encode_parts(chunked, data, 1, put),
         })
     }
+}
 
+impl ChunkWriter<'_> {
     /// Writes metadata, and encoded chunks as they come.
-    fn chunks_from(
+    fn write_from(
         &mut self,
         dataset: &Dataset,
         text: &str,
         chunks: impl FnOnce(&mut Self, Take<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.put_metadata(dataset, text)?;
+        self.sections.write_metadata(dataset.convention(), text)?;
         let (name, grid) = (UserString::new(dataset.name.as_bytes())?, dataset.grid()?);
         let count = grid.chunks();
         if is_text(dataset) {
@@ -190,9 +196,8 @@ impl DatasetWriter<'_> {
             if !is_fill {
                 read_part(dataset, data, &region, &mut all[..bytes])?;
             }
-            let ready = Ready::Packed(Cow::Borrowed(&all[..bytes]));
-            let passed = Passed::new(dataset, regions, &ready)?;
-            let array = PassedArray::new(dataset, dataset.grid()?, passed);
+            let selection = Selection::of_bytes(dataset, regions, &all[..bytes])?;
+            let array = PlannedArray::new(dataset, dataset.grid()?, &selection);
             let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE, &limits)?;
             let plan = plan.sampling(step);
             let window = plan.window(chunks)?;

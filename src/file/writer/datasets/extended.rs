@@ -36,7 +36,7 @@ impl Extended {
 
     /// A section of this user string is written as it is: it may be another dataset of this name, or what is added to one.
     #[inline]
-    fn forget_section(&mut self, user: &[u8]) {
+    pub fn forget_section(&mut self, user: &[u8]) {
         if !self.0.is_empty() {
             self.forget_named(user);
         }
@@ -58,12 +58,6 @@ impl Extended {
 }
 
 impl DatasetWriter<'_> {
-    /// The user writes a section of this user string as it is.
-    #[inline]
-    pub(super) fn note_section(&mut self, user: &[u8]) {
-        self.cache.extended.forget_section(user);
-    }
-
     /// The dataset as it is written: rows have the user string that names the dataset to which they are added, and its number of rows in
     /// their attributes.
     pub(super) fn as_written<'d>(&mut self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>, Failure> {
@@ -102,7 +96,7 @@ impl DatasetWriter<'_> {
 
     /// Finds the last dataset of this name.
     fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
-        self.place()?;
+        self.scheduler().place()?;
         self.sections.flush()?;
         let found = match self.sections.team.rank() {
             0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {

@@ -1,8 +1,8 @@
 //! `Layout::Auto`: whether the chunks of a dataset are smaller than its plain data.
 
-use super::DatasetWriter;
-use super::chunked::EncodedChunks;
-use super::pieces::{Passed, Plan};
+use super::chunked::ChunkWriter;
+use super::pieces::Plan;
+use super::selection::Selection;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_format::COUNT_BYTES;
@@ -14,19 +14,28 @@ use scda_format::layout::SectionLayout;
 const MOST_SAMPLED: u64 = 32;
 
 /// The two ways to store a dataset.
-#[derive(Clone)]
 pub(super) struct Layouts {
-    pub contiguous: ToStore,
-    pub chunked: ToStore,
-    chunks: u64,
-    chunk_bytes: u64,
+    pub contiguous: StoredDataset,
+    pub chunked: StoredDataset,
+    pub choice: LayoutChoice,
 }
 
 /// A dataset as it is stored, and its metadata.
-#[derive(Clone)]
-pub(super) struct ToStore {
+pub(super) struct StoredDataset {
     pub dataset: Dataset,
     pub text: String,
+}
+
+/// What decides between the two.
+#[derive(Clone, Copy)]
+pub(super) struct LayoutChoice {
+    chunks: u64,
+    chunk_bytes: u64,
+    /// The bytes of the metadata of either.
+    chunked_text: u64,
+    plain_text: u64,
+    rows: u64,
+    row_bytes: u64,
 }
 
 impl Layouts {
@@ -39,14 +48,21 @@ impl Layouts {
         contiguous.layout = Layout::Contiguous;
         (contiguous.max_relative_error, contiguous.max_absolute_error) = (0.0, 0.0);
         let plain_text = metadata::of_dataset(&contiguous, &Codecs::of(&contiguous, level))?;
-        Ok(Self {
-            contiguous: ToStore { dataset: contiguous, text: plain_text },
-            chunked: ToStore { dataset: chunked, text },
+        let (rows, row_bytes) = contiguous.rows()?;
+        let choice = LayoutChoice {
             chunks: grid.chunks(),
             chunk_bytes: grid.chunk_bytes(),
-        })
+            chunked_text: text.len() as u64,
+            plain_text: plain_text.len() as u64,
+            rows,
+            row_bytes,
+        };
+        let contiguous = StoredDataset { dataset: contiguous, text: plain_text };
+        Ok(Self { contiguous, chunked: StoredDataset { dataset: chunked, text }, choice })
     }
+}
 
+impl LayoutChoice {
     /// n, if one chunk in n is tried first; `None`: all are compressed at once, because they are few.
     pub fn sample_step(&self) -> Option<u64> {
         (self.chunks > MOST_SAMPLED).then(|| self.chunks.div_ceil(MOST_SAMPLED))
@@ -60,32 +76,31 @@ impl Layouts {
 
     /// Whether all chunks, of `bytes` encoded bytes, are smaller with their metadata than the plain data with theirs. Both as if at the
     /// beginning of the file, and not aligned: where they begin does not matter.
-    pub fn chunks_are_smaller(&self, bytes: u64) -> Result<bool> {
-        let behind =
-            |stored: &ToStore| SectionLayout::block(0, stored.text.len() as u64).map(|block| block.end);
-        let (rows, row_bytes) = self.contiguous.dataset.rows()?;
+    pub fn chunks_are_smaller(&self, bytes: u64) -> bool {
+        let start = |text: u64| SectionLayout::block(0, text).map(|block| block.end);
         let chunked =
-            behind(&self.chunked).and_then(|start| SectionLayout::varray(start, self.chunks, bytes));
-        let plain = behind(&self.contiguous).and_then(|start| SectionLayout::array(start, rows, row_bytes));
-        Ok(chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked.end < plain.end)))
+            start(self.chunked_text).and_then(|start| SectionLayout::varray(start, self.chunks, bytes));
+        let plain =
+            start(self.plain_text).and_then(|start| SectionLayout::array(start, self.rows, self.row_bytes));
+        chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked.end < plain.end))
     }
 }
 
-impl DatasetWriter<'_> {
-    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each rank has, if all have them in order.
-    pub(super) fn plan_if_it_pays<'a>(
+impl ChunkWriter<'_> {
+    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each
+    /// rank has, if all have them in order.
+    pub fn plan_if_it_pays<'p>(
         &mut self,
-        layouts: &Layouts,
-        passed: Passed<'a>,
+        Layouts { chunked, choice, .. }: &Layouts,
+        selection: &'p Selection<'p>,
         counts: Option<&[u64]>,
-    ) -> Result<Option<Plan<'a>>, Failure> {
-        let dataset = &layouts.chunked.dataset;
-        let mut plan = self.plan_of(dataset, passed, counts)?;
-        if let Some(step) = layouts.sample_step() {
+    ) -> Result<Option<Plan<'p>>, Failure> {
+        let mut plan = self.plan_of(&chunked.dataset, selection, counts)?;
+        if let Some(step) = choice.sample_step() {
             plan = plan.sampling(step);
-            let EncodedChunks { bytes, .. } = self.encode_dataset(dataset, &plan)?;
+            let encoded = self.encode_datasets(&[&chunked.dataset], &plan)?;
             plan = plan.sampling(1);
-            if !layouts.sample_pays(step, bytes.total) {
+            if !choice.sample_pays(step, encoded.iter().map(|one| one.bytes.total).sum()) {
                 return Ok(None);
             }
         }

@@ -1,9 +1,9 @@
 //! Which rows of contiguous datasets each rank has: one agreement finds out if they are distributed as those of an earlier dataset, or
 //! are all on rank 0.
 
-use super::pieces::Passed;
-use super::{DatasetWriter, MOST_IN_TURNS};
-use crate::file::team::{FINE, Failure, split};
+use super::MOST_IN_TURNS;
+use super::selection::Selection;
+use crate::file::team::{FINE, Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_format::dataset::Dataset;
@@ -16,7 +16,7 @@ const MOST_KNOWN: usize = 16;
 
 /// Cached row partitions of earlier datasets, one per number of rows: the same on all ranks.
 #[derive(Default)]
-pub(super) struct KnownRows(Vec<Partition>);
+pub(in crate::file::writer) struct KnownRows(Vec<Partition>);
 
 impl KnownRows {
     fn of(&self, rows: u64) -> Option<Partition> {
@@ -35,6 +35,54 @@ impl KnownRows {
             self.0.remove(0);
         }
         self.0.push(found);
+    }
+
+    /// The rows of each dataset that this rank has, if each rank passes whole rows, and in the order of the ranks they are the array. At
+    /// most [`MOST_IN_TURNS`] datasets.
+    ///
+    /// Each round agrees whether the supposed partitions hold on all ranks. For the first one that does not, the ranks exchange their
+    /// counts, and suppose in the next round what follows from them.
+    pub(super) fn find<'p>(
+        &mut self,
+        team: &mut Team,
+        all: impl Iterator<Item = (&'p Dataset, &'p Selection<'p>)>,
+    ) -> Result<Vec<Option<Partition>>, Failure> {
+        let (rank, mut questions) = (team.rank(), Vec::new());
+        reserve(&mut questions, MOST_IN_TURNS)?;
+        self.make_room()?;
+        for (dataset, selection) in all {
+            let (rows, own) = (dataset.rows()?.0, selection.rows(&dataset.shape));
+            let guess = self.of(rows).unwrap_or_else(|| at_root(rows, rank));
+            questions.push(Question { rows, own, guess: Some(guess), is_open: true });
+        }
+        let mut exchanged: Option<usize> = None;
+        let mut mine = Ok(());
+        loop {
+            let mut least = [FINE; MOST_IN_TURNS];
+            for (least, question) in least.iter_mut().zip(&questions) {
+                *least = u64::from(question.is_as_guessed());
+            }
+            let agreed = team.agree_with(mine, &mut least[..questions.len()])?;
+            for (i, question) in questions.iter_mut().enumerate().filter(|(_, question)| question.is_open) {
+                let holds = least[i] != 0;
+                question.is_open = !holds && exchanged != Some(i);
+                if !holds && exchanged == Some(i) {
+                    question.guess = None;
+                }
+            }
+            if let Some(found) = exchanged.and_then(|i| questions[i].guess) {
+                self.keep(found);
+            }
+            exchanged = questions.iter().position(|question| question.is_open);
+            let Some(i) = exchanged else {
+                return Ok(questions.into_iter().map(|question| question.guess).collect());
+            };
+            let counts;
+            (counts, mine) = split(agreed.comm().allgather(questions[i].count()));
+            let (rows, guess) = (questions[i].rows, in_order(&counts, questions[i].rows, rank));
+            let alike = questions.iter_mut().filter(|other| other.is_open && other.rows == rows);
+            alike.for_each(|other| other.guess = guess);
+        }
     }
 }
 
@@ -73,53 +121,4 @@ fn in_order(counts: &[u64], rows: u64, rank: usize) -> Option<Partition> {
     let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
     let (below, count) = (counts.get(..rank).and_then(sum)?, *counts.get(rank)?);
     (sum(counts) == Some(rows)).then_some(Partition { offset: below, count, total: rows })
-}
-
-impl DatasetWriter<'_> {
-    /// The rows of each dataset that this rank has, if each rank passes whole rows, and in the order of the ranks they are the array. At
-    /// most [`MOST_IN_TURNS`] datasets.
-    ///
-    /// Each round agrees whether the supposed partitions hold on all ranks. For the first one that does not, the ranks exchange their
-    /// counts, and suppose in the next round what follows from them.
-    pub(super) fn own_rows<'p>(
-        &mut self,
-        all: impl Iterator<Item = (&'p Dataset, &'p Passed<'p>)>,
-    ) -> Result<Vec<Option<Partition>>, Failure> {
-        let (rank, mut questions) = (self.sections.team.rank(), Vec::new());
-        reserve(&mut questions, MOST_IN_TURNS)?;
-        self.cache.rows.make_room()?;
-        for (dataset, passed) in all {
-            let (rows, own) = (dataset.rows()?.0, passed.rows(&dataset.shape));
-            let guess = self.cache.rows.of(rows).unwrap_or_else(|| at_root(rows, rank));
-            questions.push(Question { rows, own, guess: Some(guess), is_open: true });
-        }
-        let mut exchanged: Option<usize> = None;
-        let mut mine = Ok(());
-        loop {
-            let mut least = [FINE; MOST_IN_TURNS];
-            for (least, question) in least.iter_mut().zip(&questions) {
-                *least = u64::from(question.is_as_guessed());
-            }
-            let agreed = self.sections.team.agree_with(mine, &mut least[..questions.len()])?;
-            for (i, question) in questions.iter_mut().enumerate().filter(|(_, question)| question.is_open) {
-                let holds = least[i] != 0;
-                question.is_open = !holds && exchanged != Some(i);
-                if !holds && exchanged == Some(i) {
-                    question.guess = None;
-                }
-            }
-            if let Some(found) = exchanged.and_then(|i| questions[i].guess) {
-                self.cache.rows.keep(found);
-            }
-            exchanged = questions.iter().position(|question| question.is_open);
-            let Some(i) = exchanged else {
-                return Ok(questions.into_iter().map(|question| question.guess).collect());
-            };
-            let counts;
-            (counts, mine) = split(agreed.comm().allgather(questions[i].count()));
-            let (rows, guess) = (questions[i].rows, in_order(&counts, questions[i].rows, rank));
-            let alike = questions.iter_mut().filter(|other| other.is_open && other.rows == rows);
-            alike.for_each(|other| other.guess = guess);
-        }
-    }
 }

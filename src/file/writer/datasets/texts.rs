@@ -4,7 +4,7 @@
 //! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
 
 use super::DatasetWriter;
-use super::chunked::EncodedChunks;
+use super::chunked::{ChunkWriter, EncodedChunks};
 use crate::file::encoding::{CHUNK_BYTES, Encoded};
 use crate::file::team::{FINE, Failure, Function, Topic, split};
 use crate::texts::Texts;
@@ -55,7 +55,7 @@ impl TextRows<'_> {
         (start..end).try_for_each(|item| put(out, self.items.get(item).unwrap_or_default()))
     }
 
-    /// Puts a chunk together; behind the rows of this rank stand those that others sent.
+    /// Puts a chunk together: after the rows of this rank those that others sent.
     fn assemble(&self, chunk: u64, received: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Partition { offset, count, total } = self.own;
         let (start, end) = (chunk * self.chunk, (chunk * self.chunk).saturating_add(self.chunk));
@@ -80,19 +80,19 @@ impl TextRows<'_> {
 
 impl DatasetWriter<'_> {
     /// Writes a dataset of items of variable length, of which this rank has `count` rows.
-    pub(crate) fn texts(
+    pub(in crate::file::writer) fn texts(
         &mut self,
         dataset: &Dataset,
         count: u64,
         mine: Result<&Texts>,
     ) -> Result<(), Failure> {
         self.sections.team.note_call(Function::WriteTexts);
-        self.place()?;
+        self.scheduler().place()?;
         self.sections.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         let row = check(dataset)?;
         let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));
         let none = Texts::new();
-        // Who has an error goes on with nothing.
+        // A rank with an error takes part with an empty contribution.
         let (items, mine) = match mine {
             Ok(items) => (items, Ok(())),
             Err(error) => (&none, Err(error)),
@@ -110,11 +110,14 @@ impl DatasetWriter<'_> {
         self.sections.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
         let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
         let rows = TextRows { items, row, own, chunk, fill: &dataset.fill_value };
-        let received = self.bring_heads(&rows)?;
-        let streams = self.encode_texts(&written, &codecs, &rows, &grid, &received)?;
-        self.write_chunks(&written, &text, (rows.chunks(grid.chunks()), grid.chunk_bytes()), &streams)
+        let mut chunks = self.chunks();
+        let received = chunks.bring_heads(&rows)?;
+        let encoded = chunks.encode_texts(&written, &codecs, &rows, &grid, &received)?;
+        chunks.write(&written, &text, (rows.chunks(grid.chunks()), grid.chunk_bytes()), &encoded)
     }
+}
 
+impl ChunkWriter<'_> {
     /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
     fn bring_heads(&mut self, rows: &TextRows<'_>) -> Result<Vec<u8>, Failure> {
         let (mut sent, mut received) = (Vec::new(), Vec::new());

@@ -2,12 +2,15 @@
 
 mod choice;
 mod piecewise;
+mod section;
 mod trial;
 
 pub use piecewise::{BoxStream, DataStream, ElementStream};
 pub(super) use piecewise::{check_alone, read, read_again};
+pub(super) use section::{Section, SectionCopy};
 
 use self::choice::Choice;
+use self::section::Shape;
 use super::sections::{LocalElements, Sections, too_large};
 use crate::file::encoding::{Encoded, Encoders};
 use crate::file::params::Encode;
@@ -86,35 +89,36 @@ impl SectionWriter<'_> {
         if is_free { Ok(()) } else { Err(reserved(user)) }
     }
 
-    pub(crate) fn inline(
+    /// Checks the arguments of an inline section, of 32 bytes.
+    #[inline(always)]
+    pub(super) fn check_inline<'s>(
         &mut self,
-        user: &[u8],
+        user: &'s [u8],
         root: usize,
-        data: Result<&[u8; INLINE_BYTES]>,
-    ) -> Result<(), Failure> {
+        data: Result<&'s [u8; INLINE_BYTES]>,
+    ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
         let is_root = self.sections.team.check_root(root)?;
-        self.sections.describe(SectionType::Inline, user, 0, INLINE_BYTES as u64)?;
         let data =
             if is_root { self.sections.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
-        self.sections.note_first_half(data)?;
-        self.sections.write_inline(user, is_root, data)
+        let (shape, data) = (Shape::Inline { root }, Source::Contiguous(data));
+        Ok(Section { shape, user, sizes: &[], data, encode: Encode::None })
     }
 
-    pub(crate) fn block(
+    /// Checks the arguments of a block.
+    #[inline(always)]
+    pub(super) fn check_block<'s>(
         &mut self,
-        user: &[u8],
+        user: &'s [u8],
         root: usize,
         size: u64,
-        data: Result<&[u8]>,
+        data: Result<&'s [u8]>,
         encode: Encode,
-    ) -> Result<(), Failure> {
+    ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
         let is_root = self.sections.team.check_root(root)?;
         self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
-        self.sections.describe(SectionType::Block, user, 0, size)?;
-        let plain = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = data.and_then(|data| {
                 let sizes = Sizes::Fixed { count: 1, size };
@@ -124,10 +128,107 @@ impl SectionWriter<'_> {
         } else {
             &[]
         };
+        let (shape, data) = (Shape::Block { root, size }, Source::Contiguous(data));
+        Ok(Section { shape, user, sizes: &[], data, encode })
+    }
+
+    /// Checks the arguments of an array.
+    #[inline(always)]
+    pub(super) fn check_array<'s>(
+        &mut self,
+        user: &'s [u8],
+        counts: &[u64],
+        size: u64,
+        data: Result<Source<'s>>,
+        encode: Encode,
+    ) -> Result<Section<'s>, Failure> {
+        self.begin(Function::WriteArray, SectionType::Array, user)?;
+        self.sections.team.note(Topic::Number, size);
+        self.sections.team.note(Topic::Encode, encode as u64);
+        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        let sizes = Sizes::Fixed { count: elements.count, size };
+        let checked = data.and_then(|data| data.check(sizes).map(|()| data));
+        let data = self.sections.tolerate(checked, Source::EMPTY)?;
+        Ok(Section { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
+    }
+
+    /// Checks the arguments of a varray.
+    pub(super) fn check_varray<'s>(
+        &mut self,
+        user: &'s [u8],
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&'s [u64], Source<'s>)>,
+        encode: Encode,
+    ) -> Result<Section<'s>, Failure> {
+        self.begin(Function::WriteVarray, SectionType::Varray, user)?;
+        self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.sections.team.note(Topic::Encode, encode as u64);
+        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        let sums =
+            proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
+        // All ranks know it, so all have the error at once.
+        SectionLayout::varray(self.sections.end(), elements.total, sums.map_or(0, |bytes| bytes.total))
+            .ok_or_else(too_large)?;
+        let checked = data.and_then(|(sizes, data)| {
+            check_sizes(sizes, elements.count, sums)?;
+            data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
+        });
+        let (sizes, data) = self.sections.tolerate(checked, (&[], Source::EMPTY))?;
+        let bytes = match sums {
+            Some(bytes) => bytes,
+            None => {
+                let total = Sizes::Each(sizes).total()?;
+                self.sections.must_agree();
+                self.sections.team.agree(Ok(()))?.spread(total)?
+            }
+        };
+        Ok(Section { shape: Shape::Varray { elements, bytes }, user, sizes, data, encode })
+    }
+
+    /// Writes a section at the end of the file.
+    #[inline(always)]
+    pub(super) fn write(&mut self, section: Section<'_>) -> Result<(), Failure> {
+        match section.shape {
+            Shape::Inline { root } => self.write_inline(&section, root),
+            Shape::Block { root, size } => self.write_block(&section, root, size),
+            Shape::Array { elements, size } => self.write_array(&section, elements, size),
+            Shape::Varray { elements, bytes } => self.write_varray(&section, elements, bytes),
+        }
+    }
+
+    /// Writes an inline section, and a block of `bytes` bytes, which rank 0 has, as one: after an error neither stays.
+    pub(super) fn write_pair(
+        &mut self,
+        (convention, words): (&[u8], &[u8; INLINE_BYTES]),
+        user: &[u8],
+        bytes: u64,
+        text: &[u8],
+    ) -> Result<(), Failure> {
+        let inline = self.check_inline(convention, 0, Ok(words))?;
+        self.write(inline)?;
+        self.sections.end_section()?;
+        let block = self.check_block(user, 0, bytes, Ok(text), Encode::None)?;
+        self.write(block)
+    }
+
+    fn write_inline(&mut self, section: &Section<'_>, root: usize) -> Result<(), Failure> {
+        self.sections.describe(SectionType::Inline, section.user, 0, INLINE_BYTES as u64)?;
+        let data = section.data.contiguous().first_chunk().unwrap_or(&[0; INLINE_BYTES]);
+        self.sections.note_first_half(data)?;
+        self.sections.write_inline(section.user, self.sections.team.rank() == root, data)
+    }
+
+    #[inline(always)]
+    fn write_block(&mut self, section: &Section<'_>, root: usize, size: u64) -> Result<(), Failure> {
+        let &Section { user, data, encode, .. } = section;
+        self.sections.describe(SectionType::Block, user, 0, size)?;
+        let plain = SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
+        let data = data.contiguous();
         if encode != Encode::None && self.compress_block(user, root, plain, data, encode)? {
             return Ok(());
         }
-        self.sections.write_block(user, is_root, plain, &[data])
+        self.sections.write_block(user, self.sections.team.rank() == root, plain, &[data])
     }
 
     /// Writes a block compressed, unless it stays plain; tells whether it did.
@@ -160,23 +261,11 @@ impl SectionWriter<'_> {
         Ok(true)
     }
 
-    pub(crate) fn array(
-        &mut self,
-        user: &[u8],
-        counts: &[u64],
-        size: u64,
-        data: Result<Source<'_>>,
-        encode: Encode,
-    ) -> Result<(), Failure> {
-        self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.sections.team.note(Topic::Number, size);
-        self.sections.team.note(Topic::Encode, encode as u64);
-        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+    #[inline(always)]
+    fn write_array(&mut self, section: &Section<'_>, elements: Partition, size: u64) -> Result<(), Failure> {
+        let &Section { user, data, encode, .. } = section;
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
         let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
-        let sizes = Sizes::Fixed { count: elements.count, size };
-        let checked = data.and_then(|data| data.check(sizes).map(|()| data));
-        let data = self.sections.tolerate(checked, Source::EMPTY)?;
         if compressed_type(SectionType::Array, user).is_some() {
             data.for_each_piece(|piece| self.sections.note_first_half(piece))?;
         }
@@ -190,6 +279,7 @@ impl SectionWriter<'_> {
         let section = SectionType::Array;
         if encode != Encode::None {
             let choice = Choice { section, plain, count: elements.total, encode };
+            let sizes = Sizes::Fixed { count: elements.count, size };
             if self.compress_elements(user, &choice, &local, data, sizes)? {
                 return Ok(());
             }
@@ -198,36 +288,13 @@ impl SectionWriter<'_> {
         self.sections.write_elements(section, user, plain, &counts, &local, data)
     }
 
-    pub(crate) fn varray(
+    fn write_varray(
         &mut self,
-        user: &[u8],
-        counts: &[u64],
-        proc_sizes: Option<&[u64]>,
-        data: Result<(&[u64], Source<'_>)>,
-        encode: Encode,
+        section: &Section<'_>,
+        elements: Partition,
+        bytes: Partition,
     ) -> Result<(), Failure> {
-        self.begin(Function::WriteVarray, SectionType::Varray, user)?;
-        self.sections.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        self.sections.team.note(Topic::Encode, encode as u64);
-        let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
-        let given =
-            proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
-        // All ranks know it, so all have the error at once.
-        SectionLayout::varray(self.sections.end(), elements.total, given.map_or(0, |bytes| bytes.total))
-            .ok_or_else(too_large)?;
-        let checked = data.and_then(|(sizes, data)| {
-            check_sizes(sizes, elements.count, given)?;
-            data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
-        });
-        let (sizes, data) = self.sections.tolerate(checked, (&[], Source::EMPTY))?;
-        let bytes = match given {
-            Some(bytes) => bytes,
-            None => {
-                let total = Sizes::Each(sizes).total()?;
-                self.sections.must_agree();
-                self.sections.team.agree(Ok(()))?.spread(total)?
-            }
-        };
+        let &Section { user, sizes, data, encode, .. } = section;
         self.sections.describe(SectionType::Varray, user, elements.total, bytes.total)?;
         let plain =
             SectionLayout::varray(self.sections.end(), elements.total, bytes.total).ok_or_else(too_large)?;
@@ -337,13 +404,13 @@ fn reserved(user: &[u8]) -> Error {
     Error::argument(format!("user string: {found} is reserved for compressed sections"))
 }
 
-/// An error if the sizes are not those of `count` elements that have `given` bytes in all.
-fn check_sizes(sizes: &[u64], count: u64, given: Option<Partition>) -> Result<()> {
+/// An error if the sizes are not those of `count` elements that have as many bytes as `sums` says.
+fn check_sizes(sizes: &[u64], count: u64, sums: Option<Partition>) -> Result<()> {
     if sizes.len() as u64 != count {
         return Err(Error::argument(format!("sizes E_i: found {}, expected {count}", sizes.len())));
     }
     let total = Sizes::Each(sizes).total()?;
-    match given {
+    match sums {
         Some(bytes) if bytes.count != total => Err(Error::argument(format!(
             "size S_p of this rank: found {}, expected the sum {total} of its sizes E_i",
             bytes.count

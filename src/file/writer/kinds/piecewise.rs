@@ -148,7 +148,8 @@ impl SectionWriter<'_> {
         if encode != Encode::None || size <= PIECE_BYTES as u64 {
             resize(&mut piece, size)?;
             read(data, &mut piece)?;
-            return self.block(user, 0, size, Ok(&piece), encode);
+            let section = self.check_block(user, 0, size, Ok(&piece), encode)?;
+            return self.write(section);
         }
         let user = UserString::new(user)?;
         self.sections.describe(SectionType::Block, &user, 0, size)?;
@@ -177,7 +178,8 @@ impl SectionWriter<'_> {
             let mut piece = Vec::new();
             resize(&mut piece, layout.data_bytes)?;
             read(data, &mut piece)?;
-            return self.array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode);
+            let section = self.check_array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode)?;
+            return self.write(section);
         }
         let user = UserString::new(user)?;
         self.sections.describe(SectionType::Array, &user, count, size)?;

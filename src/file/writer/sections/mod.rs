@@ -10,7 +10,7 @@ pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
 pub(super) use scda_format::layout::too_large;
 pub(super) use tail::Tail;
-pub(super) use together::{Behind, Block, InPieces, Pair};
+pub(super) use together::{Block, Elements, Gather, Pair};
 
 use super::sealing::Sealer;
 use crate::file::buffer::SectionBuffer;
@@ -23,6 +23,7 @@ use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
 use scda_format::dataset::later::title_of_first;
 use scda_format::header::SectionType;
+use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use scda_storage::lent::Lent;
@@ -189,6 +190,15 @@ impl Sections {
     /// As [`Self::end_call`], if the call has added something.
     pub fn end_call_if_any(&mut self) -> Result<(), Failure> {
         if self.progress.is_between_calls() { Ok(()) } else { self.end_call() }
+    }
+
+    /// Writes the block that says what a dataset is; the section with its data follows, in the same call.
+    pub fn write_metadata(&mut self, convention: &[u8], text: &str) -> Result<(), Failure> {
+        let bytes = text.len() as u64;
+        self.describe(SectionType::Block, convention, 0, bytes)?;
+        let layout = SectionLayout::block(self.end(), bytes).ok_or_else(too_large)?;
+        self.write_block(convention, self.team.rank() == 0, layout, &[text.as_bytes()])?;
+        self.end_section()
     }
 
     /// A section is complete, but another one of the same call belongs to it: after an error neither stays.

@@ -1,4 +1,4 @@
-//! A small block and the large section behind it, written together: the metadata of a dataset, and its data.
+//! A small block and the large section that follows it, written together: the metadata of a dataset, and its data.
 
 use super::Sections;
 use super::output::{LONGEST_HEAD, head, put_entries};
@@ -23,8 +23,8 @@ pub(in crate::file::writer) struct Block<'a> {
     pub data: &'a [u8],
 }
 
-/// The array or varray behind it.
-pub(in crate::file::writer) struct Behind<'a> {
+/// The array or varray that follows it.
+pub(in crate::file::writer) struct Elements<'a> {
     pub section: SectionType,
     pub layout: SectionLayout,
     pub user: &'a [u8],
@@ -34,7 +34,7 @@ pub(in crate::file::writer) struct Behind<'a> {
     pub size: u64,
 }
 
-impl Behind<'_> {
+impl Elements<'_> {
     /// Puts its text before the entries or data in its place.
     fn head<'t>(&self, text: &'t mut [u8; LONGEST_HEAD], style: LineBreak) -> &'t [u8] {
         let counts = [(b'N', self.count), (b'E', self.size)];
@@ -44,7 +44,7 @@ impl Behind<'_> {
 }
 
 /// Data that are gathered from where they lie.
-pub(in crate::file::writer) trait InPieces {
+pub(in crate::file::writer) trait Gather {
     /// The data from byte `start` on: all, if they lie one after the other, or at most `most` bytes, which are gathered in `buffer`.
     ///
     /// # Errors
@@ -52,37 +52,37 @@ pub(in crate::file::writer) trait InPieces {
     fn piece<'b>(&'b self, start: u64, most: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>;
 }
 
-/// A block, the array behind it, and what this rank has of the array.
+/// A block, the array that follows it, and what this rank has of the array.
 pub(in crate::file::writer) struct Pair<'a> {
     pub block: Block<'a>,
-    pub array: Behind<'a>,
+    pub array: Elements<'a>,
     pub bytes: Partition,
-    pub passed: &'a dyn InPieces,
+    pub source: &'a dyn Gather,
     pub item_bytes: u64,
 }
 
 impl Sections {
-    /// Whether a block and the section behind it are written together. All ranks know.
+    /// Whether a block and the section that follows it are written together. All ranks know.
     pub(in crate::file::writer) fn leave_together(
         &mut self,
         block: SectionLayout,
-        behind: SectionLayout,
+        next: SectionLayout,
     ) -> Result<bool, Failure> {
-        Ok(self.is_small(block) && !self.is_small(behind) && !self.is_relayed(behind)?)
+        Ok(self.is_small(block) && !self.is_small(next) && !self.is_relayed(next)?)
     }
 
     /// Notes both, before they are written together.
-    fn note_together(&mut self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(), Failure> {
+    fn note_together(&mut self, block: &Block<'_>, next: &Elements<'_>) -> Result<(), Failure> {
         self.describe(SectionType::Block, block.user, 0, block.layout.data_bytes)?;
         self.progress.extend(block.layout.end);
         self.end_section()?;
-        self.describe(behind.section, behind.user, behind.count, behind.size)?;
+        self.describe(next.section, next.user, next.count, next.size)?;
         Ok(())
     }
 
     /// What stands before the entries or data of the second section, on the rank that has the first of these, and how much of it is the header
     /// of the block: without it, no reader takes the rest for sections.
-    fn front(&self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(Vec<u8>, usize)> {
+    fn front(&self, block: &Block<'_>, next: &Elements<'_>) -> Result<(Vec<u8>, usize)> {
         let (&Block { layout, user, data }, style) = (block, self.params.line_break);
         let (mut before, mut between, mut padding) =
             ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
@@ -90,7 +90,7 @@ impl Sections {
             head(&mut before, SectionType::Block, user, &[(b'E', layout.data_bytes)], style),
             data,
             data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
-            behind.head(&mut between, style),
+            next.head(&mut between, style),
         ];
         let mut front = Vec::new();
         reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
@@ -98,10 +98,10 @@ impl Sections {
         Ok((front, pieces[0].len()))
     }
 
-    /// Writes blocks and the array behind each, which follow one another in the file, as one: after an error none stays. The header of the
+    /// Writes blocks and the array that follows each, one pair after the other in the file, as one: after an error none stays. The header of the
     /// first block follows when the bytes of all are in the file; that of a rank that is alone stands before its bytes if they are written
     /// in their order.
-    pub(in crate::file::writer) fn write_behind_blocks(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
+    pub(in crate::file::writer) fn write_pairs(&mut self, all: &[Pair<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
         self.write_all()?;
         for (number, Pair { block, array, .. }) in all.iter().enumerate() {
@@ -112,24 +112,24 @@ impl Sections {
             self.note_together(block, array)?;
         }
         let put = if self.team.has_deferred() { Ok(Vec::new()) } else { self.put_in_turns(all) };
-        let (held, mine) = split(put);
+        let (header, mine) = split(put);
         let layout = SectionLayout { start: first.block.layout.start, ..last.array.layout };
-        if held.is_empty() {
+        if header.is_empty() {
             self.end_large(layout, mine, &[])
         } else {
-            self.end_in_parts(layout, mine, &held)
+            self.end_in_parts(layout, mine, &header)
         }
     }
 
     /// Writes what this rank has of them, straight from its memory or gathered: of each in turns, so that memory in which their items
-    /// lie between each other's comes into the processor's cache once. Returns the header that is held back.
+    /// lie between each other's comes into the processor's cache once. Returns the header that must wait.
     fn put_in_turns(&mut self, all: &[Pair<'_>]) -> Result<Vec<u8>> {
         let (style, is_in_order) = (self.params.line_break, self.team.is_alone() && all.len() == 1);
-        let (mut held, mut buffer) = (Vec::new(), Vec::new());
+        let (mut deferred, mut buffer) = (Vec::new(), Vec::new());
         let mut done = vec![0; all.len()];
         while all.iter().zip(&done).any(|(pair, done)| *done < pair.bytes.count) {
             for (number, (pair, done)) in all.iter().zip(&mut done).enumerate() {
-                let (Pair { block, array, bytes, passed, .. }, layout) = (pair, pair.array.layout);
+                let (Pair { block, array, bytes, source, .. }, layout) = (pair, pair.array.layout);
                 if *done == bytes.count {
                     continue;
                 }
@@ -140,10 +140,10 @@ impl Sections {
                 if number > 0 || is_in_order {
                     head = 0;
                 }
-                held.extend_from_slice(&front[..head]);
+                deferred.extend_from_slice(&front[..head]);
                 let front = &front[head..];
                 let most = (self.params.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
-                let piece = passed.piece(*done, most, &mut buffer)?;
+                let piece = source.piece(*done, most, &mut buffer)?;
                 let at = layout.data + bytes.offset + *done - front.len() as u64;
                 *done += piece.len() as u64;
                 let mut padding = [0; MAX_DATA_PADDING];
@@ -154,14 +154,14 @@ impl Sections {
                 self.file.write_at(at, &[front, piece, padding])?;
             }
         }
-        Ok(held)
+        Ok(deferred)
     }
 
-    /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks, as one.
-    pub(in crate::file::writer) fn write_encoded_behind_block(
+    /// Writes a block and the varray that follows it, of which this rank has these elements, not none on all ranks, as one.
+    pub(in crate::file::writer) fn write_encoded_pair(
         &mut self,
         block: &Block<'_>,
-        varray: &Behind<'_>,
+        varray: &Elements<'_>,
         (elements, bytes): (Partition, Partition),
         encoded: &Encoded,
     ) -> Result<(), Failure> {
@@ -185,7 +185,7 @@ impl Sections {
         let front = if elements.is_first() { self.front(block, varray) } else { Ok((Vec::new(), 0)) };
         let ((front, head), mut mine) = split(front);
         // A rank that is alone writes them in their order.
-        let (held, front) = front.split_at(if self.team.is_alone() { 0 } else { head });
+        let (deferred, front) = front.split_at(if self.team.is_alone() { 0 } else { head });
         if mine.is_ok() && !self.team.has_deferred() {
             let mut out = Outlet::Stage(Stage::new(&mut self.file));
             let before = entries - front.len() as u64;
@@ -197,7 +197,7 @@ impl Sections {
             };
             mine = put().and_then(|()| out.finish());
         }
-        self.end_large(SectionLayout { start: block.layout.start, ..layout }, mine, held)
+        self.end_large(SectionLayout { start: block.layout.start, ..layout }, mine, deferred)
     }
 }
 

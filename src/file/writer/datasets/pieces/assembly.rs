@@ -2,7 +2,8 @@
 
 use super::parts::{Chunk, first_overlap};
 use super::wire::torn;
-use super::{ChunkPart, Origin, PassedArray, Place, Plan, Round};
+use super::{ChunkPart, Place, Plan, PlannedArray, Round};
+use crate::file::writer::datasets::selection::Origin;
 use scda_base::error::Result;
 use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
@@ -13,7 +14,7 @@ impl Plan<'_> {
     fn parts_at<'b>(
         &'b self,
         window: &'b Round,
-        array: &'b PassedArray<'_>,
+        array: &'b PlannedArray<'_>,
         chunk: &Region,
         places: &[(u64, Place)],
     ) -> Result<Vec<ChunkPart<'b>>> {

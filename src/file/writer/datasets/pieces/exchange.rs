@@ -1,7 +1,7 @@
 //! The ranks send each other parts of chunks: boxes, and their data.
 
 use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
-use super::{ChunkPart, PassedArray, Place, Plan, Round};
+use super::{ChunkPart, Place, Plan, PlannedArray, Round};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::file::writer::datasets::rows::Rows;
 use scda_base::error::Result;
@@ -152,7 +152,7 @@ impl Plan<'_> {
         &self,
         rank: usize,
         round: u64,
-        mut each: impl FnMut(u64, &PassedArray<'_>, &ChunkPart<'_>),
+        mut each: impl FnMut(u64, &PlannedArray<'_>, &ChunkPart<'_>),
     ) {
         if rank == self.rank {
             return;

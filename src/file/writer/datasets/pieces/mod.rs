@@ -7,19 +7,16 @@
 mod assembly;
 mod exchange;
 mod parts;
-mod passed;
 mod wire;
 
 pub(super) use parts::Chunk;
-pub(in crate::file::writer) use passed::Passed;
-pub(super) use passed::{check_apart, overlapping};
 
 use super::owners::{Bins, Owners};
 use super::rows::Rows;
+use super::selection::{Origin, Selection};
 use crate::file::limits::Limits;
 use crate::file::params::MostThreads;
 use crate::file::team::{FINE, Failure, Team, split};
-use crate::items::Items;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_codec::chunk::ChunkCodec;
@@ -32,12 +29,12 @@ use std::ops::Range;
 pub(super) type Overlap = (usize, Vec<u64>);
 
 /// A dataset, and what this rank passes of it.
-pub(super) struct PassedArray<'a> {
+pub(super) struct PlannedArray<'a> {
     grid: ChunkGrid,
     item_bytes: usize,
     /// The item that stands where nothing is passed.
     fill: Vec<u8>,
-    passed: Passed<'a>,
+    selection: &'a Selection<'a>,
     /// The number of its first chunk among those of all datasets of the plan.
     first: u64,
 }
@@ -45,7 +42,7 @@ pub(super) struct PassedArray<'a> {
 /// Which parts of which chunks this rank has, and who owns these. The chunks of several datasets are numbered one
 /// dataset after the other.
 pub(super) struct Plan<'a> {
-    arrays: Vec<PassedArray<'a>>,
+    arrays: Vec<PlannedArray<'a>>,
     /// The number of all chunks.
     chunks: u64,
     /// Chunks, in ascending order, each with the number of a region that has items of it.
@@ -84,15 +81,6 @@ enum Place {
     Received { header: usize, data: usize },
 }
 
-/// Where items are.
-#[derive(Clone, Copy)]
-enum Origin<'a> {
-    /// One after the other, and then others.
-    Bytes(&'a [u8]),
-    /// Those of a box, as they lie in memory.
-    Items(&'a Items<'a>),
-}
-
 /// A part of a chunk: a box in it, and where its items are.
 struct ChunkPart<'a> {
     /// Relative to the chunk.
@@ -110,14 +98,14 @@ impl<'a> Plan<'a> {
     /// `Range` if the number of chunks exceeds 63 bits; `Memory`.
     pub fn new(
         team: &Team,
-        mut arrays: Vec<PassedArray<'a>>,
+        mut arrays: Vec<PlannedArray<'a>>,
         threads: MostThreads,
         limits: &Limits,
     ) -> Result<Self> {
         let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
         for array in &mut arrays {
             array.first = chunks;
-            for (number, region) in array.passed.regions().iter().enumerate() {
+            for (number, region) in array.selection.regions().iter().enumerate() {
                 let touched = array.grid.touched_by(region);
                 reserve_count(&mut parts, touched.count())?;
                 let touched = (0..touched.count()).map_while(|n| touched.nth(n));
@@ -185,7 +173,7 @@ impl<'a> Plan<'a> {
 
     /// The bytes that this rank passes.
     fn bytes(&self) -> u64 {
-        self.arrays.iter().map(|array| array.passed.bytes()).sum()
+        self.arrays.iter().map(|array| array.selection.bytes()).sum()
     }
 
     /// The bytes that this rank passes of the chunks.
@@ -194,7 +182,7 @@ impl<'a> Plan<'a> {
         let mut bins = Bins::new(self.chunks, chunk_bytes.unwrap_or(1))?;
         for &(chunk, number) in &self.parts {
             let array = &self.arrays[self.array_of(chunk)];
-            let items = array.grid.items_of(chunk - array.first, &array.passed.regions()[number]);
+            let items = array.grid.items_of(chunk - array.first, &array.selection.regions()[number]);
             bins.add(chunk, items * array.item_bytes as u64);
         }
         Ok(bins)
@@ -206,7 +194,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The datasets.
-    pub fn arrays(&self) -> &[PassedArray<'a>] {
+    pub fn arrays(&self) -> &[PlannedArray<'a>] {
         &self.arrays
     }
 
@@ -237,7 +225,7 @@ impl<'a> Plan<'a> {
 
     /// The chunks of a dataset that this rank owns, among all of it.
     pub fn own(&self, array: usize) -> Partition {
-        let PassedArray { grid, first, .. } = &self.arrays[array];
+        let PlannedArray { grid, first, .. } = &self.arrays[array];
         let own = self.owners.of(self.rank);
         let [start, end] = [own.start, own.end].map(|chunk| chunk.saturating_sub(*first).min(grid.chunks()));
         Partition { offset: start, count: end - start, total: grid.chunks() }

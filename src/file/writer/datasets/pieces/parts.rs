@@ -1,7 +1,8 @@
 //! Parts of chunks, and the datasets that they are of.
 
 use super::wire::relative;
-use super::{ChunkPart, Origin, Passed, PassedArray};
+use super::{ChunkPart, PlannedArray};
+use crate::file::writer::datasets::selection::Selection;
 use scda_base::error::Result;
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
@@ -22,13 +23,13 @@ pub(in crate::file::writer::datasets) enum Chunk<'a> {
     Unknown,
 }
 
-impl<'a> PassedArray<'a> {
-    pub fn new(dataset: &Dataset, grid: ChunkGrid, passed: Passed<'a>) -> Self {
+impl<'a> PlannedArray<'a> {
+    pub fn new(dataset: &Dataset, grid: ChunkGrid, selection: &'a Selection<'a>) -> Self {
         Self {
             grid,
             item_bytes: to_usize(dataset.data_type.item_bytes()),
             fill: dataset.fill_item().into_owned(),
-            passed,
+            selection,
             first: 0,
         }
     }
@@ -38,16 +39,16 @@ impl<'a> PassedArray<'a> {
     }
 }
 
-impl PassedArray<'_> {
+impl PlannedArray<'_> {
     /// The part of a chunk that a region of this rank has.
     pub(super) fn own_part(&self, chunk: &Region, number: usize) -> Option<ChunkPart<'_>> {
-        let region = self.passed.region(number);
+        let region = self.selection.region(number);
         let part = chunk.intersection(region)?;
         let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
         Some(ChunkPart {
             items: part.count.iter().product(),
             region: relative(part, chunk),
-            from: self.passed.items(number),
+            from: self.selection.items(number),
             within: Some((&region.count, from_start)),
         })
     }
@@ -81,37 +82,6 @@ pub(super) fn first_overlap(shape: &[u64], parts: &[ChunkPart<'_>]) -> Result<Op
     let mut bits = Bits::new(shape.iter().product())?;
     let runs = parts.iter().flat_map(|part| part.runs((shape, &part.region.start)));
     Ok(runs.filter_map(|run| bits.set(run.to, run.items)).min())
-}
-
-impl Origin<'_> {
-    /// Appends `items` items from `item` on. There is room for them.
-    #[inline]
-    pub(super) fn append(&self, item: u64, items: usize, item_bytes: usize, out: &mut Vec<u8>) {
-        match self {
-            Self::Bytes(bytes) => {
-                let start = to_usize(item) * item_bytes;
-                out.extend_from_slice(&bytes[start..start + items * item_bytes]);
-            }
-            Self::Items(own) => {
-                let end = out.len();
-                out.resize(end + items * item_bytes, 0);
-                own.gather(item, &mut out[end..]);
-            }
-        }
-    }
-
-    /// Copies items, from one on, as many as there is room for.
-    #[inline]
-    pub(super) fn copy(&self, item: u64, item_bytes: usize, to: &mut [u8]) {
-        match self {
-            Self::Bytes(bytes) => {
-                let start = to_usize(item) * item_bytes;
-                copy(&bytes[start..start + to.len()], to);
-            }
-            // That all of them fit was checked.
-            Self::Items(items) => _ = items.gather(item, to),
-        }
-    }
 }
 
 impl ChunkPart<'_> {
@@ -151,15 +121,5 @@ impl Bits {
             at += now;
         }
         found
-    }
-}
-
-/// Copies few bytes as fast as many.
-#[inline]
-fn copy(from: &[u8], to: &mut [u8]) {
-    match (from, to) {
-        (&[a, b, c, d], [x, y, z, w]) => (*x, *y, *z, *w) = (a, b, c, d),
-        (&[a, b, c, d, e, f, g, h], to) => to.copy_from_slice(&[a, b, c, d, e, f, g, h]),
-        (from, to) => to.copy_from_slice(from),
     }
 }

@@ -1,6 +1,6 @@
 //! Boxes as the ranks send them.
 
-use super::PassedArray;
+use super::PlannedArray;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_format::dataset::Region;
 
@@ -47,7 +47,7 @@ pub(super) fn put_header(out: &mut impl NumberSink, chunk: u64, region: &Region)
 }
 
 /// Adds the bytes of a box in a chunk, and of its data.
-pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &Region, array: &PassedArray<'_>) {
+pub(super) fn count_part(lengths: &mut Lengths, chunk: u64, region: &Region, array: &PlannedArray<'_>) {
     let mut header = Counter(0);
     put_header(&mut header, chunk, region);
     lengths[0] += header.0;

@@ -1,0 +1,383 @@
+//! The calls of a writer for sections, datasets and streams: each makes an [`Operation`].
+
+use super::datasets::DatasetBoxes;
+use super::kinds::{DataStream, ElementStream};
+use super::operation::Operation;
+use super::{Writer, WriterState};
+use crate::file::params::Encode;
+use crate::file::source::Source;
+use crate::items::Data;
+use crate::texts::Texts;
+use scda_base::error::{Error, Result};
+use scda_format::INLINE_BYTES;
+use scda_format::dataset::{Dataset, Region};
+use std::io::Read;
+
+/// Sections.
+impl Writer {
+    /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of
+    /// other ranks are ignored.
+    ///
+    /// # Errors
+    /// `Argument`, `Usage`, and the errors of the file system.
+    pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
+        let data = data.ok_or_else(|| Error::argument("data: the root rank passes none"));
+        self.write(Operation::Inline { user, root, data })
+    }
+
+    /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
+    /// ranks are ignored.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn block(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        size: u64,
+        data: Option<&[u8]>,
+        encode: Encode,
+    ) -> Result<()> {
+        let data = match data {
+            None if size > 0 => Err(Error::argument("data: the root rank passes none")),
+            data => Ok(data.unwrap_or_default()),
+        };
+        self.write(Operation::Block { user, root, size, data, encode })
+    }
+
+    /// Writes an array (paper, section 2.5) of elements of `size` bytes; rank p has `counts[p]` of
+    /// them, in the order of the ranks.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn array(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        size: u64,
+        data: Source<'_>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.write(Operation::Array { user, counts, size, data: Ok(data), encode })
+    }
+
+    /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
+    /// of each element of this rank, and `proc_sizes` the bytes of all elements of each rank, which
+    /// are computed if they are not given.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn varray(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        sizes: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Source<'_>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.write(Operation::Varray { user, counts, proc_sizes, data: Ok((sizes, data)), encode })
+    }
+
+    /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
+    /// except if it is compressed. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::block`], those of reading, and `Usage` if there is more than one rank.
+    pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
+        self.write(Operation::BlockFrom { user, size, data, encode })
+    }
+
+    /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
+    /// for each thread, or if it is compressed one element. For a process that writes alone.
+    ///
+    /// [`Encode::Auto`] decides as [`Self::array`] does. It reads the data up to three times, and compresses them
+    /// twice if that pays.
+    ///
+    /// # Errors
+    /// Those of [`Self::array`] and of [`Self::block_from`]; `Argument` for [`Encode::Auto`] and long data that can
+    /// be read only once.
+    pub fn array_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        size: u64,
+        data: &mut dyn DataStream,
+        encode: Encode,
+    ) -> Result<()> {
+        self.write(Operation::ArrayFrom { user, count, size, data, encode })
+    }
+
+    /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
+    /// [`Self::array_from`]. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::varray`] and of [`Self::array_from`].
+    pub fn varray_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        elements: &mut dyn ElementStream,
+        encode: Encode,
+    ) -> Result<()> {
+        self.write(Operation::VarrayFrom { user, count, elements, encode })
+    }
+}
+
+/// Datasets.
+impl Writer {
+    /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes
+    /// any boxes of the array, and their items with numbers in the byte order of the machine: in C order, those of one box after those
+    /// of the other, or each box as it lies in memory ([`Memory`](crate::Memory)). What no rank passes has the fill value. The file does
+    /// not depend on who passes what, nor on how it lies in memory.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let mut density = Dataset::new("density", DataType::Float64, [2, 3]);
+    /// density.attributes = r#"{"units": "kg/m^3"}"#.into();
+    /// let all = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2_f64].map(f64::to_ne_bytes).concat();
+    /// file.dataset(&density, &[Region::all(&density.shape)], &all)?;
+    /// file.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument` for what cannot be a dataset, for boxes outside of the array, for an index that is in two boxes, of
+    /// any ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn dataset<'a>(
+        &mut self,
+        dataset: &Dataset,
+        regions: &'a [Region],
+        data: impl Into<Data<'a>>,
+    ) -> Result<()> {
+        self.write(Operation::Dataset { dataset, boxes: Ok((regions, data.into())) })
+    }
+
+    /// Writes datasets, one after the other, as [`Self::dataset`] does each: the same bytes. Each is given with the boxes of this
+    /// rank and their items; all ranks pass the same datasets in the same order. The chunks of several datasets in
+    /// chunks, up to 16 MiB of items for each rank, are compressed together: the ranks exchange data once for all of them, and a
+    /// dataset of few chunks does not make most ranks wait for the others.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let [density, pressure] = ["density", "pressure"].map(|name| {
+    ///     let mut dataset = Dataset::new(name, DataType::Float64, [100, 50]);
+    ///     dataset.layout = Layout::Chunked { shape: None, text: false };
+    ///     dataset
+    /// });
+    /// let (all, data) = ([Region::all(&[100, 50])], vec![0; 100 * 50 * 8]);
+    /// file.datasets(&[(&density, &all, &data), (&pressure, &all, &data)])?;
+    /// file.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
+    pub fn datasets<'a, D: Into<Data<'a>> + Copy>(
+        &mut self,
+        datasets: &[(&'a Dataset, &'a [Region], D)],
+    ) -> Result<()> {
+        let all = datasets.iter().map(|&(dataset, regions, data)| {
+            let boxes = Ok((regions, data.into()));
+            DatasetBoxes { dataset, boxes }
+        });
+        self.write(Operation::Datasets(&all.collect::<Vec<_>>()))
+    }
+
+    /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the
+    /// order of the ranks, and all of the other dimensions. Without chunks, the data are written straight from `data`,
+    /// as [`Self::array`] does, unless they lie scattered in memory.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`]; `Argument` for counts whose sum is not the first dimension.
+    pub fn field<'a>(&mut self, dataset: &Dataset, counts: &[u64], data: impl Into<Data<'a>>) -> Result<()> {
+        self.write(Operation::Field { dataset, counts, data: Ok(data.into()) })
+    }
+
+    /// As [`Self::field`], for who knows only how many indices of the first dimension this rank has: the ranks add them up, and the
+    /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Self::partition`].
+    ///
+    /// # Errors
+    /// Those of [`Self::field`].
+    pub fn own_field<'a>(&mut self, dataset: &Dataset, count: u64, data: impl Into<Data<'a>>) -> Result<()> {
+        self.write(Operation::OwnField { dataset, count, data: Ok(data.into()) })
+    }
+
+    /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
+    /// [`Self::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
+    /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
+    ///
+    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out whether that pays.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
+    /// read again.
+    pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
+        self.write(Operation::DatasetFrom { dataset, data })
+    }
+
+    /// Writes a dataset of items of variable length, [`DataType::String`](crate::DataType::String) or
+    /// [`DataType::VariableBytes`](crate::DataType::VariableBytes): this rank has `count` indices of the first dimension, in the order of the ranks.
+    /// The ranks add them up, and the first number of the dataset's shape is not looked at.
+    ///
+    /// Such datasets are always in chunks, of whole indices of the first dimension; without a shape of chunks these have about 512 KiB.
+    /// [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Texts, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("names.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let names: Texts = ["Merkur", "Vénus", "Erde"].into_iter().collect();
+    /// file.texts(&Dataset::new("names", DataType::String, [3]), 3, &names)?;
+    /// file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// file.find_dataset("names", -1)?;
+    /// let read = file.read_texts(&[Region::new([1], [2])])?;
+    /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument` for another type, another number of items, what is no UTF-8, and chunks of other shapes; `Range` for a chunk that gets
+    /// more than 2^31 − 1 bytes; those of [`Self::dataset`].
+    pub fn texts(&mut self, dataset: &Dataset, count: u64, items: &Texts) -> Result<()> {
+        self.write(Operation::Texts { dataset, count, items: Ok(items) })
+    }
+
+    /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
+    /// a slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
+    ///
+    /// # Errors
+    /// `Argument` for a path or attributes that no group can have, `Usage`, `Memory`, and the errors of the file
+    /// system.
+    pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
+        self.write(Operation::Group { path, attributes })
+    }
+
+    /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
+    /// `changes` are a JSON object: a member that is `null` takes its attribute away.
+    ///
+    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::find_dataset`](crate::Reader::find_dataset);
+    /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
+    /// ([`Params::seal`](crate::Params::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// let mut params = Params::default();
+    /// params.seal = true;
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &params)?;
+    /// file.dataset(&Dataset::new("rho", DataType::Uint8, [3]), &[Region::all(&[3])], b"abc")?;
+    /// file.close()?;
+    /// let mut file = Writer::append(Solo, &path, &params)?;
+    /// file.set_attributes("rho", -1, r#"{"units": "kg m-3"}"#)?;
+    /// file.set_attributes("/", -1, r#"{"title": "A run"}"#)?;
+    /// file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let rho = file.find_dataset("rho", -1)?.expect("a dataset");
+    /// assert_eq!(rho.attributes, r#"{"units":"kg m-3"}"#);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` for a file without seals; `Argument` for a dataset that the file does not have, and what is no JSON object or sets
+    /// `scda_name`; `Format` for a damaged dataset or group; those of [`Self::flush`].
+    pub fn set_attributes(&mut self, name: &str, record: i64, changes: &str) -> Result<()> {
+        self.write(Operation::Attributes { name, record, changes })
+    }
+}
+
+/// Streams of tasks.
+impl Writer {
+    /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
+    /// [`Self::end_streams`]. The file has them in chunks of `chunk_bytes` bytes, 1 to 2^30; 0: a stripe
+    /// ([`Params::stripe_bytes`](crate::Params::stripe_bytes)), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
+    /// two ranks write the same one.
+    ///
+    /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.
+    ///
+    /// ```
+    /// use scda::{Params, Reader, Solo, Writer, run_on_threads};
+    /// use std::io::Read;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("log.scda");
+    /// run_on_threads(3, |comm| {
+    ///     let rank = scda::Communicator::rank(&comm);
+    ///     let mut file = Writer::create(comm, &path, b"an example", &Params::default())?;
+    ///     file.begin_streams(b"log", 4)?; // collective; chunks of 4 bytes, for the example
+    ///     for step in 0..rank {
+    ///         file.write_stream(format!("step {step}\n").as_bytes())?; // this rank alone
+    ///     }
+    ///     file.end_streams()?; // collective
+    ///     file.close()
+    /// })
+    /// .into_iter()
+    /// .collect::<scda::Result<Vec<()>>>()?;
+    ///
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let streams = file.find_streams(b"log", 0)?.expect("the set of streams");
+    /// let stream = file.stream(&streams, 2)?;
+    /// let mut text = String::new();
+    /// file.stream_reader(stream).read_to_string(&mut text)?;
+    /// assert_eq!((streams.tasks(), &*text), (3, "step 0\nstep 1\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let begun = state.begin_streams(user, chunk_bytes);
+        self.session.end(call, begun)
+    }
+
+    /// Writes bytes to the end of this rank's stream. Not collective: no message is sent. What is long is written straight from
+    /// `data`, the rest is collected.
+    ///
+    /// # Errors
+    /// `Usage` if there are no streams; `Range`, `Memory`, and the errors of the file system. The other ranks learn of it when
+    /// all next meet, in [`Self::flush`], [`Self::commit`] or [`Self::end_streams`], which then close the file.
+    pub fn write_stream(&mut self, data: &[u8]) -> Result<()> {
+        self.session.locally(|state| state.write_stream(data))
+    }
+
+    /// The bytes that this rank has written to its stream. Not collective. 0 if there are no streams.
+    #[must_use]
+    pub fn stream_bytes(&self) -> u64 {
+        self.session.state().and_then(WriterState::stream_bytes).unwrap_or(0)
+    }
+
+    /// Ends the streams that [`Self::begin_streams`] has begun.
+    ///
+    /// # Errors
+    /// `Usage` if there are none; those of all ranks in [`Self::write_stream`]; `Range` and the errors of the file system.
+    pub fn end_streams(&mut self) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let ended = state.end_streams();
+        self.session.end(call, ended)
+    }
+
+    /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the
+    /// stream of each of `tasks` tasks, which is read to its end. The streams need not fit memory.
+    ///
+    /// # Errors
+    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Self::begin_streams`].
+    pub fn streams_from(
+        &mut self,
+        user: &[u8],
+        chunk_bytes: u64,
+        tasks: u64,
+        open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
+    ) -> Result<()> {
+        self.write(Operation::StreamsFrom { user, chunk_bytes, tasks, open })
+    }
+}

@@ -1,0 +1,343 @@
+//! How a file is committed and closed: each in one function, in the order in which it happens.
+//!
+//! Both may be done in two halves: the first returns when the bytes are copied, the second waits until they are in the file,
+//! agrees on that, and writes what says so: headers, seal, name.
+
+use super::streams::OwnStream;
+use super::{Writer, WriterState};
+use crate::file::params::Params;
+use crate::file::reader::is_kept;
+use crate::file::statistics::{self, Statistics};
+use crate::file::target::Target;
+use crate::file::team::{Failure, Function, Team};
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+
+/// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a commit is complete only when it was waited for"]
+pub struct CommitRequest(u64);
+
+/// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
+#[must_use = "a file is complete only when its close was waited for"]
+pub struct Closing(Writer);
+
+/// What is between its two halves: at most one commit, or the close.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pending {
+    /// All that was begun is complete.
+    #[default]
+    Nothing,
+    /// A commit.
+    Commit,
+    /// The close.
+    Close,
+}
+
+/// The commits in two halves of a file.
+#[derive(Default)]
+pub(super) struct Commits {
+    begun: u64,
+    pending: Pending,
+    /// The numbers of those that were not waited for, which is done once for each.
+    not_waited_for: Vec<u64>,
+    /// The part of a set of streams that was ended by a commit that is pending.
+    streams: Option<OwnStream>,
+}
+
+impl Commits {
+    /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        self.streams.as_ref().map(OwnStream::all_bytes)
+    }
+}
+
+impl Commits {
+    /// Whether a commit or the close was begun and not completed.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.pending != Pending::Nothing
+    }
+
+    /// The second half of a close begins. Tells whether there was a first one.
+    fn end_closing(&mut self) -> bool {
+        let is_closing = self.pending == Pending::Close;
+        if is_closing {
+            self.pending = Pending::Nothing;
+        }
+        is_closing
+    }
+
+    fn begin(&mut self) -> Result<CommitRequest> {
+        reserve(&mut self.not_waited_for, 1)?;
+        self.begun += 1;
+        self.not_waited_for.push(self.begun);
+        self.pending = Pending::Commit;
+        Ok(CommitRequest(self.begun))
+    }
+
+    /// This one is waited for.
+    fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
+        match self.not_waited_for.binary_search(&number) {
+            Ok(place) => {
+                self.not_waited_for.remove(place);
+                Ok(())
+            }
+            Err(_) if number > self.begun => Err(Error::usage("wait: this request is one of another file")),
+            Err(_) => Err(Error::usage("wait: this request was waited for already")),
+        }
+    }
+}
+
+impl CommitRequest {
+    /// Its number among those of the file, from 1 on: for languages in which a request is a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// See [`Self::number`].
+    pub fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl Writer {
+    /// Writes all buffered sections, and lets all ranks know whether all went well until now.
+    ///
+    /// # Errors
+    /// Those of all sections since the last flush.
+    pub fn flush(&mut self) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let flushed = state.flush();
+        self.session.end(call, flushed)
+    }
+
+    /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
+    /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
+    /// that is killed later loses nothing of it; except with [`Params::atomic`], where the file has its name only when
+    /// it is closed.
+    ///
+    /// # Errors
+    /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
+    pub fn commit(&mut self) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        state.sections.team.note_call(Function::Commit);
+        let committed = state.commit();
+        self.session.end(call, committed)
+    }
+
+    /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
+    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. Then the program may go on computing. The second half,
+    /// [`Self::wait`], writes headers and seal; only its success says that anything is in stable storage.
+    ///
+    /// The next collective call on this file completes the commit first, and returns its error if it failed. Streams that are open go on
+    /// when the commit is complete: until then [`Self::write_stream`] is an error.
+    ///
+    /// # Errors
+    /// `Usage` for a file without seals; those of all calls until now.
+    pub fn commit_begin(&mut self) -> Result<CommitRequest> {
+        let (state, call) = self.session.begin()?;
+        let begun = state.begin_commit();
+        self.session.end(call, begun)
+    }
+
+    /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
+    /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
+    #[must_use]
+    pub fn test(&self, request: CommitRequest) -> bool {
+        self.session.state().is_none_or(|state| request.0 < state.commits.begun) || self.is_settled()
+    }
+
+    /// Completes a commit: when this returns, all that was written before [`Self::commit_begin`] is sealed and in stable storage, as
+    /// after [`Self::commit`].
+    ///
+    /// # Errors
+    /// Those of [`Self::commit`], on all ranks; also if another call has returned it before. `Usage` if the request was waited for
+    /// already.
+    pub fn wait(&mut self, request: CommitRequest) -> Result<()> {
+        if let Some(error) = self.session.closed_by() {
+            return Err(error.again());
+        }
+        // What was begun is completed.
+        let (state, call) = self.session.begin()?;
+        state.sections.team.note_call(Function::Wait);
+        let noted = state.commits.note_wait(request);
+        self.session.end(call, noted.map_err(Failure::Mine))
+    }
+
+    /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
+    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. The second half is [`Closing::wait`].
+    ///
+    /// # Errors
+    /// Those of all calls until now. The file is closed.
+    pub fn close_begin(mut self) -> Result<Closing> {
+        self.begin_close()?;
+        Ok(Closing(self))
+    }
+
+    /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called. For who cannot give the writer away.
+    ///
+    /// # Errors
+    /// Those of [`Self::close_begin`].
+    #[doc(hidden)]
+    pub fn begin_close(&mut self) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let begun = state.begin_close();
+        self.session.end(call, begun)
+    }
+
+    /// What was begun and not completed.
+    pub(crate) fn pending(&self) -> Pending {
+        self.session.state().map_or(Pending::Nothing, |state| state.commits.pending)
+    }
+
+    /// Whether this rank has written all that was passed: see [`Self::test`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.session.state().is_none_or(|state| state.sections.is_settled())
+    }
+
+    /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.session.state().map(WriterState::statistics)
+    }
+
+    /// Writes the buffered sections and closes the file. Only success means that every byte is in it: errors
+    /// of all ranks, and the size of the file, are checked. Call it on every file.
+    ///
+    /// # Errors
+    /// Those of all sections since the last flush, and the errors of the file system. The file is
+    /// closed regardless.
+    pub fn close(mut self) -> Result<()> {
+        let was_begun = self.session.state_mut().is_some_and(|state| state.commits.end_closing());
+        let closed = self.close_now();
+        if was_begun { closed.map_err(|error| error.of_request("close request")) } else { closed }
+    }
+
+    fn close_now(mut self) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let sealed = state.seal_to_close();
+        self.session.end(call, sealed)?;
+        self.session.take()?.close()
+    }
+}
+
+impl Closing {
+    /// As [`Writer::test`].
+    #[must_use]
+    pub fn test(&self) -> bool {
+        self.0.is_settled()
+    }
+
+    /// Completes closing: as [`Writer::close`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Writer::close`].
+    pub fn wait(self) -> Result<()> {
+        self.0.close()
+    }
+}
+
+impl WriterState {
+    /// All that was written is in the file, or all ranks have the error.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::Flush);
+        self.scheduler().place()?;
+        self.streams().flush();
+        self.sections.flush()
+    }
+
+    /// All that was written is sealed, in stable storage, under the name of the file; of streams that are open, a part.
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.check_sealed()?;
+        self.scheduler().place()?;
+        if let Some(ended) = self.streams().end_part()? {
+            self.commits.streams = Some(ended);
+        }
+        self.sections.seal(true)?;
+        let team = &mut self.sections.team;
+        let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
+        team.agree(named)?;
+        self.commits.streams.take().map_or(Ok(()), |ended| self.streams().begin_next_part(ended))
+    }
+
+    /// The first half of a commit.
+    fn begin_commit(&mut self) -> Result<CommitRequest, Failure> {
+        self.sections.team.note_call(Function::CommitBegin);
+        self.check_sealed()?;
+        self.commits.streams = self.streams().end_part()?;
+        self.sections.write_all()?;
+        self.sections.sync_ahead();
+        Ok(self.commits.begin()?)
+    }
+
+    /// Completes a commit that was begun.
+    #[cold]
+    pub(super) fn complete(&mut self) -> Result<(), Failure> {
+        if self.commits.pending == Pending::Close {
+            return Err(Error::usage("the file is being closed; wait for that").into());
+        }
+        self.commits.pending = Pending::Nothing;
+        let request = format!("commit request {}", self.commits.begun);
+        self.commit().map_err(|failure| match failure {
+            Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
+            Failure::Agreed(error) => Failure::Agreed(error.of_request(&request)),
+        })
+    }
+
+    /// The first half of closing.
+    fn begin_close(&mut self) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::CloseBegin);
+        self.check_no_streams()?;
+        self.sections.write_all()?;
+        let Params { sync, atomic, later, .. } = self.sections.params;
+        if sync || atomic && !later {
+            self.sections.sync_ahead();
+        }
+        // An error of this rank alone is one of this call: a rank that has no request cannot wait for it.
+        self.sections.team.agree(Ok(()))?;
+        self.commits.pending = Pending::Close;
+        Ok(())
+    }
+
+    /// Everything is written and sealed; [`Self::close`] does the rest.
+    fn seal_to_close(&mut self) -> Result<(), Failure> {
+        self.sections.team.note_call(Function::Close);
+        self.scheduler().place()?;
+        self.check_no_streams()?;
+        let Params { sync, atomic, later, .. } = self.sections.params;
+        // An atomic write gets its name later, so its seal may be synced together with what it seals.
+        self.sections.seal(sync && !atomic)?;
+        if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }
+    }
+
+    /// The file is closed on all ranks, then gets its name.
+    fn close(self) -> Result<()> {
+        let statistics = Statistics::are_wanted().then(|| self.statistics());
+        let Self { sections, mut target, .. } = self;
+        let (mut team, file, params, end) = sections.into_parts();
+        let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
+            team.agree_finally(file.close())?;
+            let complete = if team.rank() == 0 { target.complete(end, is_kept) } else { Ok(()) };
+            let times = statistics.map(|statistics| statistics.of_writing());
+            statistics::close(team, complete, &format!("{end} bytes"), times)
+        };
+        finish(&mut team, &mut target).map_err(|failure| {
+            if team.rank() == 0 {
+                target.give_up(params.mark_incomplete);
+            }
+            team.settle(failure)
+        })
+    }
+
+    /// An error if there are no seals.
+    fn check_sealed(&self) -> Result<()> {
+        match self.sections.is_sealed() {
+            true => Ok(()),
+            false => Err(Error::usage("commit needs a file that was opened with params.seal")),
+        }
+    }
+}

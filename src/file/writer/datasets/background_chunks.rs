@@ -1,0 +1,253 @@
+//! Chunks that the thread compresses while the program goes on: copied by the call that writes their datasets.
+
+use super::chunked::{ChunkPieces, ChunkWriter, ChunkedDataset, is_text, prepare};
+use super::contiguous::ContiguousCopy;
+use super::layouts::LayoutChoice;
+use super::pieces::{Chunk, Overlap, Plan, Round};
+use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::team::Failure;
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
+use scda_format::dataset::Dataset;
+use scda_ranks::Partition;
+use scda_storage::lent::Lent;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A dataset whose chunks the thread has.
+pub(super) struct PendingChunks {
+    dataset: Dataset,
+    text: String,
+    chunks: (Partition, u64),
+    output: Arc<Mutex<Output>>,
+    alternative: Option<(LayoutChoice, ContiguousCopy)>,
+}
+
+/// What the thread has made of a dataset.
+#[derive(Default)]
+struct Output {
+    encoded: Encoded,
+    time: Duration,
+}
+
+impl PendingChunks {
+    pub fn dataset(&self) -> ChunkedDataset<'_> {
+        let Self { dataset, text, alternative, .. } = self;
+        let alternative = alternative.as_ref().map(|(choice, copy)| (*choice, copy.dataset()));
+        ChunkedDataset { dataset, text, alternative }
+    }
+
+    /// The chunks of this rank, and the bytes of each.
+    pub fn chunks(&self) -> (Partition, u64) {
+        self.chunks
+    }
+
+    /// How many bytes the thread has made by now.
+    pub fn encoded_bytes(&self) -> u64 {
+        lock(&self.output).encoded.bytes()
+    }
+
+    /// What the thread has made, and how long that took.
+    pub fn take_encoded(&self) -> (Encoded, Duration) {
+        let Output { encoded, time } = std::mem::take(&mut *lock(&self.output));
+        (encoded, time)
+    }
+}
+
+/// Chunks of datasets that follow one another, each with the number of its dataset.
+#[derive(Default)]
+struct ChunkBatch {
+    parts: Vec<(usize, BatchPart)>,
+    copied: Vec<u8>,
+    bytes: usize,
+}
+
+enum BatchPart {
+    /// This number of the bytes that were copied.
+    Copied(usize),
+    Lent(Lent),
+    /// A chunk that is not stored.
+    Fill,
+}
+
+/// The datasets whose chunks are copied, and the encoders of the thread.
+type ThreadWork<'a> = (&'a [PendingChunks], &'a Arc<Mutex<Vec<ChunkEncoder>>>);
+
+impl ChunkWriter<'_> {
+    /// Copies the chunks of datasets, in memory that is reserved, and gives them to the thread.
+    pub fn give_to_thread(
+        &mut self,
+        datasets: &[ChunkedDataset<'_>],
+        plan: &Plan<'_>,
+        encoders: &Arc<Mutex<Vec<ChunkEncoder>>>,
+    ) -> Result<Vec<PendingChunks>, Failure> {
+        let mut pending = Vec::new();
+        let room = reserve(&mut pending, datasets.len());
+        self.sections.tolerate(room, ())?;
+        for (number, one) in datasets.iter().enumerate() {
+            let (dataset, text) = (one.dataset.clone(), one.text.to_owned());
+            let chunks = plan.chunks_of(number);
+            pending.push(PendingChunks { dataset, text, chunks, output: Arc::default(), alternative: None });
+        }
+        self.sections.queue().hold();
+        let began = Instant::now();
+        for (pending, one) in pending.iter_mut().zip(datasets) {
+            let Some((choice, plain)) = one.alternative else { continue };
+            let copied = plain.copied().map(|copy| pending.alternative = Some((choice, copy)));
+            self.sections.team.defer(copied);
+            self.sections.queue().note_copied(plain.selection.bytes(), began);
+        }
+        let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
+        let mine = self.for_each_window(&each, plan, |this, window, codecs| {
+            this.copy_window(plan, window, codecs, (&pending, encoders))
+        });
+        let agreed = mine.and_then(|mine| self.sections.team.agree(mine).map(drop));
+        self.sections.queue().go_on();
+        agreed.map(|()| pending)
+    }
+
+    /// Gives the chunks of a window to the thread, up to an overlap.
+    fn copy_window(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Round,
+        codecs: &[ChunkCodec],
+        work: ThreadWork<'_>,
+    ) -> Result<Option<Overlap>> {
+        plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
+            self.copy_alike(plan, window, chunks, codec, work)
+        })
+    }
+
+    fn copy_alike(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Round,
+        chunks: Range<u64>,
+        codec: ChunkCodec,
+        work: ThreadWork<'_>,
+    ) -> Result<Option<Overlap>> {
+        let Range { start, end } = chunks;
+        let (mut batches, mut buffer) = (Vec::<ChunkBatch>::new(), Vec::new());
+        for chunk in start..end {
+            let number = plan.array_of(chunk);
+            let array = &plan.arrays()[number];
+            let bytes = to_usize(array.grid().chunk_bytes());
+            let began = Instant::now();
+            let left = (end - chunk).saturating_mul(bytes as u64);
+            if batches.last().is_none_or(|batch| batch.bytes >= CHUNK_BYTES) {
+                if batches.len() == self.sections.params.threads {
+                    self.give(std::mem::take(&mut batches), codec, work)?;
+                }
+                reserve(&mut batches, 1)?;
+                batches.push(ChunkBatch::default());
+            }
+            let Some(batch) = batches.last_mut() else { continue };
+            let part = match plan.assemble(window, chunk, &mut buffer)? {
+                Chunk::Overlap(index) => return Ok(Some((number, index))),
+                Chunk::Unknown => continue,
+                Chunk::Fill if is_text(&work.0[number].dataset) => {
+                    let room = batch.room(bytes, left)?;
+                    array.put_fill(room);
+                    BatchPart::Copied(bytes)
+                }
+                Chunk::Fill => BatchPart::Fill,
+                Chunk::Bytes(from) => match self.sections.queue().lent(from) {
+                    Some(lent) => BatchPart::Lent(lent),
+                    None => {
+                        batch.copy(from, left)?;
+                        self.sections.queue().note_copied(bytes as u64, began);
+                        BatchPart::Copied(bytes)
+                    }
+                },
+            };
+            reserve(&mut batch.parts, 1)?;
+            batch.parts.push((number, part));
+            batch.bytes += bytes;
+        }
+        self.give(batches, codec, work)?;
+        Ok(None)
+    }
+
+    /// Gives batches to the thread, which compresses each on a thread of its own.
+    fn give(
+        &mut self,
+        batches: Vec<ChunkBatch>,
+        codec: ChunkCodec,
+        (pending, encoders): ThreadWork<'_>,
+    ) -> Result<()> {
+        let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
+        let title = pending[first].dataset.title();
+        let encoders = Arc::clone(encoders);
+        let most = self.sections.params.limits.encoded_bytes;
+        let outputs: Vec<_> = pending.iter().map(|one| Arc::clone(&one.output)).collect();
+        let compress = move || {
+            let began = Instant::now();
+            let mut encoders = lock(&encoders);
+            prepare(&mut encoders, codec, batches.len())?;
+            let jobs =
+                encoders.iter_mut().zip(batches).map(|(encoder, batch)| move || batch.encode(encoder, most));
+            for pieces in on_threads(jobs.collect()) {
+                for (number, more) in pieces? {
+                    lock(&outputs[number]).encoded.append(more)?;
+                }
+            }
+            lock(&outputs[first]).time += began.elapsed();
+            Ok(())
+        };
+        self.sections.queue().work(move || compress().map_err(|error: Error| error.of(&title)))
+    }
+}
+
+impl ChunkBatch {
+    /// Memory for a chunk of `bytes` bytes, of `left` that are to come.
+    fn grow(&mut self, bytes: usize, left: u64) -> Result<()> {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK_BYTES).max(bytes);
+        if self.copied.is_empty() {
+            reserve(&mut self.copied, most)
+        } else {
+            reserve(&mut self.copied, bytes)
+        }
+    }
+
+    fn copy(&mut self, chunk: &[u8], left: u64) -> Result<()> {
+        self.grow(chunk.len(), left)?;
+        self.copied.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    /// Room for a chunk of `bytes` bytes.
+    fn room(&mut self, bytes: usize, left: u64) -> Result<&mut [u8]> {
+        self.grow(bytes, left)?;
+        let start = self.copied.len();
+        self.copied.resize(start + bytes, 0);
+        Ok(&mut self.copied[start..])
+    }
+
+    /// Encodes its chunks: those of each dataset, with its number. The memory for them has `most` bytes, unless they are fewer or longer.
+    fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, Encoded)>> {
+        let mut pieces = ChunkPieces::new(most);
+        let mut rest = &*self.copied;
+        for (number, part) in &self.parts {
+            let bytes = match part {
+                BatchPart::Copied(bytes) => {
+                    let (own, others) = rest.split_at(*bytes);
+                    rest = others;
+                    Some(own)
+                }
+                BatchPart::Lent(lent) => Some(lent.bytes()),
+                BatchPart::Fill => None,
+            };
+            pieces.begin(*number, self.bytes as u64)?;
+            pieces.put(encoder, bytes)?;
+        }
+        pieces.end()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

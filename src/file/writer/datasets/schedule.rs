@@ -1,0 +1,304 @@
+//! When a write whose arguments are checked is executed: now, or after chunks that have no place in the file yet.
+//!
+//! Where compressed datasets end is known when all ranks have exchanged the sizes of their chunks, and only the calls may do so. With a thread, the
+//! call that writes such a dataset copies the chunks and gives them to the thread. Until they are compressed, the writes that follow have no
+//! place either: they are kept with a copy of their data. [`Scheduler::place`] exchanges the sizes of all that is pending, and executes it in the
+//! order of the calls: when a call must know where the file ends, or when there is no room for another copy.
+
+use super::background_chunks::PendingChunks;
+use super::chunked::{BYTES_PER_CHUNK, ChunkWriter, ChunkedDataset, EncodedChunks};
+use super::contiguous::{ContiguousCopy, ContiguousDataset, ContiguousWriter};
+use super::own_rows::KnownRows;
+use super::pieces::Plan;
+use crate::file::team::{FINE, Failure, split};
+use crate::file::writer::kinds::{Compression, Section, SectionCopy, SectionWriter};
+use crate::file::writer::sections::{Sections, too_large};
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+use scda_codec::chunk::ChunkEncoder;
+use scda_format::dataset::{Dataset, GROUP_CONVENTION, GROUP_DATA};
+use scda_format::layout::sum;
+use scda_ranks::Partition;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// What a pending write takes beside its data and texts.
+const WRITE_BYTES: u64 = 1024;
+
+/// What is to be written: with the data of this rank, in the memory of the user.
+#[derive(Clone, Copy)]
+pub(super) enum Write<'a> {
+    Section(Section<'a>),
+    /// The user string of a group, and its attributes.
+    Group(&'a str, &'a str),
+    /// Contiguous datasets: several have rows that are looked for together.
+    Contiguous(&'a [ContiguousDataset<'a>]),
+    /// Datasets in chunks, which are compressed together.
+    Chunked(&'a [ChunkedDataset<'a>], &'a Plan<'a>),
+}
+
+/// A [`Write`] that has no place in the file yet, with its data in memory of its own.
+enum PendingWrite {
+    Section(SectionCopy),
+    Group(String, String),
+    Contiguous(Vec<ContiguousCopy>),
+    Chunked(Box<PendingChunks>),
+}
+
+/// What has no place in the file yet, in the order of the calls. The same on all ranks.
+#[derive(Default)]
+pub(in crate::file::writer) struct PendingWrites {
+    writes: Vec<PendingWrite>,
+    /// The memory that is reserved for them: the same number on all ranks.
+    reserved: u64,
+    /// Of the thread.
+    encoders: Arc<Mutex<Vec<ChunkEncoder>>>,
+}
+
+impl PendingWrites {
+    /// Whether all that was written has its place.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}
+
+/// Executes writes, or keeps them until they have a place.
+pub(in crate::file::writer) struct Scheduler<'a> {
+    sections: &'a mut Sections,
+    compression: &'a mut Compression,
+    rows: &'a mut KnownRows,
+    pending: &'a mut PendingWrites,
+}
+
+impl<'a> Scheduler<'a> {
+    #[inline(always)]
+    pub fn new(
+        sections: &'a mut Sections,
+        compression: &'a mut Compression,
+        rows: &'a mut KnownRows,
+        pending: &'a mut PendingWrites,
+    ) -> Self {
+        Self { sections, compression, rows, pending }
+    }
+}
+
+impl Scheduler<'_> {
+    fn chunks(&mut self) -> ChunkWriter<'_> {
+        ChunkWriter::new(self.sections, self.compression)
+    }
+
+    /// As [`Self::submit`], of a section: the short way of most of them, without a call.
+    #[inline(always)]
+    pub fn submit_section(&mut self, section: Section<'_>) -> Result<(), Failure> {
+        match self.pending.is_empty() {
+            true => SectionWriter::new(self.sections, self.compression).write(section),
+            false => self.submit(Write::Section(section)),
+        }
+    }
+
+    /// Executes a write now, or keeps it until it has a place.
+    #[inline(never)]
+    pub(super) fn submit(&mut self, write: Write<'_>) -> Result<(), Failure> {
+        match self.memory_to_keep(write)? {
+            Some(bytes) => self.keep(write, bytes),
+            None => self.execute(write),
+        }
+    }
+
+    /// The memory for a copy of this write, if it must wait for its place and there is so much; `None`: nothing is pending any more, and the write
+    /// is executed now. All ranks have the same number.
+    fn memory_to_keep(&mut self, write: Write<'_>) -> Result<Option<u64>, Failure> {
+        let (is_background, most) =
+            (self.sections.queue().is_background(), self.sections.queue().most_reserved());
+        let bytes = match write {
+            Write::Chunked(datasets, plan) if is_background => self.bytes_of_chunks(datasets, plan)?,
+            _ if self.pending.is_empty() => return Ok(None),
+            Write::Section(section) if section.is_encoded() => u64::MAX,
+            write => self.most_bytes(write.copied_bytes())?,
+        };
+        if self.pending.reserved.saturating_add(bytes) > most {
+            self.place()?;
+            // Only chunks wait for the thread, whatever is before them.
+            if !matches!(write, Write::Chunked(..)) {
+                return Ok(None);
+            }
+        }
+        Ok((bytes <= most).then_some(bytes))
+    }
+
+    /// What a pending write takes that has these bytes on this rank: the most of any rank.
+    fn most_bytes(&mut self, bytes: Result<u64>) -> Result<u64, Failure> {
+        let bytes = self.sections.tolerate(bytes, 0)?;
+        let mut least = [FINE - bytes.min(FINE)];
+        self.sections.team.agree_with(Ok(()), &mut least)?;
+        Ok((FINE - least[0]).saturating_add(WRITE_BYTES))
+    }
+
+    /// What chunks take until the thread has compressed them; with the plain data that may be written instead.
+    fn bytes_of_chunks(&mut self, datasets: &[ChunkedDataset<'_>], plan: &Plan<'_>) -> Result<u64, Failure> {
+        let mut bytes = plan.most_bytes(BYTES_PER_CHUNK);
+        for ChunkedDataset { text, alternative, .. } in datasets {
+            // The text, and the dataset with its attributes.
+            bytes = bytes.saturating_add(WRITE_BYTES + 2 * text.len() as u64);
+            if let Some((_, plain)) = alternative {
+                bytes = bytes.saturating_add(self.most_bytes(plain.copied_bytes())?);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Keeps a write, in so much memory.
+    fn keep(&mut self, write: Write<'_>, bytes: u64) -> Result<(), Failure> {
+        // All ranks have kept the same in the end: what can fail on one of them does so before they agree.
+        let count = if let Write::Chunked(datasets, _) = write { datasets.len() } else { 1 };
+        let room =
+            self.sections.queue().reserve(bytes).and_then(|()| reserve(&mut self.pending.writes, count));
+        self.sections.tolerate(room, ())?;
+        let kept = match write {
+            Write::Chunked(datasets, plan) => {
+                let encoders = Arc::clone(&self.pending.encoders);
+                let chunks = self.chunks().give_to_thread(datasets, plan, &encoders)?;
+                chunks.into_iter().map(|chunks| PendingWrite::Chunked(Box::new(chunks))).collect()
+            }
+            plain => {
+                let began = Instant::now();
+                let (kept, mine) = match self.sections.team.has_deferred() {
+                    true => (Vec::new(), Ok(())),
+                    false => split(plain.copied()),
+                };
+                self.sections.team.agree(mine)?;
+                self.sections.queue().note_copied(plain.copied_bytes()?, began);
+                kept
+            }
+        };
+        self.pending.writes.extend(kept);
+        self.pending.reserved += bytes;
+        Ok(())
+    }
+
+    /// Gives what is pending its place: exchanges the sizes of all chunks, and executes all writes.
+    #[inline]
+    pub fn place(&mut self) -> Result<(), Failure> {
+        if self.pending.is_empty() { Ok(()) } else { self.place_all() }
+    }
+
+    #[cold]
+    fn place_all(&mut self) -> Result<(), Failure> {
+        let mine = self.sections.queue().settle();
+        let bytes = |write: &PendingWrite| match write {
+            PendingWrite::Chunked(chunks) => chunks.encoded_bytes(),
+            _ => 0,
+        };
+        let parts =
+            self.pending.writes.iter().map(|one| Partition { count: bytes(one), ..Partition::default() });
+        let mut parts: Vec<Partition> = parts.collect();
+        self.sections.must_agree();
+        let agreed = self.sections.team.agree(mine)?;
+        let writes = std::mem::take(&mut self.pending.writes);
+        agreed.spread_all(&mut parts)?;
+        for (write, bytes) in writes.into_iter().zip(parts) {
+            match write {
+                PendingWrite::Section(copy) => self.execute(Write::Section(copy.section()))?,
+                PendingWrite::Group(user, text) => self.execute(Write::Group(&user, &text))?,
+                PendingWrite::Contiguous(copies) => {
+                    let all: Vec<_> = copies.iter().map(ContiguousCopy::dataset).collect();
+                    self.execute(Write::Contiguous(&all))?;
+                }
+                PendingWrite::Chunked(chunks) => {
+                    let (encoded, time) = chunks.take_encoded();
+                    self.compression.spent.add_time(encoded.bytes(), time);
+                    self.write_chunks(chunks.dataset(), chunks.chunks(), EncodedChunks { encoded, bytes })?;
+                }
+            }
+            self.sections.end_call_if_any()?;
+        }
+        let reserved = std::mem::take(&mut self.pending.reserved);
+        self.sections.queue().release(reserved);
+        // A call that is refused has changed nothing.
+        self.sections.begin_call();
+        Ok(())
+    }
+
+    /// After an error that all ranks know: what is pending was reported as written, and gets its place all the same, unless
+    /// the error is one of storage or communication. Returns the error that this has, if it has one.
+    pub fn place_after_error(&mut self, error: &Error) -> Option<Error> {
+        if self.pending.is_empty() || error.kind().is_of_system() {
+            return None;
+        }
+        self.sections.team.begin_after_error().then_some(())?;
+        let failure = self.place().err()?;
+        Some(self.sections.team.settle(failure))
+    }
+
+    /// Executes a write at the end of the file.
+    fn execute(&mut self, write: Write<'_>) -> Result<(), Failure> {
+        match write {
+            Write::Section(section) => SectionWriter::new(self.sections, self.compression).write(section),
+            Write::Group(user, text) => {
+                let (inline, bytes) = ((GROUP_CONVENTION, GROUP_DATA), text.len() as u64);
+                let mut plain = SectionWriter::new(self.sections, self.compression);
+                plain.write_pair(inline, user.as_bytes(), bytes, text.as_bytes())
+            }
+            Write::Contiguous(all) => ContiguousWriter::new(self.sections, self.rows).write(all),
+            Write::Chunked(datasets, plan) => {
+                let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
+                let encoded = self.chunks().encode_datasets(&each, plan)?;
+                for (number, (one, encoded)) in datasets.iter().zip(encoded).enumerate() {
+                    self.write_chunks(*one, plan.chunks_of(number), encoded)?;
+                    self.sections.end_call_if_any()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a dataset in chunks, or its plain data if these are smaller. `chunks` are those of this rank, and the bytes of each.
+    fn write_chunks(
+        &mut self,
+        one: ChunkedDataset<'_>,
+        chunks: (Partition, u64),
+        encoded: EncodedChunks,
+    ) -> Result<(), Failure> {
+        match one.alternative {
+            Some((choice, plain)) if !choice.chunks_are_smaller(encoded.bytes.total) => {
+                drop(encoded);
+                ContiguousWriter::new(self.sections, self.rows).write(&[plain])
+            }
+            _ => self.chunks().write(one.dataset, one.text, chunks, &encoded),
+        }
+    }
+}
+
+impl Write<'_> {
+    /// The bytes that its copy takes on this rank.
+    fn copied_bytes(&self) -> Result<u64> {
+        match self {
+            Self::Section(section) => section.copied_bytes(),
+            Self::Group(user, text) => Ok((user.len() + text.len()) as u64),
+            Self::Contiguous(all) => {
+                all.iter().try_fold(0, |bytes, one| sum(bytes, one.copied_bytes()?).ok_or_else(too_large))
+            }
+            // Chunks are not copied as a whole.
+            Self::Chunked(..) => Ok(FINE),
+        }
+    }
+
+    /// The same, unless it is in chunks, with a copy of its data.
+    fn copied(self) -> Result<Vec<PendingWrite>> {
+        let copy = match self {
+            Self::Section(section) => PendingWrite::Section(section.copied()?),
+            Self::Group(user, text) => PendingWrite::Group(user.to_owned(), text.to_owned()),
+            Self::Contiguous(all) => {
+                let mut copies = Vec::new();
+                reserve(&mut copies, all.len())?;
+                for one in all {
+                    copies.push(one.copied()?);
+                }
+                PendingWrite::Contiguous(copies)
+            }
+            Self::Chunked(..) => return Ok(Vec::new()),
+        };
+        Ok(vec![copy])
+    }
+}

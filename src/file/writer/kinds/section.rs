@@ -1,0 +1,78 @@
+//! A section whose arguments are checked: what is still to be written of it, wherever the file ends then.
+
+use crate::file::params::Encode;
+use crate::file::source::Source;
+use crate::file::writer::sections::too_large;
+use scda_base::error::Result;
+use scda_base::memory::{copy, reserve, reserve_count};
+use scda_format::layout::sum;
+use scda_ranks::Partition;
+
+/// What all ranks know of a section beside its user string.
+#[derive(Clone, Copy)]
+pub(in crate::file::writer) enum Shape {
+    Inline { root: usize },
+    Block { root: usize, size: u64 },
+    Array { elements: Partition, size: u64 },
+    Varray { elements: Partition, bytes: Partition },
+}
+
+/// A section, and the data that this rank has of it.
+#[derive(Clone, Copy)]
+pub(in crate::file::writer) struct Section<'a> {
+    pub(super) shape: Shape,
+    pub(super) user: &'a [u8],
+    /// The size of each element of a varray.
+    pub(super) sizes: &'a [u64],
+    pub(super) data: Source<'a>,
+    pub(super) encode: Encode,
+}
+
+/// A section that is not compressed, with a copy of its data.
+pub(in crate::file::writer) struct SectionCopy {
+    shape: Shape,
+    user: Vec<u8>,
+    sizes: Vec<u64>,
+    data: Vec<u8>,
+}
+
+impl Section<'_> {
+    /// Whether it may be compressed.
+    pub fn is_encoded(&self) -> bool {
+        self.encode != Encode::None
+    }
+
+    /// The bytes that its copy takes.
+    ///
+    /// # Errors
+    /// `Range` if they exceed 63 bits.
+    pub fn copied_bytes(&self) -> Result<u64> {
+        let mut bytes = size_of_val(self.sizes) as u64;
+        self.data.for_each_piece(|piece| {
+            bytes = sum(bytes, piece.len() as u64).ok_or_else(too_large)?;
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// # Errors
+    /// `Memory`.
+    pub fn copied(&self) -> Result<SectionCopy> {
+        let (mut sizes, mut data) = (Vec::new(), Vec::new());
+        reserve(&mut sizes, self.sizes.len())?;
+        sizes.extend_from_slice(self.sizes);
+        reserve_count(&mut data, self.copied_bytes()?)?;
+        self.data.for_each_piece(|piece| {
+            data.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(SectionCopy { shape: self.shape, user: copy(self.user)?, sizes, data })
+    }
+}
+
+impl SectionCopy {
+    pub fn section(&self) -> Section<'_> {
+        let Self { shape, user, sizes, data } = self;
+        Section { shape: *shape, user, sizes, data: Source::Contiguous(data), encode: Encode::None }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a call writes, as data, and the way of it: [`Writer::write`] checks it, and a [`Scheduler`](super::datasets::Scheduler) decides when it is
+//! executed.
+
+use super::datasets::{Boxes, DatasetBoxes};
+use super::kinds::{DataStream, ElementStream};
+use super::{Writer, WriterState};
+use crate::file::params::Encode;
+use crate::file::source::Source;
+use crate::file::team::Failure;
+use crate::items::Data;
+use crate::texts::Texts;
+use scda_base::error::Result;
+use scda_format::INLINE_BYTES;
+use scda_format::dataset::Dataset;
+use scda_storage::lent::Lent;
+use std::io::Read;
+
+/// A call that writes, by its arguments: those of the method of [`Writer`] that each names. Data of this rank may be an error of this rank, with
+/// which all ranks fail when they next agree.
+#[allow(missing_docs)] // the arguments are those of the methods
+pub enum Operation<'a> {
+    /// [`Writer::inline`].
+    Inline { user: &'a [u8], root: usize, data: Result<&'a [u8; INLINE_BYTES]> },
+    /// [`Writer::block`].
+    Block { user: &'a [u8], root: usize, size: u64, data: Result<&'a [u8]>, encode: Encode },
+    /// [`Writer::array`].
+    Array { user: &'a [u8], counts: &'a [u64], size: u64, data: Result<Source<'a>>, encode: Encode },
+    /// [`Writer::varray`]; the data are the size of each element of this rank, and the elements.
+    Varray {
+        user: &'a [u8],
+        counts: &'a [u64],
+        proc_sizes: Option<&'a [u64]>,
+        data: Result<(&'a [u64], Source<'a>)>,
+        encode: Encode,
+    },
+    /// [`Writer::block_from`].
+    BlockFrom { user: &'a [u8], size: u64, data: &'a mut dyn Read, encode: Encode },
+    /// [`Writer::array_from`].
+    ArrayFrom { user: &'a [u8], count: u64, size: u64, data: &'a mut dyn DataStream, encode: Encode },
+    /// [`Writer::varray_from`].
+    VarrayFrom { user: &'a [u8], count: u64, elements: &'a mut dyn ElementStream, encode: Encode },
+    /// [`Writer::streams_from`].
+    StreamsFrom {
+        user: &'a [u8],
+        chunk_bytes: u64,
+        tasks: u64,
+        open: &'a mut dyn FnMut(u64) -> std::io::Result<Box<dyn Read>>,
+    },
+    /// [`Writer::dataset`].
+    Dataset { dataset: &'a Dataset, boxes: Result<Boxes<'a>> },
+    /// [`Writer::datasets`].
+    Datasets(&'a [DatasetBoxes<'a>]),
+    /// [`Writer::field`].
+    Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>> },
+    /// [`Writer::own_field`].
+    OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>> },
+    /// [`Writer::dataset_from`].
+    DatasetFrom { dataset: &'a Dataset, data: &'a mut dyn DataStream },
+    /// [`Writer::texts`].
+    Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts> },
+    /// [`Writer::group`].
+    Group { path: &'a str, attributes: &'a str },
+    /// [`Writer::set_attributes`].
+    Attributes { name: &'a str, record: i64, changes: &'a str },
+}
+
+impl Writer {
+    /// Writes what the operation says.
+    #[inline(always)] // so that a call has only what concerns its own operation
+    pub(crate) fn write(&mut self, operation: Operation<'_>) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        let result = state.perform(operation);
+        self.session.end(call, result)
+    }
+
+    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`](crate::Params::lend) says so.
+    #[inline(always)]
+    pub(crate) fn write_lent(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()> {
+        let (state, call) = self.session.begin()?;
+        state.sections.lend(lent);
+        let result = state.perform(operation);
+        state.sections.lend(None);
+        self.session.end(call, result)
+    }
+}
+
+impl WriterState {
+    /// Checks an operation, and executes it: now, or later.
+    #[inline(always)]
+    fn perform(&mut self, operation: Operation<'_>) -> Result<(), Failure> {
+        self.check_no_streams()?;
+        match operation {
+            Operation::Inline { user, root, data } => {
+                let section = self.plain().check_inline(user, root, data)?;
+                self.scheduler().submit_section(section)?;
+            }
+            Operation::Block { user, root, size, data, encode } => {
+                self.cache.note_section(user);
+                let section = self.plain().check_block(user, root, size, data, encode)?;
+                self.scheduler().submit_section(section)?;
+            }
+            Operation::Array { user, counts, size, data, encode } => {
+                self.cache.note_section(user);
+                let section = self.plain().check_array(user, counts, size, data, encode)?;
+                self.scheduler().submit_section(section)?;
+            }
+            Operation::Varray { user, counts, proc_sizes, data, encode } => {
+                self.cache.note_section(user);
+                let section = self.plain().check_varray(user, counts, proc_sizes, data, encode)?;
+                self.scheduler().submit_section(section)?;
+            }
+            Operation::Dataset { dataset, boxes } => self.datasets().dataset(dataset, boxes)?,
+            Operation::Datasets(all) => self.datasets().datasets(all)?,
+            Operation::Field { dataset, counts, data } => self.datasets().field(dataset, counts, data)?,
+            Operation::OwnField { dataset, count, data } => {
+                self.datasets().own_field(dataset, count, data)?;
+            }
+            Operation::Texts { dataset, count, items } => self.datasets().texts(dataset, count, items)?,
+            Operation::Group { path, attributes } => self.datasets().group(path, attributes)?,
+            Operation::Attributes { name, record, changes } => self.set_attributes(name, record, changes)?,
+            // What comes piece by piece goes to the end of the file at once.
+            Operation::DatasetFrom { dataset, data } => self.datasets().dataset_from(dataset, data)?,
+            Operation::BlockFrom { user, size, data, encode } => {
+                self.cache.note_section(user);
+                self.scheduler().place()?;
+                self.plain().block_from(user, size, data, encode)?;
+            }
+            Operation::ArrayFrom { user, count, size, data, encode } => {
+                self.cache.note_section(user);
+                self.scheduler().place()?;
+                self.plain().array_from(user, count, size, data, encode)?;
+            }
+            Operation::VarrayFrom { user, count, elements, encode } => {
+                self.cache.note_section(user);
+                self.scheduler().place()?;
+                self.plain().varray_from(user, count, elements, encode)?;
+            }
+            Operation::StreamsFrom { user, chunk_bytes, tasks, open } => {
+                self.scheduler().place()?;
+                self.streams().write_from(user, chunk_bytes, tasks, open)?;
+            }
+        }
+        self.sections.end_call_if_any()
+    }
+}
