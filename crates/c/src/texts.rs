@@ -46,8 +46,7 @@ pub unsafe extern "C" fn scda_fwrite_texts(
     let body = |writer: &mut Writer| {
         let InMemory { dataset, .. } = writer.require(read_dataset(d))?;
         let mine = own_texts(&dataset, count, items, lengths);
-        let items = mine.as_ref().map_err(Error::again);
-        writer.write(None, Operation::Texts { dataset: &dataset, count, items })
+        writer.write(None, Operation::Texts { dataset: &dataset, count, items: mine.as_ref() })
     };
     on_writer(f, err, body)
 }

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
         let user = writer.user_string(userstr, len)?;
         let data = dbytes.bytes(root.own_bytes(INLINE_BYTES as u64));
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        writer.write(None, Operation::Inline { user, root: root.rank, data })
+        writer.write(None, Operation::Inline { user, root: root.rank, data: data.as_ref().copied() })
     };
     on_writer(f, err, body)
 }
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let encode = writer.require(encoding(encode))?;
         let user = writer.user_string(userstr, len)?;
         let data = dbytes.bytes(root.own_bytes(E));
-        let memory = lent(&data);
+        let (memory, data) = (lent(&data), data.as_ref().copied());
         writer.write(memory, Operation::Block { user, root: root.rank, size: E, data, encode })
     };
     on_writer(f, err, body)
@@ -127,6 +127,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
         let sizes = Ok(Sizes::Fixed { count, size: E });
         dbytes.with_source(sizes, indirect != 0, |data| {
             let memory = lent(&data.as_ref().map(Source::contiguous));
+            let data = data.as_ref().copied();
             writer.write(memory, Operation::Array { user, counts, size: E, data, encode })
         })
     };
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
         dbytes.with_source(sizes.map(Sizes::Each), indirect != 0, |data| {
             let memory = lent(&data.as_ref().map(Source::contiguous));
-            let data = data.map(|data| (each, data));
+            let data = data.as_ref().map(|data| (each, *data));
             writer.write(memory, Operation::Varray { user, counts, proc_sizes: sums, data, encode })
         })
     };

@@ -64,7 +64,6 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
             Ok((_, Data::Packed(items))) => lent(&Ok::<_, ()>(*items)),
             _ => None,
         };
-        let boxes = boxes.map_err(Error::again);
         writer.write(memory, Operation::Dataset { dataset: &dataset, boxes })
     };
     on_writer(f, err, body)
@@ -112,7 +111,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         }
         let all = datasets.iter().zip(&mine).map(|(InMemory { dataset, .. }, mine)| {
             let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
-            DatasetBoxes { dataset, boxes: boxes.map_err(Error::again) }
+            DatasetBoxes { dataset, boxes }
         });
         writer.write(None, Operation::Datasets(&all.collect::<Vec<_>>()))
     };
@@ -153,7 +152,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let name = writer.require(name.utf8("name of a dataset"))?;
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
         let data = own_items(&dataset, data, count);
-        let (memory, data) = (lent(&data), data.map(Data::Packed));
+        let (memory, data) = (lent(&data), data.as_ref().map(|data| Data::Packed(data)));
         writer.write(memory, Operation::OwnField { dataset: &dataset, count, data })
     };
     on_writer(f, err, body)
@@ -194,7 +193,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
         let dataset = writer.require(dataset)?;
         let data = own_items(&dataset, data, rows);
-        let (memory, data) = (lent(&data), data.map(Data::Packed));
+        let (memory, data) = (lent(&data), data.as_ref().map(|data| Data::Packed(data)));
         writer.write(memory, Operation::Field { dataset: &dataset, counts, data })
     };
     on_writer(f, err, body)

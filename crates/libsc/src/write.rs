@@ -32,7 +32,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
         let user = writer.require(written_user_string(userstr, len))?;
         let data = inline_data.one(root.own_bytes(INLINE_BYTES as u64), "inline_data");
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        writer.write(None, Operation::Inline { user, root: root.rank, data })
+        writer.write(None, Operation::Inline { user, root: root.rank, data: data.as_ref().copied() })
     };
     on_writer(fc, errcode, body)
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
         let user = writer.require(written_user_string(userstr, len))?;
         let size = block_size as u64;
         let data = block_data.one(root.own_bytes(size), "block_data");
-        let encode = encoding(encode);
+        let (data, encode) = (data.as_ref().copied(), encoding(encode));
         writer.write(None, Operation::Block { user, root: root.rank, size, data, encode })
     };
     on_writer(fc, errcode, body)
@@ -80,7 +80,8 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
         let counts = writer.require(elem_counts.numbers(ranks as u64, "elem_counts"))?;
         let (count, size) = (counts[rank], elem_size as u64);
         array_data.with_source(Ok(Sizes::Fixed { count, size }), indirect != 0, |data| {
-            writer.write(None, Operation::Array { user, counts, size, data, encode: encoding(encode) })
+            let (data, encode) = (data.as_ref().copied(), encoding(encode));
+            writer.write(None, Operation::Array { user, counts, size, data, encode })
         })
     };
     on_writer(fc, errcode, body)
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
         let sizes = elem_sizes.numbers(counts[rank], "elem_sizes");
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
         array_data.with_source(sizes.map(Sizes::Each), indirect != 0, |data| {
-            let data = data.map(|data| (each, data));
+            let data = data.as_ref().map(|data| (each, *data));
             let (proc_sizes, encode) = (Some(sums), encoding(encode));
             writer.write(None, Operation::Varray { user, counts, proc_sizes, data, encode })
         })

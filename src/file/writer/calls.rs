@@ -22,7 +22,7 @@ impl Writer {
     /// `Argument`, `Usage`, and the errors of the file system.
     pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
         let data = data.ok_or_else(|| Error::argument("data: the root rank passes none"));
-        self.write(Operation::Inline { user, root, data })
+        self.write(Operation::Inline { user, root, data: data.as_ref().copied() })
     }
 
     /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
@@ -42,7 +42,7 @@ impl Writer {
             None if size > 0 => Err(Error::argument("data: the root rank passes none")),
             data => Ok(data.unwrap_or_default()),
         };
-        self.write(Operation::Block { user, root, size, data, encode })
+        self.write(Operation::Block { user, root, size, data: data.as_ref().copied(), encode })
     }
 
     /// Writes an array (paper, section 2.5) of elements of `size` bytes; rank p has `counts[p]` of

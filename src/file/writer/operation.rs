@@ -9,7 +9,7 @@ use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::items::Data;
 use crate::texts::Texts;
-use scda_base::error::Result;
+use scda_base::error::{Error, Result};
 use scda_format::INLINE_BYTES;
 use scda_format::dataset::Dataset;
 use scda_storage::lent::Lent;
@@ -20,17 +20,23 @@ use std::io::Read;
 #[allow(missing_docs)] // the arguments are those of the methods
 pub enum Operation<'a> {
     /// [`Writer::inline`].
-    Inline { user: &'a [u8], root: usize, data: Result<&'a [u8; INLINE_BYTES]> },
+    Inline { user: &'a [u8], root: usize, data: Result<&'a [u8; INLINE_BYTES], &'a Error> },
     /// [`Writer::block`].
-    Block { user: &'a [u8], root: usize, size: u64, data: Result<&'a [u8]>, encode: Encode },
+    Block { user: &'a [u8], root: usize, size: u64, data: Result<&'a [u8], &'a Error>, encode: Encode },
     /// [`Writer::array`].
-    Array { user: &'a [u8], counts: &'a [u64], size: u64, data: Result<Source<'a>>, encode: Encode },
+    Array {
+        user: &'a [u8],
+        counts: &'a [u64],
+        size: u64,
+        data: Result<Source<'a>, &'a Error>,
+        encode: Encode,
+    },
     /// [`Writer::varray`]; the data are the size of each element of this rank, and the elements.
     Varray {
         user: &'a [u8],
         counts: &'a [u64],
         proc_sizes: Option<&'a [u64]>,
-        data: Result<(&'a [u64], Source<'a>)>,
+        data: Result<(&'a [u64], Source<'a>), &'a Error>,
         encode: Encode,
     },
     /// [`Writer::block_from`].
@@ -47,17 +53,17 @@ pub enum Operation<'a> {
         open: &'a mut dyn FnMut(u64) -> std::io::Result<Box<dyn Read>>,
     },
     /// [`Writer::dataset`].
-    Dataset { dataset: &'a Dataset, boxes: Result<Boxes<'a>> },
+    Dataset { dataset: &'a Dataset, boxes: Result<Boxes<'a>, &'a Error> },
     /// [`Writer::datasets`].
     Datasets(&'a [DatasetBoxes<'a>]),
     /// [`Writer::field`].
-    Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>> },
+    Field { dataset: &'a Dataset, counts: &'a [u64], data: Result<Data<'a>, &'a Error> },
     /// [`Writer::own_field`].
-    OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>> },
+    OwnField { dataset: &'a Dataset, count: u64, data: Result<Data<'a>, &'a Error> },
     /// [`Writer::dataset_from`].
     DatasetFrom { dataset: &'a Dataset, data: &'a mut dyn DataStream },
     /// [`Writer::texts`].
-    Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts> },
+    Texts { dataset: &'a Dataset, count: u64, items: Result<&'a Texts, &'a Error> },
     /// [`Writer::group`].
     Group { path: &'a str, attributes: &'a str },
     /// [`Writer::set_attributes`].
@@ -109,13 +115,19 @@ impl WriterState {
                 let section = self.plain().check_varray(user, counts, proc_sizes, data, encode)?;
                 self.scheduler().submit_section(section)?;
             }
-            Operation::Dataset { dataset, boxes } => self.datasets().dataset(dataset, boxes)?,
-            Operation::Datasets(all) => self.datasets().datasets(all)?,
-            Operation::Field { dataset, counts, data } => self.datasets().field(dataset, counts, data)?,
-            Operation::OwnField { dataset, count, data } => {
-                self.datasets().own_field(dataset, count, data)?;
+            Operation::Dataset { dataset, boxes } => {
+                self.datasets().dataset(dataset, boxes.map_err(Error::again))?
             }
-            Operation::Texts { dataset, count, items } => self.datasets().texts(dataset, count, items)?,
+            Operation::Datasets(all) => self.datasets().datasets(all)?,
+            Operation::Field { dataset, counts, data } => {
+                self.datasets().field(dataset, counts, data.map_err(Error::again))?
+            }
+            Operation::OwnField { dataset, count, data } => {
+                self.datasets().own_field(dataset, count, data.map_err(Error::again))?;
+            }
+            Operation::Texts { dataset, count, items } => {
+                self.datasets().texts(dataset, count, items.map_err(Error::again))?
+            }
             Operation::Group { path, attributes } => self.datasets().group(path, attributes)?,
             Operation::Attributes { name, record, changes } => self.set_attributes(name, record, changes)?,
             // What comes piece by piece goes to the end of the file at once.

@@ -56,12 +56,12 @@ pub struct DatasetBoxes<'a> {
     /// The dataset.
     pub dataset: &'a Dataset,
     /// The boxes of this rank, and their items.
-    pub boxes: Result<Boxes<'a>>,
+    pub boxes: Result<Boxes<'a>, &'a Error>,
 }
 
 impl<'a> DatasetBoxes<'a> {
     fn boxes(&self) -> Result<Boxes<'a>> {
-        self.boxes.as_ref().copied().map_err(Error::again)
+        self.boxes.map_err(Error::again)
     }
 }
 
@@ -130,7 +130,7 @@ impl DatasetWriter<'_> {
     /// several contiguous ones written together.
     pub(super) fn datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
         self.sections.team.note(Topic::Dataset, all.len() as u64);
-        all.iter().try_for_each(|one| self.check_apart(one.dataset, &one.boxes))?;
+        all.iter().try_for_each(|one| self.check_apart(one.dataset, &one.boxes()))?;
         let mut rest = all;
         while let Some(first) = rest.first() {
             let (now, later) = rest.split_at(self.together(rest));

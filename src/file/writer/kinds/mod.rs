@@ -95,12 +95,12 @@ impl SectionWriter<'_> {
         &mut self,
         user: &'s [u8],
         root: usize,
-        data: Result<&'s [u8; INLINE_BYTES]>,
+        data: Result<&'s [u8; INLINE_BYTES], &Error>,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
         let is_root = self.sections.team.check_root(root)?;
-        let data =
-            if is_root { self.sections.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
+        let own = if is_root { data } else { Ok(&[0; INLINE_BYTES]) };
+        let data = self.sections.tolerate(own.map_err(Error::again), &[0; INLINE_BYTES])?;
         let (shape, data) = (Shape::Inline { root }, Source::Contiguous(data));
         Ok(Section { shape, user, sizes: &[], data, encode: Encode::None })
     }
@@ -112,7 +112,7 @@ impl SectionWriter<'_> {
         user: &'s [u8],
         root: usize,
         size: u64,
-        data: Result<&'s [u8]>,
+        data: Result<&'s [u8], &Error>,
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteBlock, SectionType::Block, user)?;
@@ -120,10 +120,10 @@ impl SectionWriter<'_> {
         self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
         let data = if is_root {
-            let checked = data.and_then(|data| {
-                let sizes = Sizes::Fixed { count: 1, size };
-                Source::Contiguous(data).check(sizes).map(|()| data)
-            });
+            let checked = match data {
+                Ok(data) => Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data),
+                Err(error) => Err(error.again()),
+            };
             self.sections.tolerate(checked, &[])?
         } else {
             &[]
@@ -139,7 +139,7 @@ impl SectionWriter<'_> {
         user: &'s [u8],
         counts: &[u64],
         size: u64,
-        data: Result<Source<'s>>,
+        data: Result<Source<'s>, &Error>,
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
@@ -147,7 +147,10 @@ impl SectionWriter<'_> {
         self.sections.team.note(Topic::Encode, encode as u64);
         let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
-        let checked = data.and_then(|data| data.check(sizes).map(|()| data));
+        let checked = match data {
+            Ok(data) => data.check(sizes).map(|()| data),
+            Err(error) => Err(error.again()),
+        };
         let data = self.sections.tolerate(checked, Source::EMPTY)?;
         Ok(Section { shape: Shape::Array { elements, size }, user, sizes: &[], data, encode })
     }
@@ -158,7 +161,7 @@ impl SectionWriter<'_> {
         user: &'s [u8],
         counts: &[u64],
         proc_sizes: Option<&[u64]>,
-        data: Result<(&'s [u64], Source<'s>)>,
+        data: Result<(&'s [u64], Source<'s>), &Error>,
         encode: Encode,
     ) -> Result<Section<'s>, Failure> {
         self.begin(Function::WriteVarray, SectionType::Varray, user)?;
@@ -170,7 +173,7 @@ impl SectionWriter<'_> {
         // All ranks know it, so all have the error at once.
         SectionLayout::varray(self.sections.end(), elements.total, sums.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
-        let checked = data.and_then(|(sizes, data)| {
+        let checked = data.map_err(Error::again).and_then(|(sizes, data)| {
             check_sizes(sizes, elements.count, sums)?;
             data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
         });

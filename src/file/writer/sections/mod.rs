@@ -188,6 +188,7 @@ impl Sections {
     }
 
     /// As [`Self::end_call`], if the call has added something.
+    #[inline(always)]
     pub fn end_call_if_any(&mut self) -> Result<(), Failure> {
         if self.progress.is_between_calls() { Ok(()) } else { self.end_call() }
     }
