@@ -3,7 +3,7 @@
 //! Both may be done in two halves: the first returns when the bytes are copied, the second waits until they are in the file,
 //! agrees on that, and writes what says so: headers, seal, name.
 
-use super::streams::OwnStream;
+use super::commits::{CommitRequest, Pending};
 use super::{Writer, WriterState};
 use crate::file::params::Params;
 use crate::file::reader::is_kept;
@@ -11,96 +11,10 @@ use crate::file::statistics::{self, Statistics};
 use crate::file::target::Target;
 use crate::file::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
-use scda_base::memory::reserve;
-
-/// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a commit is complete only when it was waited for"]
-pub struct CommitRequest(u64);
 
 /// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
 #[must_use = "a file is complete only when its close was waited for"]
 pub struct Closing(Writer);
-
-/// What is between its two halves: at most one commit, or the close.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pending {
-    /// All that was begun is complete.
-    #[default]
-    Nothing,
-    /// A commit.
-    Commit,
-    /// The close.
-    Close,
-}
-
-/// The commits in two halves of a file.
-#[derive(Default)]
-pub(super) struct Commits {
-    begun: u64,
-    pending: Pending,
-    /// The numbers of those that were not waited for, which is done once for each.
-    not_waited_for: Vec<u64>,
-    /// The part of a set of streams that was ended by a commit that is pending.
-    streams: Option<OwnStream>,
-}
-
-impl Commits {
-    /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
-    pub fn stream_bytes(&self) -> Option<u64> {
-        self.streams.as_ref().map(OwnStream::all_bytes)
-    }
-}
-
-impl Commits {
-    /// Whether a commit or the close was begun and not completed.
-    #[inline]
-    pub fn is_pending(&self) -> bool {
-        self.pending != Pending::Nothing
-    }
-
-    /// The second half of a close begins. Tells whether there was a first one.
-    fn end_closing(&mut self) -> bool {
-        let is_closing = self.pending == Pending::Close;
-        if is_closing {
-            self.pending = Pending::Nothing;
-        }
-        is_closing
-    }
-
-    fn begin(&mut self) -> Result<CommitRequest> {
-        reserve(&mut self.not_waited_for, 1)?;
-        self.begun += 1;
-        self.not_waited_for.push(self.begun);
-        self.pending = Pending::Commit;
-        Ok(CommitRequest(self.begun))
-    }
-
-    /// This one is waited for.
-    fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
-        match self.not_waited_for.binary_search(&number) {
-            Ok(place) => {
-                self.not_waited_for.remove(place);
-                Ok(())
-            }
-            Err(_) if number > self.begun => Err(Error::usage("wait: this request is one of another file")),
-            Err(_) => Err(Error::usage("wait: this request was waited for already")),
-        }
-    }
-}
-
-impl CommitRequest {
-    /// Its number among those of the file, from 1 on: for languages in which a request is a number.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.0
-    }
-
-    /// See [`Self::number`].
-    pub fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
 
 impl Writer {
     /// Writes all buffered sections, and lets all ranks know whether all went well until now.
@@ -146,7 +60,7 @@ impl Writer {
     /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
     #[must_use]
     pub fn test(&self, request: CommitRequest) -> bool {
-        self.session.state().is_none_or(|state| request.0 < state.commits.begun) || self.is_settled()
+        self.session.state().is_none_or(|state| request.number() < state.commits.begun) || self.is_settled()
     }
 
     /// Completes a commit: when this returns, all that was written before [`Self::commit_begin`] is sealed and in stable storage, as

@@ -3,6 +3,7 @@
 mod attributes;
 mod calls;
 mod closing;
+mod commits;
 mod datasets;
 mod kinds;
 mod names;
@@ -14,7 +15,8 @@ mod simulation;
 mod state;
 mod streams;
 
-pub use closing::{Closing, CommitRequest, Pending};
+pub use closing::Closing;
+pub use commits::{CommitRequest, Pending};
 pub use datasets::DatasetBoxes;
 pub use kinds::{BoxStream, DataStream, ElementStream};
 pub use operation::Operation;

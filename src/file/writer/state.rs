@@ -1,6 +1,6 @@
 //! An open file that is written: its parts, and what happens to it after an error.
 
-use super::closing::Commits;
+use super::commits::Commits;
 use super::datasets::{DatasetCache, DatasetWriter, KnownRows, PendingWrites, Scheduler};
 use super::kinds::{Compression, SectionWriter};
 use super::sections::Sections;

@@ -1,7 +1,7 @@
 //! The chunks of datasets: compressed by their owners, and written.
 
 use super::contiguous::ContiguousDataset;
-use super::layouts::LayoutChoice;
+use super::layouts::{LayoutChoice, Layouts};
 use super::pieces::{Chunk, Overlap, Plan, PlannedArray, Round};
 use super::selection::{Selection, overlapping};
 use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
@@ -74,6 +74,26 @@ impl ChunkWriter<'_> {
             Some(counts) => Ok(self.own_plan(&all)?.of_rows(&dataset.shape, counts)?),
             None => self.plan(&all),
         }
+    }
+
+    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each
+    /// rank has, if all have them in order.
+    pub fn plan_if_it_pays<'p>(
+        &mut self,
+        Layouts { chunked, choice, .. }: &Layouts,
+        selection: &'p Selection<'p>,
+        counts: Option<&[u64]>,
+    ) -> Result<Option<Plan<'p>>, Failure> {
+        let mut plan = self.plan_of(&chunked.dataset, selection, counts)?;
+        if let Some(step) = choice.sample_step() {
+            plan = plan.sampling(step);
+            let encoded = self.encode_datasets(&[&chunked.dataset], &plan)?;
+            plan = plan.sampling(1);
+            if !choice.sample_pays(step, encoded.iter().map(|one| one.bytes.total).sum()) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(plan))
     }
 
     /// Which parts of the chunks this rank has.

@@ -1,9 +1,5 @@
 //! `Layout::Auto`: whether the chunks of a dataset are smaller than its plain data.
 
-use super::chunked::ChunkWriter;
-use super::pieces::Plan;
-use super::selection::Selection;
-use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_format::COUNT_BYTES;
 use scda_format::dataset::codecs::Codecs;
@@ -83,27 +79,5 @@ impl LayoutChoice {
         let plain =
             start(self.plain_text).and_then(|start| SectionLayout::array(start, self.rows, self.row_bytes));
         chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked.end < plain.end))
-    }
-}
-
-impl ChunkWriter<'_> {
-    /// How the chunks of a dataset lie, if some of them tell that they may be smaller than the plain data. `counts` says how many rows each
-    /// rank has, if all have them in order.
-    pub fn plan_if_it_pays<'p>(
-        &mut self,
-        Layouts { chunked, choice, .. }: &Layouts,
-        selection: &'p Selection<'p>,
-        counts: Option<&[u64]>,
-    ) -> Result<Option<Plan<'p>>, Failure> {
-        let mut plan = self.plan_of(&chunked.dataset, selection, counts)?;
-        if let Some(step) = choice.sample_step() {
-            plan = plan.sampling(step);
-            let encoded = self.encode_datasets(&[&chunked.dataset], &plan)?;
-            plan = plan.sampling(1);
-            if !choice.sample_pays(step, encoded.iter().map(|one| one.bytes.total).sum()) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(plan))
     }
 }

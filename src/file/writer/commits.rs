@@ -1,0 +1,90 @@
+//! The commits of a file that were begun and not completed, or the close.
+
+use super::streams::OwnStream;
+use scda_base::error::{Error, Result};
+use scda_base::memory::reserve;
+
+/// A commit that [`Writer::commit_begin`](crate::Writer::commit_begin) has begun: to be completed by [`Writer::wait`](crate::Writer::wait).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a commit is complete only when it was waited for"]
+pub struct CommitRequest(u64);
+
+/// What is between its two halves: at most one commit, or the close.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pending {
+    /// All that was begun is complete.
+    #[default]
+    Nothing,
+    /// A commit.
+    Commit,
+    /// The close.
+    Close,
+}
+
+/// The commits in two halves of a file.
+#[derive(Default)]
+pub(super) struct Commits {
+    pub begun: u64,
+    pub pending: Pending,
+    /// The numbers of those that were not waited for, which is done once for each.
+    not_waited_for: Vec<u64>,
+    /// The part of a set of streams that was ended by a commit that is pending.
+    pub streams: Option<OwnStream>,
+}
+
+impl Commits {
+    /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        self.streams.as_ref().map(OwnStream::all_bytes)
+    }
+}
+
+impl Commits {
+    /// Whether a commit or the close was begun and not completed.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.pending != Pending::Nothing
+    }
+
+    /// The second half of a close begins. Tells whether there was a first one.
+    pub fn end_closing(&mut self) -> bool {
+        let is_closing = self.pending == Pending::Close;
+        if is_closing {
+            self.pending = Pending::Nothing;
+        }
+        is_closing
+    }
+
+    pub fn begin(&mut self) -> Result<CommitRequest> {
+        reserve(&mut self.not_waited_for, 1)?;
+        self.begun += 1;
+        self.not_waited_for.push(self.begun);
+        self.pending = Pending::Commit;
+        Ok(CommitRequest(self.begun))
+    }
+
+    /// This one is waited for.
+    pub fn note_wait(&mut self, CommitRequest(number): CommitRequest) -> Result<()> {
+        match self.not_waited_for.binary_search(&number) {
+            Ok(place) => {
+                self.not_waited_for.remove(place);
+                Ok(())
+            }
+            Err(_) if number > self.begun => Err(Error::usage("wait: this request is one of another file")),
+            Err(_) => Err(Error::usage("wait: this request was waited for already")),
+        }
+    }
+}
+
+impl CommitRequest {
+    /// Its number among those of the file, from 1 on: for languages in which a request is a number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// See [`Self::number`].
+    pub fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
