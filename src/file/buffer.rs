@@ -1,7 +1,7 @@
 //! Bytes on their way to the file: small sections in a buffer, to be written together with those of the other
 //! ranks; and large ones, staged and written through.
 
-use super::held::Held;
+use super::deferred_headers::DeferredHeaders;
 use super::params::Params;
 use super::source::Source;
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
 pub enum Outlet<'a> {
-    /// Buffers them, behind others that begin at this offset of the file.
+    /// Buffers them, after others that begin at this offset of the file.
     Buffer(&'a mut SectionBuffer, u64),
     /// Writes them.
     Stage(Stage<'a>),
@@ -194,7 +194,7 @@ impl SectionBuffer {
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
-        held: &mut Held,
+        held: &mut DeferredHeaders,
         region: Range<u64>,
     ) -> Result<(), Failure> {
         self.write_owed(team, file);
@@ -222,7 +222,7 @@ impl SectionBuffer {
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
-        held: &mut Held,
+        held: &mut DeferredHeaders,
         region: Range<u64>,
     ) -> bool {
         let written = match &mut self.store {
@@ -248,7 +248,7 @@ fn write_shared(
     owed: &mut Option<Owed>,
     team: &Team,
     file: &mut dyn ParallelFile,
-    held: &mut Held,
+    held: &mut DeferredHeaders,
     region: Range<u64>,
 ) -> Result<()> {
     let Range { start, end } = region;
@@ -281,7 +281,7 @@ impl Messages {
         &mut self,
         team: &Team,
         file: &mut dyn ParallelFile,
-        held: &mut Held,
+        held: &mut DeferredHeaders,
         region: Range<u64>,
     ) -> Result<()> {
         if team.rank() > 0 {
@@ -522,7 +522,7 @@ mod tests {
                 let mut team = Team::new(Box::new(comm), "f");
                 let mut buffer = SectionBuffer::new(&mut team, &params);
                 let (mut file, writes) = logged();
-                let mut held = Held::default();
+                let mut held = DeferredHeaders::default();
                 buffer.share(&team.agree(Ok(())).ok().unwrap(), &params).unwrap();
                 assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room() >= round_bytes);
                 for round in 0..ROUNDS {

@@ -38,7 +38,7 @@ const MOST_GATHERED: u64 = i32::MAX as u64;
 
 impl<S: SessionState> Session<S> {
     fn agree_on<T>(&mut self, mine: Result<T>) -> Result<T> {
-        self.operate_ahead(|state| {
+        self.operate(|state| {
             state.team().note_call(Function::Agree);
             let (value, mine) = match mine {
                 Ok(value) => (Some(value), Ok(())),
@@ -50,7 +50,7 @@ impl<S: SessionState> Session<S> {
     }
 
     fn spread(&mut self, parts: Result<&mut [Partition]>) -> Result<()> {
-        self.operate_ahead(|state| {
+        self.operate(|state| {
             state.team().note_call(Function::Agree);
             let (parts, mine) = split(parts);
             let spread = state.team().agree(mine)?.spread_all(parts);
@@ -61,7 +61,7 @@ impl<S: SessionState> Session<S> {
     }
 
     fn gather_all(&mut self, mine: Result<&[u8]>) -> Result<Vec<u8>> {
-        self.operate_ahead(|state| {
+        self.operate(|state| {
             let team = state.team();
             team.note_call(Function::Agree);
             let (mine, error) = split(mine);

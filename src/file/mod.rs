@@ -4,7 +4,7 @@
 //! - opening and closing: `params`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
 //! - ranks: `team` (agreement), `session` (what happens after an error), `collective` (for libraries above)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
-//! - large sections: `held` (headers are written last), `relay` and `stripes` (writers of each node)
+//! - large sections: `deferred_headers` (headers are written last), `relay` and `stripes` (writers of each node)
 //! - nodes: `node_memory` (what the ranks of one share)
 //! - reading ahead: `window`
 //! - the user's data: `source`, `encoding` (compression of this rank's elements), `sample` (whether it pays), `interrupt`, `sums` (checksums)
@@ -13,8 +13,8 @@
 
 mod buffer;
 mod collective;
+mod deferred_headers;
 mod encoding;
-mod held;
 mod interrupt;
 mod limits;
 mod node_memory;

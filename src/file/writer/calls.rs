@@ -178,7 +178,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
+    /// Those of [`Self::dataset`]. The file then ends after one of the datasets, or with what was in it before.
     pub fn datasets<'a, D: Into<Data<'a>> + Copy>(
         &mut self,
         datasets: &[(&'a Dataset, &'a [Region], D)],

@@ -92,8 +92,8 @@ struct AppendedFile {
     sums: Option<Sums>,
 }
 
-/// Brings to stable storage, behind all of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
-/// page of the cut to the disk, with zeros in place of what is cut off, before the new length: the seals behind it would still be there,
+/// Brings to stable storage, at the end of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
+/// page of the cut to the disk, with zeros in place of what is cut off, before the new length: the seals after it would still be there,
 /// and lead to damaged bytes. Collective.
 fn note_truncation(
     team: &mut Team,
@@ -162,9 +162,9 @@ impl Writer {
         Ok(Self { session, user, cut_off: None })
     }
 
-    /// Opens an existing file to write more sections behind those that it has. Its user string and its sections stay.
+    /// Opens an existing file to write more sections after those that it has. Its user string and its sections stay.
     ///
-    /// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file before it.
+    /// If the file has a seal, writing continues after the last one, which stays valid for the part of the file before it.
     /// Sections that were not committed, because a job was killed while it appended, are cut off, whole or not;
     /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`Params::seal`] or without.
     ///

@@ -36,7 +36,7 @@ impl Names {
         Self { count: Some(0), seals: vec![SealRow::default()], names: Vec::new(), first: 0, older: None }
     }
 
-    /// Of a file whose last seal ends here, behind `sections` sections.
+    /// Of a file whose last seal ends here, after `sections` sections.
     pub(super) fn continued(end: u64, sections: u64) -> Self {
         let older = Some(Older { chain: Chain::new(end), seals: 0, names: 0 });
         Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older }

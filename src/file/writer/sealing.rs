@@ -31,7 +31,7 @@ use std::ops::Range;
 /// Rows are formatted and written in batches of this number, which stay in the processor's cache until then.
 const ROWS_PER_CHUNK: usize = 512;
 
-/// What the next seal will say: noted section by section, and written behind the last one.
+/// What the next seal will say: noted section by section, and written after the last one.
 pub(super) struct Sealer {
     /// Rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
     rows: Vec<Row>,
@@ -242,13 +242,13 @@ impl Sealer {
         if self.half.is_some() { Err(no_second()) } else { Ok(()) }
     }
 
-    /// Where the last seal ends, 0 if there is none; on rank 0, the rows of the sections behind it.
+    /// Where the last seal ends, 0 if there is none; on rank 0, the rows of the sections after it.
     pub(super) fn noted(&self) -> (u64, &[Row]) {
         let sealed = if self.previous > 0 { self.previous + SEAL_BYTES as u64 } else { 0 };
         (sealed, &self.rows)
     }
 
-    /// Writes anchors, index and seal behind the sections, of which there are some since the last seal. With `sync` the seal is written
+    /// Writes anchors, index and seal after the sections, of which there are some since the last seal. With `sync` the seal is written
     /// when they are in stable storage. Returns where the file ends. Collective.
     pub(super) fn seal(
         &mut self,
@@ -364,7 +364,7 @@ fn no_second() -> Error {
 }
 
 /// After an error of writing this seal, which all ranks know: takes what may be there of it away, for good. The file is cut before its
-/// tables then, and the zeros of the cut may come to the disk before the new length: no seal must be behind them. Collective.
+/// tables then, and the zeros of the cut may come to the disk before the new length: no seal must follow them. Collective.
 fn unseal(team: &Team, file: &mut dyn ParallelFile, seal: &Seal) {
     if team.rank() == 0 {
         let _ = file.write_at(seal.offset(), &[&[0; SEAL_BYTES]]);

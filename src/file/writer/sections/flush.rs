@@ -90,7 +90,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
+    /// Writes the headers that were held back until the ranks agreed that all that follows them is in the file.
     fn release(&mut self) {
         if self.held.is_waiting() {
             return;
@@ -131,7 +131,7 @@ impl Sections {
         if is_background {
             self.catch_up();
         } else if self.progress.has_held() && self.buffer.is_of_messages() && !self.team.has_deferred() {
-            // Rank 0 alone has written what is behind the text that it holds back, and needs no agreement to know that it could.
+            // Rank 0 alone has written what follows the text that it holds back, and needs no agreement to know that it could.
             self.release();
         }
         self.agree(Ok(()))?;
@@ -153,7 +153,7 @@ impl Sections {
     }
 
     /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
-    /// written after all, unless the error is one of storage or communication; and the file ends behind the last
+    /// written after all, unless the error is one of storage or communication; and the file ends after the last
     /// section that is whole.
     pub(in crate::file::writer) fn end_after_error(&mut self, error: &Error) {
         let end = if self.team.is_alone() {

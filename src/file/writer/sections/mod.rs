@@ -1,4 +1,4 @@
-//! The sections of a file, one behind the other: how their bytes get there, and how far the file is.
+//! The sections of a file, one after the other: how their bytes get there, and how far the file is.
 
 mod flush;
 mod output;
@@ -14,7 +14,7 @@ pub(super) use together::{Block, Elements, Gather, Pair};
 
 use super::sealing::Sealer;
 use crate::file::buffer::SectionBuffer;
-use crate::file::held::Held;
+use crate::file::deferred_headers::DeferredHeaders;
 use crate::file::params::Params;
 use crate::file::reader::OwnReader;
 use crate::file::relay::Route;
@@ -44,7 +44,7 @@ pub(super) struct Sections {
     must_agree: bool,
     buffer: SectionBuffer,
     route: Route,
-    held: Held,
+    held: DeferredHeaders,
     /// The number of changes of the file before the current call.
     changes: u64,
     /// The contents of the next seal, if the file is sealed.
@@ -63,7 +63,7 @@ impl Sections {
         progress: Progress,
     ) -> Self {
         let file = Queue::new(file, params.background_bytes, title_of_first);
-        let mut held = Held::default();
+        let mut held = DeferredHeaders::default();
         held.wait(file.is_background());
         Self {
             buffer: SectionBuffer::new(&mut team, &params),
@@ -106,7 +106,7 @@ impl Sections {
         self.changes = self.file.changes();
     }
 
-    /// Whether a part of the file ends here after an error, whatever was written behind it.
+    /// Whether a part of the file ends here after an error, whatever was written after it.
     pub fn is_kept(&self) -> bool {
         self.progress.kept().is_some()
     }
@@ -291,7 +291,7 @@ impl Sections {
         &mut self.file
     }
 
-    /// The file behind its sections, for bytes that are summed up elsewhere.
+    /// The file past its sections, for bytes that are summed up elsewhere.
     pub fn ahead(&mut self) -> Unsummed<'_> {
         Unsummed(&mut self.file)
     }

@@ -373,7 +373,7 @@ impl Sections {
         layout.bytes() <= self.small_bytes
     }
 
-    /// Writes the buffered sections if a small one finds no room behind them.
+    /// Writes the buffered sections if a small one finds no room after them.
     #[inline(always)]
     fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         if layout.end - self.progress.written() > self.buffer.room() {

@@ -16,7 +16,7 @@ pub(in crate::file::writer) struct Progress {
     call_start: u64,
     /// Of the section that is written now; a dataset has several.
     section_start: u64,
-    /// Of the end behind the last seal, or where the file ended before it was appended to; 0 if there is no such place.
+    /// Of the end of the last seal, or where the file ended before it was appended to; 0 if there is no such place.
     kept: u64,
 }
 
@@ -147,7 +147,7 @@ impl Progress {
         *self = Self::of_whole_file(end);
     }
 
-    /// Gives up the current call. Returns where it began: what it has written behind that is to be cut off.
+    /// Gives up the current call. Returns where it began: what it has written after that is to be cut off.
     pub fn give_up_call(&mut self) -> u64 {
         self.end = self.call_start.max(self.written.end);
         self.section_start = self.call_start;

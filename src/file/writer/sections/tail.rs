@@ -1,4 +1,4 @@
-//! A section whose bytes come piece by piece, on a rank that is alone: behind the end of the file, its header last.
+//! A section whose bytes come piece by piece, on a rank that is alone: past the end of the file, its header last.
 
 use super::output::{LONGEST_HEAD, head};
 use super::{Sections, too_large};
@@ -80,7 +80,7 @@ impl Tail {
 }
 
 impl Sections {
-    /// Writes a piece of a section behind the end of the file. What is 0 there becomes a hole: the rest of the section follows.
+    /// Writes a piece of a section past the end of the file. What is 0 there becomes a hole: the rest of the section follows.
     pub(in crate::file::writer) fn put(&mut self, mut at: u64, mut piece: &[u8]) -> Result<()> {
         let is_hole = |block: &[u8]| block.iter().all(|&byte| byte == 0);
         let blocks: Vec<&[u8]> = piece.chunks(HOLE_BYTES).collect();

@@ -236,7 +236,7 @@ impl<'a> Plan<'a> {
         (self.own(array), self.arrays[array].grid.chunk_bytes())
     }
 
-    /// The number behind the last chunk of a dataset.
+    /// The number after the last chunk of a dataset.
     pub fn end_of(&self, array: usize) -> u64 {
         self.arrays[array].first + self.arrays[array].grid.chunks()
     }

@@ -1,4 +1,4 @@
-//! Text that must not be in the file before the bytes behind it are: headers of sections.
+//! Text that must not be in the file before the bytes after it are: headers of sections.
 //!
 //! A job may be killed at any moment. Of what several ranks write at once, any part may then be missing, and
 //! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held
@@ -16,7 +16,7 @@ const REGION_BYTES: usize = 32;
 
 /// Text that this rank holds back.
 #[derive(Default)]
-pub struct Held {
+pub struct DeferredHeaders {
     texts: Vec<Text>,
     has_failed: bool,
     is_waiting: bool,
@@ -28,7 +28,7 @@ struct Text {
     bytes: [u8; MOST_BYTES],
 }
 
-impl Held {
+impl DeferredHeaders {
     /// Holds back this text, of at most 128 bytes.
     pub fn hold(&mut self, offset: u64, text: &[u8]) {
         if !text.is_empty() {
@@ -65,7 +65,7 @@ impl Held {
         self.is_waiting = is_waiting;
     }
 
-    /// Writes what was held back, in its order; to be called after an agreement that the bytes behind it are in
+    /// Writes what was held back, in its order; to be called after an agreement that the bytes after it are in
     /// the file, or where this rank has written all of them. An error is kept for the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         if self.is_waiting {
