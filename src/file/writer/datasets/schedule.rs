@@ -93,7 +93,7 @@ impl Scheduler<'_> {
     pub fn submit_section(&mut self, section: Section<'_>) -> Result<(), Failure> {
         match self.pending.is_empty() {
             true => SectionWriter::new(self.sections, self.compression).write(section),
-            false => self.submit(Write::Section(section.moved())),
+            false => self.submit(Write::Section(section)),
         }
     }
 

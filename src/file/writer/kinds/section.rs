@@ -37,13 +37,6 @@ pub(in crate::file::writer) struct SectionCopy {
 }
 
 impl Section<'_> {
-    /// The same in another place: so that the compiler can keep this one in registers where the other's address is passed on.
-    #[inline(always)]
-    pub fn moved(self) -> Self {
-        let Self { shape, user, sizes, data, encode } = self;
-        Self { shape, user, sizes, data, encode }
-    }
-
     /// Whether it may be compressed.
     pub fn is_encoded(&self) -> bool {
         self.encode != Encode::None
