@@ -12,7 +12,7 @@ impl Writer {
     /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
     /// `changes` are a JSON object: a member that is `null` takes its attribute away.
     ///
-    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::find_dataset`](crate::Reader::find_dataset);
+    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::dataset_record`](crate::Reader::dataset_record);
     /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
     /// ([`Params::seal`](crate::Params::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
     ///
@@ -30,7 +30,7 @@ impl Writer {
     /// file.set_attributes("/", -1, r#"{"title": "A run"}"#)?;
     /// file.close()?;
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let rho = file.find_dataset("rho", -1)?.expect("a dataset");
+    /// let rho = file.dataset_record("rho", -1)?.expect("a dataset");
     /// assert_eq!(rho.attributes, r#"{"units":"kg m-3"}"#);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -32,7 +32,7 @@ impl Writer {
     /// .collect::<scda::Result<Vec<()>>>()?;
     ///
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let streams = file.find_streams(b"log", 0)?.expect("the set of streams");
+    /// let streams = file.streams_record(b"log", 0)?.expect("the set of streams");
     /// let stream = file.stream(&streams, 2)?;
     /// let mut text = String::new();
     /// file.stream_reader(stream).read_to_string(&mut text)?;
