@@ -45,12 +45,12 @@ fn attributes(reader: &mut Reader) -> Value {
 fn numbers(reader: &mut Reader, name: &str) -> (Vec<u64>, Vec<u64>) {
     let dataset = reader.dataset_record(name, 0).unwrap().unwrap_or_else(|| panic!("{name}"));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    dataset.read(&mut reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
     let numbers = match dataset.data_type {
         DataType::Bool => data.iter().map(|&byte| byte.into()).collect(),
         _ => data.as_chunks::<8>().0.iter().map(|&bytes| u64::from_ne_bytes(bytes)).collect(),
     };
-    (dataset.shape, numbers)
+    (dataset.shape.clone(), numbers)
 }
 
 fn streams(reader: &mut Reader) -> Vec<Vec<u8>> {
@@ -101,7 +101,7 @@ fn check_array(reader: &mut Reader, name: &str, record: i64, expected: &Value) {
     assert_eq!(dataset.data_type, data_type);
     assert_eq!(found.get("byte_order").is_some(), matches!(data_type, DataType::Raw(_)));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    dataset.read(&mut reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
     for (index, expected) in list(&expected["first_values"]).iter().enumerate() {
         let bytes = &data[index * number..][..number];
         let mut word = [0; 8];
@@ -802,7 +802,7 @@ fn texts_may_end_without_a_blank() {
     place.scda("import a.sdf a.scda").good();
     let mut reader = open(&place, "a.scda");
     let x = reader.dataset_record("x", 0).unwrap().unwrap();
-    assert_eq!((x.data_type, x.shape), (DataType::Int16, vec![]));
+    assert_eq!((x.data_type, x.shape.clone()), (DataType::Int16, vec![]));
     let mut data = [0; 2];
     x.read(&mut reader, &[Region::all(&[])], &mut data).unwrap();
     assert_eq!(i16::from_ne_bytes(data), 0x0001);
