@@ -15,8 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fields::{fields, flash};
 use scda::{
-    Codec, Communicator, Data, DataMut, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Memory,
-    MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
+    Codec, Communicator, Data, DataMut, DataType, Dataset, DatasetHandle, Encode, Encoder, Layout, LineBreak,
+    Memory, MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
 use scda_codec::shuffle::{shuffle, unshuffle};
@@ -702,29 +702,32 @@ fn boxes() {
     let boxes: Vec<Region> =
         (0..1000).map(|i| Region::new([i * 7919 % 508, i * 104_729 % 508, 0], count)).collect();
     let bytes = 4 * 4 * 8 * 8;
-    let time = |cache_bytes: u64, read: &dyn Fn(&mut Reader)| {
+    let time = |cache_bytes: u64, read: &dyn Fn(&mut Reader, &DatasetHandle)| {
         let mut params = Params::default();
         params.cache_bytes = cache_bytes;
         let once = || {
             let mut file = Reader::open(Solo, &path, &params).unwrap();
-            file.find_dataset("rho", 0).unwrap().unwrap();
+            let found = file.dataset_record("rho", 0).unwrap().unwrap();
             let start = Instant::now();
-            read(&mut file);
+            read(&mut file, &found);
             start.elapsed().as_secs_f64() * 1e3
         };
         (0..5).map(|_| once()).fold(f64::INFINITY, f64::min)
     };
-    let one_by_one = |file: &mut Reader| {
+    let one_by_one = |file: &mut Reader, found: &DatasetHandle| {
         let mut memory = vec![0; bytes];
-        boxes.iter().for_each(|one| file.read_dataset(std::slice::from_ref(one), &mut memory).unwrap());
+        boxes.iter().for_each(|one| found.read(file, std::slice::from_ref(one), &mut memory).unwrap());
     };
-    let in_one_call = |file: &mut Reader| file.read_dataset(&boxes, &mut vec![0; 1000 * bytes]).unwrap();
-    let whole =
-        |file: &mut Reader| file.read_dataset(&[Region::all(&shape)], &mut vec![0; data.len()]).unwrap();
+    let in_one_call = |file: &mut Reader, found: &DatasetHandle| {
+        found.read(file, &boxes, &mut vec![0; 1000 * bytes]).unwrap()
+    };
+    let whole = |file: &mut Reader, found: &DatasetHandle| {
+        found.read(file, &[Region::all(&shape)], &mut vec![0; data.len()]).unwrap()
+    };
     println!("| 1000 boxes of 1 KiB, ms | cache | no cache |");
     println!("|{}", " --- |".repeat(3));
     for (what, read) in [
-        ("one by one", &one_by_one as &dyn Fn(&mut Reader)),
+        ("one by one", &one_by_one as &dyn Fn(&mut Reader, &DatasetHandle)),
         ("in one call", &in_one_call),
         ("all items", &whole),
     ] {
@@ -760,8 +763,8 @@ fn converted() {
         };
         let read = |data: DataMut<'_>| {
             let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
-            file.find_dataset("u", 0).unwrap().unwrap();
-            file.read_dataset(&[Region::all(&shape)], data).unwrap();
+            let found = file.dataset_record("u", 0).unwrap().unwrap();
+            found.read(&mut file, &[Region::all(&shape)], data).unwrap();
         };
         let half = data.len() / 2;
         let memory = Memory::packed(&data).of_type(wide);

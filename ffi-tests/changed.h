@@ -65,23 +65,22 @@ static inline const scda_member_t *members_of (const part_t *part, scda_member_t
 /* All datasets and groups of a file, on each rank. */
 static inline file_t datasets_of (const char *path, int forget) {
   file_t all;
-  int err, decode, found, i;
-  char type;
-  uint64_t E;
-  char name[SCDA_NAME_BYTES];
+  int err, found, i;
   const char *attributes;
   scda_dataset_t d;
+  scda_entry_t e;
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_SELF, path, NULL, NULL, NULL, &err);
   memset (&all, 0, sizeof all);
+  scda_entry_init (&e);
   for (;;) {
-    decode = 1;
     REQUIRE (f != NULL);
-    f = scda_fread_section_header (f, &type, NULL, &E, NULL, NULL, &decode, &err);
+    f = scda_fnext_entry (f, &e, &err);
     if (err == SCDA_ERR_EOF) { break; }
-    scda_dataset_init (&d);
-    f = scda_fread_dataset_header (f, &found, &d, &err);
-    REQUIRE (f != NULL);
-    if (found) {
+    if (f != NULL && e.kind == SCDA_ENTRY_DATASET) {
+      scda_dataset_init (&d);
+      f = scda_ffind_dataset (f, e.name, e.record, &found, &d, &err);
+      REQUIRE (f != NULL && found);
+
       part_t *part = &all.parts[all.count++];
       REQUIRE (all.count <= 48 && strlen (d.attributes) < sizeof part->attributes);
       memcpy (part->name, d.name, sizeof part->name);
@@ -100,17 +99,16 @@ static inline file_t datasets_of (const char *path, int forget) {
       for (i = 0; i < d.ndims; ++i) { part->shape[i] = d.shape[i]; }
       for (i = 1; i < d.ndims; ++i) { part->columns *= d.shape[i]; }
       part->data = (char *) malloc (part->rows * part->columns * part->item_bytes + 1);
-      f = scda_fread_dataset (f, part->data, 1, NULL, NULL, &err);
+      f = scda_fread_dataset (f, &d, part->data, 1, NULL, NULL, &err);
     }
-    else { /* a group, or the text about the file */
-      f = scda_fread_group (f, &found, name, &attributes, &err);
+    else if (f != NULL && e.kind == SCDA_ENTRY_GROUP) { /* not the text about the file */
+      f = scda_ffind_group (f, e.name, &found, &attributes, &err);
       if (f != NULL && found) {
         attributes_t *group = &all.groups[all.group_count++];
         REQUIRE (all.group_count <= 4 && strlen (attributes) < sizeof group->attributes);
-        strcpy (group->name, name);
+        strcpy (group->name, e.name);
         strcpy (group->attributes, attributes);
       }
-      else if (f != NULL) { f = scda_fread_block_data (f, NULL, E, 0, &err); }
     }
   }
   scda_fclose (f, &err);

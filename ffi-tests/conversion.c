@@ -85,7 +85,7 @@ static void read_values (group_t g, const char *path, int type, uint64_t *rng) {
   scda_dataset_init (&d);
   f = scda_ffind_dataset (f, "values", 0, &found, &d, &err);
   REQUIRE (err == SCDA_SUCCESS && found && d.type == SCDA_TYPE_FLOAT32);
-  f = scda_fread_datasets (f, 1, NULL, NULL, &nboxes, &box, &err);
+  f = scda_fread_boxes (f, &d, nboxes, &box, &err);
   REQUIRE (err == SCDA_SUCCESS && scda_fclose (f, &err) == 0);
   for (uint64_t i = 0; i < b.count[0]; ++i) {
     for (uint64_t j = 0; j < columns; ++j) {
@@ -129,7 +129,7 @@ static void misfits (group_t g, const char *path, uint64_t *rng) {
     scda_dataset_init (&d);
     f = scda_ffind_dataset (f, "values", 0, &found, &d, &err);
     box.type = is_bool ? SCDA_TYPE_BOOL : SCDA_TYPE_INT8;
-    f = scda_fread_datasets (f, 1, NULL, NULL, &nboxes, &box, &err);
+    f = scda_fread_boxes (f, &d, nboxes, &box, &err);
     CHECK (f == NULL && err == (is_bool ? SCDA_ERR_ARG : SCDA_ERR_RANGE));
     CHECK (strstr (scda_last_error_message (), is_bool ? "found int32, which cannot be converted to bool" : "item [2, 3]") != NULL);
   }

@@ -245,51 +245,50 @@ static void write_good (int contiguous) {
 }
 
 static const mistake_t reading[] = {
-  {"header of no section", SCDA_ERR_USAGE}, {"group of no section", SCDA_ERR_USAGE}, {"no dataset", SCDA_ERR_USAGE},
-  {"find no dataset", SCDA_ERR_FORMAT}, {"writing", SCDA_ERR_USAGE}, {"header behind the data", SCDA_ERR_USAGE},
+  {"find no dataset", SCDA_ERR_FORMAT}, {"writing", SCDA_ERR_USAGE},
   /* of one rank, too */
+  {"no dataset", SCDA_ERR_ARG}, {"dataset of another file", SCDA_ERR_ARG}, {"dataset of another shape", SCDA_ERR_ARG}, {"no entry", SCDA_ERR_ARG},
   {"find without name", SCDA_ERR_ARG}, {"find not UTF-8", SCDA_ERR_ARG}, {"find a group without path", SCDA_ERR_ARG},
   {"find a group, path", SCDA_ERR_ARG}, {"size", SCDA_ERR_ARG}, {"size in finding", SCDA_ERR_ARG}, {"no data", SCDA_ERR_ARG},
   {"no start", SCDA_ERR_ARG}, {"box beyond", SCDA_ERR_ARG}, {"boxes without number", SCDA_ERR_RANGE},
 };
-enum { num_reading = sizeof reading / sizeof reading[0], first_of_one = 6 };
+enum { num_reading = sizeof reading / sizeof reading[0], first_of_one = 2 };
 
 static scda_fcontext_t *read_one (scda_fcontext_t *f, int k, int wrong, int *error) {
-  int err, found, decode = 1;
+  int err, found;
   double data[12];
-  uint64_t start[2] = {0, 0}, count[2] = {3, 4}, Nq[most_ranks] = {12};
+  uint64_t start[2] = {0, 0}, count[2] = {3, 4};
   scda_dataset_t d;
+  scda_entry_t e;
   const char *path = "/", *of = "x", *attributes;
-  REQUIRE (scda_dataset_init (&d) == 0);
+  REQUIRE (scda_dataset_init (&d) == 0 && scda_entry_init (&e) == 0);
   switch (k) {
-  case 0: return scda_fread_dataset_header (f, &found, &d, error);
-  case 1: return scda_fread_group (f, &found, NULL, &attributes, error);
-  case 2: return scda_fread_dataset (f, data, 1, NULL, NULL, error);
-  case 3: return scda_ffind_dataset (f, "plain", 0, &found, &d, error);
-  case 4: return scda_fwrite_dataset (f, &d, data, 1, NULL, NULL, error);
-  case 5:
-    RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
-    RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err));
-    return scda_fread_dataset_header (f, &found, &d, error);
+  case 0: return scda_ffind_dataset (f, "plain", 0, &found, &d, error);
+  case 1: return scda_fwrite_dataset (f, &d, data, 1, NULL, NULL, error);
+  case 2:
+  case 3:
+  case 4:
+    RIGHT (scda_ffind_dataset (f, of, SCDA_LAST, &found, &d, &err));
+    if (wrong && k == 2) { d.number = 0; }
+    if (wrong && k == 3) { d.number = 128; }
+    if (wrong && k == 4) { d.shape[0] = 2; }
+    return scda_fread_dataset (f, &d, data, 1, NULL, NULL, error);
+  case 5: return scda_fnext_entry (f, wrong ? NULL : &e, error);
   case 6:
   case 7: return scda_ffind_dataset (f, !wrong ? of : k == 6 ? NULL : "\xff", 0, &found, &d, error);
   case 8:
   case 9: return scda_ffind_group (f, !wrong ? path : k == 8 ? NULL : "a/", &found, &attributes, error);
   case 10:
-    for (int s = 0; s < 2; ++s) {
-      if (s == 1) { RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err)); }
-      RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
-    }
-    if (wrong) { d.size = 4; }
-    return scda_fread_dataset_header (f, &found, &d, error);
+    if (wrong) { e.size = 4; }
+    return scda_fnext_entry (f, &e, error);
   case 11:
     if (wrong) { d.size = 0; }
-    return scda_ffind_dataset (f, of, -1, &found, &d, error);
+    return scda_ffind_dataset (f, of, SCDA_LAST, &found, &d, error);
   default: break;
   }
   RIGHT (scda_ffind_dataset (f, of, 0, &found, &d, &err));
   if (k == 14 && wrong) { start[1] = 1; }
-  return scda_fread_dataset (f, k == 12 && wrong ? NULL : data, k == 15 && wrong ? SIZE_MAX / 2 : 1, k == 13 && wrong ? NULL : start, count, error);
+  return scda_fread_dataset (f, &d, k == 12 && wrong ? NULL : data, k == 15 && wrong ? SIZE_MAX / 2 : 1, k == 13 && wrong ? NULL : start, count, error);
 }
 
 static void reads (void) {
@@ -310,44 +309,38 @@ static void reads (void) {
   }
 }
 
-/* Which dataset would be read: one rank asks without the others, and an error leaves the file open. */
-static void current (void) {
-  int err, found = -1, decode = 1;
+/* A dataset that was found stands for itself, in any order, whatever else is found, until the file is closed. */
+static void in_turns (void) {
+  enum { many = 200 };
+  int err, found = -1;
   double data[12];
-  scda_dataset_t d, now;
+  static scda_dataset_t d[many];
   scda_params_t params = default_params ();
   scda_fcontext_t *f;
-  params.check = 1;
-  write_good (0);
-  REQUIRE (scda_dataset_init (&d) == 0 && scda_dataset_init (&now) == 0);
-  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
-  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0 && now.type == 0);
-  RIGHT (scda_ffind_dataset (f, "x", 0, &found, &d, &err));
-  if (g.rank == g.size - 1) {
-    static const char zero[8];
-    found = -1;
-    CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 1);
-    CHECK (strcmp (now.name, "x") == 0 && now.type == SCDA_TYPE_FLOAT64 && now.item_bytes == 8 && now.encode == SCDA_ENCODE_ALWAYS);
-    CHECK (now.ndims == 2 && memcmp (now.shape, d.shape, sizeof d.shape) == 0 && memcmp (now.chunk, d.chunk, sizeof d.chunk) == 0);
-    CHECK (now.dimension_names == NULL && now.fill_value == NULL && now.attributes == NULL && now.unsupported == NULL);
-    CHECK (strcmp (d.attributes, "{}") == 0 && memcmp (d.fill_value, zero, 8) == 0); /* as before */
-    CHECK (scda_current_dataset (f, NULL, &now, NULL) == 0);
-    CHECK (scda_current_dataset (f, &found, NULL, &err) == -1 && err == SCDA_ERR_ARG);
-    now.size = 7;
-    CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
-    now.size = sizeof now;
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+  for (int k = 0; k < many; ++k) {
+    double number = k;
+    REQUIRE (scda_dataset_init (&d[k]) == 0);
+    snprintf (d[k].name, sizeof d[k].name, "d%d", k % 3);
+    d[k].type = SCDA_TYPE_FLOAT64;
+    RIGHT (scda_fwrite_dataset (f, &d[k], &number, g.rank == 0, NULL, NULL, &err));
   }
-  RIGHT (scda_fread_dataset (f, data, 1, NULL, NULL, &err));
-  CHECK (data[11] > 120 && data[11] < 122);
-  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && found == 1);
-  RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
-  CHECK (scda_current_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0);
   CLOSE ();
-  CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
-  err = 0;
-  CHECK (scda_current_dataset (NULL, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
-  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
-  CHECK (scda_current_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  params.check = 1;
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+  for (int k = 0; k < many; ++k) {
+    char which[SCDA_NAME_BYTES];
+    snprintf (which, sizeof which, "d%d", k % 3);
+    REQUIRE (scda_dataset_init (&d[k]) == 0);
+    RIGHT (scda_ffind_dataset (f, which, k / 3, &found, &d[k], &err));
+    REQUIRE (found == 1);
+  }
+  for (int k = many; k-- > 0;) {
+    const int other = k * 7 % many;
+    RIGHT (scda_fread_dataset (f, &d[k], data, 1, NULL, NULL, &err));
+    RIGHT (scda_fread_dataset (f, &d[other], data + 1, 1, NULL, NULL, &err));
+    CHECK (data[0] == k && data[1] == other);
+  }
   CLOSE ();
 }
 
@@ -522,21 +515,19 @@ static void change (const char *from, const char *to) { change_one (from, to, 0)
 
 /* The dataset, found by its name or by walking: the error of its header, or else that of its data. */
 static int read_damaged (int walk, int *has_header) {
-  int err = -1, found = 0, decode = 1;
+  int err = -1, found = 0;
   double data[12];
-  uint64_t Nq[most_ranks] = {12};
   scda_dataset_t d;
   REQUIRE (scda_dataset_init (&d) == 0);
   scda_fcontext_t *f;
   RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
   *has_header = 0;
   if (walk) {
-    for (int s = 0; s < 2; ++s) {
-      if (s == 1) { RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err)); }
-      f = scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err);
-      if (f == NULL) { return err; }
-    }
-    f = scda_fread_dataset_header (f, &found, &d, &err);
+    scda_entry_t e;
+    REQUIRE (scda_entry_init (&e) == 0);
+    RIGHT (scda_fnext_entry (f, &e, &err));
+    f = scda_fnext_entry (f, &e, &err);
+    if (f != NULL) { f = scda_ffind_dataset (f, e.name, e.record, &found, &d, &err); }
   }
   else { f = scda_ffind_dataset (f, "x", 0, &found, &d, &err); }
   CHECK ((f == NULL) == (err != 0) && all_same (g, (uint64_t) err));
@@ -544,7 +535,7 @@ static int read_damaged (int walk, int *has_header) {
   REQUIRE (found == 1);
   *has_header = 1 + (d.unsupported != NULL);
   /* The chunk is read on one rank only, and all get its error. */
-  f = scda_fread_dataset (f, data, g.rank == g.size - 1, NULL, NULL, &err);
+  f = scda_fread_dataset (f, &d, data, g.rank == g.size - 1, NULL, NULL, &err);
   CHECK ((f == NULL) == (err != 0) && all_same (g, (uint64_t) err));
   if (f == NULL) { return err; }
   CLOSE ();
@@ -644,16 +635,15 @@ static void damaged (void) {
     scda_fcontext_t *f = scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err);
     REQUIRE (f != NULL && err == 0);
     if (walk) {
-      uint64_t Nq[most_ranks] = {12};
-      int decode = 1;
-      RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
-      RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err));
-      f = scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err);
-      if (f != NULL && err == 0) { f = scda_fread_dataset_header (f, &found, &d, &err); }
+      scda_entry_t e;
+      REQUIRE (scda_entry_init (&e) == 0);
+      f = scda_fnext_entry (f, &e, &err);
+      if (f != NULL && err == 0) { f = scda_fnext_entry (f, &e, &err); }
+      if (f != NULL && err == 0 && e.kind == SCDA_ENTRY_DATASET) { f = scda_ffind_dataset (f, e.name, e.record, &found, &d, &err); }
     }
     else { f = scda_ffind_dataset (f, "x", 0, &found, &d, &err); }
     if (f != NULL && found && d.ndims == 2 && d.item_bytes * d.shape[0] * d.shape[1] <= sizeof data) {
-      f = scda_fread_dataset (f, data, g.rank == 0, NULL, NULL, &err);
+      f = scda_fread_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err);
     }
     seen += f == NULL;
     CHECK (all_same (g, (uint64_t) err));
@@ -670,7 +660,7 @@ int main (int argc, char **argv) {
   writes ();
   disagree ();
   reads ();
-  current ();
+  in_turns ();
   several_reads ();
   damaged ();
   damaged_together ();

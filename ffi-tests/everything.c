@@ -137,19 +137,20 @@ static scda_fcontext_t *read_both (group_t g, scda_fcontext_t *f, int *err) {
   return f;
 }
 
-/* If the current section begins a dataset or a group: *found, and it is read. */
-static scda_fcontext_t *read_datasets (group_t g, scda_fcontext_t *f, int *found, int *err) {
+/* Reads a dataset that was listed. */
+static scda_fcontext_t *read_listed (group_t g, scda_fcontext_t *f, const scda_entry_t *e, int *err) {
   const uint64_t start[4] = {2, 3, 0, 10}, count[4] = {(uint64_t) (2 + g.rank % 3), 7, 1, 1};
   static int32_t items[12 * 7];
+  int found = 0;
   scda_dataset_t d;
   REQUIRE (scda_dataset_init (&d) == 0);
-  f = scda_fread_dataset_header (f, found, &d, err);
+  f = scda_ffind_dataset (f, e->name, e->record, &found, &d, err);
   if (!ok (f, *err)) { return f; }
-  if (!*found) { return scda_fread_group (f, found, NULL, NULL, err); }
+  REQUIRE (found == 1);
   const int field = strcmp (d.name, "x/field") == 0;
   const uint64_t first[2] = {elems / 2, 0}, rows[2] = {10, 3};
   memset (items, 0, sizeof items);
-  f = scda_fread_dataset (f, items, field ? 1 : 2, field ? first : start, field ? rows : count, err);
+  f = scda_fread_dataset (f, &d, items, field ? 1 : 2, field ? first : start, field ? rows : count, err);
   for (uint64_t i = 0; ok (f, *err) && i < (field ? 30 : count[0] * 7 + 1); ++i) { CHECK (items[i] == 0x64646464); }
   return f;
 }
@@ -195,11 +196,11 @@ static scda_fcontext_t *read_field (scda_fcontext_t *f, int *err) {
   int found = 0;
   scda_dataset_t d;
   REQUIRE (scda_dataset_init (&d) == 0);
-  f = scda_ffind_dataset (f, "x/field", -1, &found, &d, err);
+  f = scda_ffind_dataset (f, "x/field", SCDA_LAST, &found, &d, err);
   if (!ok (f, *err)) { return f; }
   CHECK (found == 1 && d.shape[0] >= elems);
   const uint64_t start[2] = {elems - 1, 0}, count[2] = {d.shape[0] > elems ? 2 : 1, 3};
-  f = scda_fread_dataset (f, items, 1, start, count, err);
+  f = scda_fread_dataset (f, &d, items, 1, start, count, err);
   for (uint64_t i = 0; ok (f, *err) && i < 3 * count[0]; ++i) { CHECK (items[i] == 0x64646464); }
   return f;
 }
@@ -235,14 +236,21 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
   char type = 0, user[SCDA_USER_STRING_BYTES + 1];
   prepare (g);
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
-  for (int k = 0; ok (f, err) && !info_of (f).at_end; ++k) {
-    decode = 1;
-    f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
-    if (!ok (f, err) || strcmp (user, "scda streams 00") == 0) { break; }
-    int is_dataset = 0;
-    f = read_datasets (g, f, &is_dataset, &err);
+  scda_entry_t e;
+  REQUIRE (scda_entry_init (&e) == 0);
+  for (int k = 0; ok (f, err); ++k) {
+    f = scda_fnext_entry (f, &e, &err);
+    if (f != NULL && err == SCDA_ERR_EOF) {
+      err = 0;
+      break;
+    }
     if (!ok (f, err)) { break; }
-    if (is_dataset) { continue; }
+    if (e.kind == SCDA_ENTRY_DATASET) { f = read_listed (g, f, &e, &err); }
+    if (e.kind != SCDA_ENTRY_SECTION) { continue; }
+    decode = 1;
+    f = scda_fseek (f, e.section, &err);
+    if (ok (f, err)) { f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err); }
+    if (!ok (f, err)) { break; }
     memset (found, 0, sizeof found);
     const uint64_t *part = k % 3 ? Nq : other;
     if (type == 'I') { f = scda_fread_inline_data (f, found, 0, &err); }
@@ -263,7 +271,7 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
   if (ok (f, err)) { f = read_streams (g, f, &err); }
   if (ok (f, err)) { f = read_both (g, f, &err); }
   if (ok (f, err)) { f = read_field (f, &err); }
-  if (ok (f, err)) { f = scda_ffind_dataset (f, "x/text", -1, &is_there, NULL, &err); }
+  if (ok (f, err)) { f = scda_ffind_dataset (f, "x/text", SCDA_LAST, &is_there, NULL, &err); }
   if (ok (f, err)) { f = scda_ffind_group (f, "x", &is_there, NULL, &err); }
   if (f != NULL && err == 0) { CHECK (is_there == 1 && (scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;

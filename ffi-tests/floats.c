@@ -206,7 +206,7 @@ static uint64_t read_all (group_t g, const char *path, int mode) {
         for (const char *c = d.attributes; *c; ++c) { sum = mix (sum, (uint64_t) *c); }
         memset (memory, 0, sizeof memory);
         const scda_box_t box = box_of (memory, types[t]);
-        CALL (f = scda_fread_datasets (f, 1, NULL, NULL, &one_box, &box, &err));
+        CALL (f = scda_fread_boxes (f, &d, one_box, &box, &err));
         CHECK (err == SCDA_SUCCESS || (types[t] == SCDA_TYPE_INT32 && err == SCDA_ERR_RANGE));
         sum = mix (sum, (uint64_t) err);
         for (int i = 0; i < items && err == SCDA_SUCCESS; ++i) { sum = mix (sum, memory[i]); }

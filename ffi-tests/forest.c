@@ -237,7 +237,7 @@ static void members (MPI_Comm comm, const char *folder) {
       REQUIRE (f != NULL && there && d.type == members[m].type && d.shape[0] == (uint64_t) p->global_num_quadrants);
       start[0] = (uint64_t) p->global_first_quadrant[p->mpirank];
       count[0] = (uint64_t) p->local_num_quadrants;
-      f = scda_fread_dataset (f, found, count[0] > 0, start, count, &err);
+      f = scda_fread_dataset (f, &d, found, count[0] > 0, start, count, &err);
       REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
       for (p4est_topidx_t t = p->first_local_tree; t >= 0 && t <= p->last_local_tree; ++t) {
         sc_array_t *quadrants = &p4est_tree_array_index (p->trees, t)->quadrants;

@@ -183,7 +183,7 @@ static void bytes_as_fields (const char *path) {
   f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
   f = scda_p4est_find_field (f, NULL, 0, "fixed", &found, &d, &err);
   REQUIRE (f != NULL && found && d.type == SCDA_TYPE_RAW && d.item_bytes == 64);
-  f = scda_fread_dataset (f, bytes, n > 0, &start, &count, &err);
+  f = scda_fread_dataset (f, &d, bytes, n > 0, &start, &count, &err);
   for (size_t i = 0; i < 64 * n; ++i) { REQUIRE (bytes[i] == 'q'); }
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
   free (bytes), free (counts);

@@ -35,7 +35,7 @@ program test_fortran_datasets
 #endif
   call reading(trim(folder) // "/fortran-datasets.scda")
   call in_one_call(trim(folder) // "/fortran-datasets.scda")
-  call copies(trim(folder) // "/fortran-datasets.scda")
+  call in_turns(trim(folder) // "/fortran-datasets.scda")
   call later(trim(folder) // "/fortran-datasets-later.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
@@ -141,10 +141,10 @@ contains
     call require(found .and. attributes == "{""title"":""later""}", "attributes set later: " // attributes)
     call scda_ffind_dataset(f, "rows", found, d)
     call require(found .and. all(d%shape == [2, 3]), "rows added later")
-    call scda_read(f, numbers)
+    call scda_read(f, d, numbers)
     call require(all(reshape(numbers, [6]) == [1, 2, 3, 4, 5, 6]), "numbers in rows added later")
     call scda_ffind_dataset(f, "names", found, d)
-    call scda_fread_texts_sizes(f, lengths)
+    call scda_fread_texts_sizes(f, d, lengths)
     call scda_texts_data(f, lengths, names)
     call require(found .and. all(names == ["one ", "two ", "tres"]), "texts added later")
     call scda_fclose(f)
@@ -263,12 +263,12 @@ contains
     call scda_fclose(f)
   end subroutine writing
 
-  subroutine find(f, name, type, dims, record)
+  subroutine find(f, d, name, type, dims, record)
     type(scda_fcontext_t), intent(inout) :: f
+    type(scda_dataset_t), intent(out) :: d
     character(*), intent(in) :: name
     integer, intent(in) :: type, dims(:)
     integer, intent(in), optional :: record
-    type(scda_dataset_t) :: d
     logical :: found, same
     call scda_ffind_dataset(f, name, found, d, record)
     same = found
@@ -282,7 +282,8 @@ contains
     type(scda_fcontext_t) :: f
     type(scda_dataset_t) :: d
     logical :: found
-    character(:), allocatable :: attributes, path
+    type(scda_entry_t) :: entry
+    character(:), allocatable :: attributes
     real(real64) :: time, row(ny), whole(nx, ny, nz), strided(2 * nx, ny, nz), flat(nx * ny * nz)
     real(real64), allocatable :: box(:, :, :), nothing(:)
     integer :: first_of_none = -1
@@ -311,32 +312,32 @@ contains
     call scda_ffind_group(f, "none", found, attributes)
     call require(.not. found .and. attributes == "", "no group")
 
-    call find(f, "time", SCDA_TYPE_FLOAT64, [integer ::])
+    call find(f, d, "time", SCDA_TYPE_FLOAT64, [integer ::])
     time = 0
-    call scda_read(f, time)
+    call scda_read(f, d, time)
     call require(abs(time - 0.5d0) <= 0, "time")
     call scda_read(f, "i8", i8)
     call require(all(i8 == [-127_int8, 127_int8]), "i8")
-    call find(f, "i16", SCDA_TYPE_INT16, [3, 2])
-    call scda_read(f, i16)
+    call find(f, d, "i16", SCDA_TYPE_INT16, [3, 2])
+    call scda_read(f, d, i16)
     call require(all(i16 == reshape([1, 2, 3, 4, 5, -6], [3, 2])), "i16")
     call scda_read(f, "i32", i32)
     call require(all(i32 == reshape([(i, i = 1, 8)], [2, 2, 2])), "i32")
     call scda_read(f, "i64", i64)
     call require(all(i64 == reshape([(2_int64**40 + i, i = 1, 16)], [2, 2, 2, 2])), "i64")
-    call find(f, "r32", SCDA_TYPE_FLOAT32, [1, 2, 1, 3, 1])
-    call scda_read(f, r32)
+    call find(f, d, "r32", SCDA_TYPE_FLOAT32, [1, 2, 1, 3, 1])
+    call scda_read(f, d, r32)
     call require(all(abs(r32 - reshape([(i / 2.0_real32, i = 1, 6)], [1, 2, 1, 3, 1])) <= 0), "r32")
-    call find(f, "c32", SCDA_TYPE_COMPLEX64, [1, 2, 1, 3, 1, 1])
-    call scda_read(f, c32)
+    call find(f, d, "c32", SCDA_TYPE_COMPLEX64, [1, 2, 1, 3, 1, 1])
+    call scda_read(f, d, c32)
     call require(all(abs(c32 - reshape([(cmplx(i, -i, real32), i = 1, 6)], [1, 2, 1, 3, 1, 1])) <= 0), "c32")
     call scda_read(f, "r7", r7)
     call require(all(r7 == reshape([(i, i = 1, 16)], shape(r7))), "r7")
     call scda_read(f, "c64", c64)
     call require(abs(c64 - (5.0_real64, 6.0_real64)) <= 0, "c64")
-    call find(f, "logical", SCDA_TYPE_BOOL, [3])
+    call find(f, d, "logical", SCDA_TYPE_BOOL, [3])
     flags = .false.
-    call scda_read(f, flags)
+    call scda_read(f, d, flags)
     call require(all(flags .eqv. [.true., .false., .true.]), "logical")
     call scda_read(f, "bool", bool)
     call require(all(flags .neqv. logical(bool)), "bool")
@@ -345,24 +346,24 @@ contains
     call require(all(flags .eqv. [.false., .true., .true.]), "two logicals")
     call scda_read(f, "shaped", shaped, record=0)
     call require(all(abs(shaped - reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])) <= 0), "shaped")
-    call find(f, "shaped", SCDA_TYPE_FLOAT32, [1, 1], record=1)
+    call find(f, d, "shaped", SCDA_TYPE_FLOAT32, [1, 1], record=1)
     call scda_read(f, "shaped", one, record=-1)
     call require(abs(one(1, 1) - 7) <= 0, "record")
-    call scda_ffind_dataset(f, "shaped", found, record=2)
+    call scda_ffind_dataset(f, "shaped", found, d, record=2)
     call require(.not. found, "no record")
-    call find(f, "empty", SCDA_TYPE_INT32, [2, 1, 2, 1, 2, 1, 0])
-    call find(f, "without", SCDA_TYPE_FLOAT64, [0])
+    call find(f, d, "empty", SCDA_TYPE_INT32, [2, 1, 2, 1, 2, 1, 0])
+    call find(f, d, "without", SCDA_TYPE_FLOAT64, [0])
     allocate(nothing(0:first_of_none))
-    call scda_read(f, nothing, ierr=ierr)
+    call scda_read(f, d, nothing, ierr=ierr)
     call require(ierr == 0, "no items are read")
-    call find(f, "no hits", SCDA_TYPE_FLOAT32, [0])
-    call find(f, "no items", SCDA_TYPE_FLOAT32, [0])
+    call find(f, d, "no hits", SCDA_TYPE_FLOAT32, [0])
+    call find(f, d, "no items", SCDA_TYPE_FLOAT32, [0])
     call scda_ffind_dataset(f, "no items", found, d)
     call require(d%attributes == "{""units"":""m""}", "units alone: " // d%attributes)
-    call scda_read(f, i32(1, 1, 1:0))
+    call scda_read(f, d, i32(1, 1, 1:0))
 
     ! In C the dimensions are reversed: rows of 5.
-    call find(f, "state", SCDA_TYPE_FLOAT32, [5, rows])
+    call find(f, d, "state", SCDA_TYPE_FLOAT32, [5, rows])
     call scda_ffind(f, "state", found, N)
     call scda_fseek(f, N)
     call scda_fread_section_header(f, type, N, E, userstr)
@@ -378,9 +379,9 @@ contains
 
     call scda_read(f, "row", row)
     call require(all(abs(row - [(value(2, i, 3), i = 1, ny)]) <= 0), "row")
-    call find(f, "backwards", SCDA_TYPE_FLOAT64, [4, 2, nz])
+    call find(f, d, "backwards", SCDA_TYPE_FLOAT64, [4, 2, nz])
     strided = -1
-    call scda_read(f, strided(1:8:2, 1:4:3, nz:1:-1)) ! to what is not contiguous
+    call scda_read(f, d, strided(1:8:2, 1:4:3, nz:1:-1)) ! to what is not contiguous
     call require(abs(strided(3, 4, nz) - value(5, 4, nz)) <= 0 .and. abs(strided(7, 1, 1) - value(1, 1, 1)) <= 0, "strided")
     call require(count(strided >= 0) == 4 * 2 * nz, "nothing else")
 
@@ -391,18 +392,21 @@ contains
       if (i == 3) call scda_read(f, "auto", whole)
       if (i == 4) call scda_read(f, "plain", whole)
       call require(all(abs(whole - part([1, 1, 1], [nx, ny, nz])) <= 0), "all of it")
-      call scda_read(f, flat)
+      if (i <= 2) call scda_ffind_dataset(f, "flow/rho", found, d, i - 1)
+      if (i == 3) call scda_ffind_dataset(f, "auto", found, d)
+      if (i == 4) call scda_ffind_dataset(f, "plain", found, d)
+      call scda_read(f, d, flat)
       call require(all(abs(flat - reshape(whole, [size(whole)])) <= 0), "flat")
       first = [2 + mod(rank, 2), 1, 1 + mod(3 * rank, 5)]
       last = [nx, 3 + mod(rank, 3), nz - rank]
       allocate(box(first(1):last(1), first(2):last(2), first(3):last(3)))
-      call scda_read(f, box, start=int(first, int64))
+      call scda_read(f, d, box, start=int(first, int64))
       call require(all(abs(box - part(first, last)) <= 0), "box")
       deallocate(box)
       if (rank == 0) then ! nothing here, two boxes elsewhere
-        call scda_read(f, flat(1:0), start=[1, 1, 1], count=[0, 1, 1])
+        call scda_read(f, d, flat(1:0), start=[1, 1, 1], count=[0, 1, 1])
       else
-        call scda_read(f, flat(:9), start=reshape([1, 1, 1, 5, 6, 13], [3, 2]), count=reshape([2, 1, 3, 3, 1, 1], [3, 2]))
+        call scda_read(f, d, flat(:9), start=reshape([1, 1, 1, 5, 6, 13], [3, 2]), count=reshape([2, 1, 3, 3, 1, 1], [3, 2]))
         call require(all(abs(flat(:9) - [part([1, 1, 1], [2, 1, 3]), part([5, 6, 13], [7, 6, 13])]) <= 0), "two boxes")
       end if
     end do
@@ -423,22 +427,24 @@ contains
     call scda_read(f, "unset", unset)
     call require(all(unset), "unset")
 
-    ! By walking.
-    call scda_fseek(f, 0)
+    ! All that is there.
     datasets = 0
     groups = 0
     do
-      call scda_fread_section_header(f, type, N, E, userstr, ierr=ierr)
-      if (ierr == SCDA_ERR_EOF) exit
-      call scda_fread_dataset_header(f, found, d)
-      if (found) then
+      call scda_fnext_entry(f, entry, found)
+      if (.not. found) exit
+      if (entry%kind == SCDA_ENTRY_DATASET) then
         datasets = datasets + 1
-      else
-        call scda_fread_group(f, found, path, attributes)
-        if (found) groups = groups + merge(1, 10, path == "/") + merge(0, 100, index(attributes, "solver") == 0)
+        call scda_ffind_dataset(f, entry%name, found, d, int(entry%record))
+        if (found) found = d%type == entry%type .and. size(d%shape) == size(entry%shape) .and. entry%record < entry%records
+        if (found) found = all(d%shape == entry%shape)
+        call require(found, "entry " // entry%name)
+      else if (entry%kind == SCDA_ENTRY_GROUP) then
+        call scda_ffind_group(f, entry%name, found, attributes)
+        groups = groups + merge(1, 10, entry%name == "/") + merge(0, 100, index(attributes, "solver") == 0)
       end if
     end do
-    call require(datasets == 28 .and. groups == 111, "what was walked over")
+    call require(datasets == 28 .and. groups == 111, "what is listed")
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close")
   end subroutine reading
@@ -532,13 +538,6 @@ contains
       if (rank == 0) call require(all(abs(two) <= 0), "nothing in one call")
       if (rank > 0) call require(all(abs(two - [part([1, 1, 1], [2, 1, 3]), part([5, 6, 13], [7, 6, 13])]) <= 0), "two boxes")
       call require(all(abs(rows_of(:, 2) - [(value(2, i, 3), i = 1, ny)]) <= 0) .and. all(abs(rows_of(:, 1)) <= 0), "row")
-      ! The last one is the current one.
-      rows_of = 0
-      time = 0
-      if (time_of_reading == 1) call scda_read(g, rows_of(:, 1))
-      if (time_of_reading == 1) call require(all(abs(rows_of(:, 1) - [(value(2, i, 3), i = 1, ny)]) <= 0), "row again")
-      if (time_of_reading == 2) call scda_read(f, time)
-      if (time_of_reading == 2) call require(abs(time(1) - 0.5d0) <= 0, "time again")
       i8 = 0
       flags = .false.
       others(1) = scda_request("i8", i8)
@@ -549,44 +548,34 @@ contains
     end do
   end subroutine in_one_call
 
-  ! Copies of the variable are the same file: what one finds, the other reads.
-  subroutine copies(filename)
+  ! Several datasets in turns; copies of the variable are the same file, so what one finds, the other reads.
+  subroutine in_turns(filename)
     character(*), intent(in) :: filename
     type(scda_fcontext_t) :: f, g
-    real(real64) :: time(2)
+    type(scda_dataset_t) :: of_shaped, of_r7, of_time, none
+    real(real64) :: time
     real(real32) :: shaped(2, 3)
     integer(int32) :: r7(2, 1, 2, 1, 2, 1, 2)
     integer :: i, ierr
     logical :: found
-    time = 2
+    call scda_fopen_read(f, comm, filename)
+    g = f
+    call scda_ffind_dataset(f, "shaped", found, of_shaped, record=0)
+    call scda_ffind_dataset(g, "r7", found, of_r7)
+    call scda_ffind_dataset(f, "time", found, of_time)
     do i = 1, 3
-      call scda_fopen_read(f, comm, filename)
-      g = f
-      call scda_ffind_dataset(f, "shaped", found, record=0)
-      call scda_ffind_dataset(g, "r7", found)
       r7 = 0
-      call scda_read(f, r7)
-      call require(all(r7 == reshape([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], shape(r7))), "r7 by a copy")
-      if (i == 1) then ! of more dimensions, and of another type
-        call scda_ffind_dataset(f, "shaped", found, record=0)
-        call scda_read(g, shaped)
-        call require(abs(shaped(2, 3) - 6) <= 0, "shaped by a copy")
-        call scda_fclose(g)
-        cycle
-      end if
-      call scda_ffind_dataset(f, "time", found)
-      if (i == 2) then ! it has larger items
-        call scda_ffind_dataset(g, "c64", found)
-        call scda_read(f, time(1), ierr=ierr)
-        call require(abs(time(2) - 2) <= 0, "behind what was read")
-        call expect(f, ierr, SCDA_ERR_ARG, "type: found complex128, which cannot be converted to float64")
-      else
-        call scda_fseek(g, 0)
-        call scda_read(f, time(1), ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "there is no current dataset; call scda_ffind_dataset before")
-      end if
+      shaped = 0
+      time = 0
+      call scda_read(f, of_r7, r7)
+      call scda_read(g, of_time, time)
+      call scda_read(f, of_shaped, shaped)
+      call require(all(r7 == reshape([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], shape(r7))), "r7 in turns")
+      call require(abs(shaped(2, 3) - 6) <= 0 .and. abs(time - 0.5d0) <= 0, "shaped and time in turns")
     end do
-  end subroutine copies
+    call scda_read(f, none, time, ierr=ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
+  end subroutine in_turns
 
   ! Types that Fortran does not have.
   subroutine types(filename)
@@ -614,21 +603,21 @@ contains
     call scda_fclose(f)
 
     call scda_fopen_read(f, comm, filename)
-    call find(f, "u8", SCDA_TYPE_UINT8, [2])
-    call scda_read(f, u8, type=SCDA_TYPE_UINT8)
+    call find(f, d, "u8", SCDA_TYPE_UINT8, [2])
+    call scda_read(f, d, u8, type=SCDA_TYPE_UINT8)
     call require(all(u8 == [-1_int8, 1_int8]), "unsigned bytes")
-    call find(f, "u64", SCDA_TYPE_UINT64, [2])
-    call scda_read(f, u64)
+    call find(f, d, "u64", SCDA_TYPE_UINT64, [2])
+    call scda_read(f, d, u64)
     call require(all(u64 == [-1, 1]), "unsigned integers without their type")
-    call find(f, "f16", SCDA_TYPE_FLOAT16, [2])
-    call scda_read(f, f16, type=SCDA_TYPE_FLOAT16)
+    call find(f, d, "f16", SCDA_TYPE_FLOAT16, [2])
+    call scda_read(f, d, f16, type=SCDA_TYPE_FLOAT16)
     call require(all(f16 == [15360, 16384]), "half precision")
-    call find(f, "raw", SCDA_TYPE_RAW, [2, 2])
+    call find(f, d, "raw", SCDA_TYPE_RAW, [2, 2])
     call scda_ffind_dataset(f, "raw", found, d)
     call require(d%item_bytes == 3 .and. all(d%chunk == [2, 1]), "bytes of an item")
     call scda_read(f, "raw", again, type=SCDA_TYPE_RAW)
     call require(all(again == raw), "raw bytes")
-    call scda_read(f, one, start=[2, 1], count=[1, 1], type=SCDA_TYPE_RAW)
+    call scda_read(f, d, one, start=[2, 1], count=[1, 1], type=SCDA_TYPE_RAW)
     call require(all(one == [4, 5, 6]), "one item")
     call scda_read(f, "raw boxes", again(:, :, 1:1), start=[1, 1], type=SCDA_TYPE_RAW)
     call require(all(again(:, :, 1) == raw(:, :, 1)), "a box of raw bytes")
@@ -659,11 +648,11 @@ contains
     call scda_write(f, "integers", [3_int8, -4_int8], type=SCDA_TYPE_INT64, chunk=[1])
     call scda_fclose(f)
     call scda_fopen_read(f, comm, filename)
-    call find(f, "singles", SCDA_TYPE_FLOAT32, [2])
-    call scda_read(f, converted)
+    call find(f, d, "singles", SCDA_TYPE_FLOAT32, [2])
+    call scda_read(f, d, converted)
     call require(abs(converted(1) - real(0.1_real32, real64)) <= 0 .and. converted(2) > huge(1.0_real64), "doubles as singles")
-    call find(f, "integers", SCDA_TYPE_INT64, [2])
-    call scda_read(f, f16)
+    call find(f, d, "integers", SCDA_TYPE_INT64, [2])
+    call scda_read(f, d, f16)
     call require(all(f16 == [3, -4]), "integers of other sizes")
     call scda_fclose(f)
     call scda_fopen_write(f, comm, filename, "types")
@@ -720,6 +709,7 @@ contains
       integer(c_int) :: id = 0
       real(c_float) :: x(3) = 0
     end type point
+    type(scda_dataset_t) :: d
     type(scda_fcontext_t) :: f
     type(particle), target :: mine(merge(0, 2 + rank, rank == 0 .and. ranks > 1)), any
     type(particle), allocatable, target :: all_of_them(:)
@@ -743,23 +733,24 @@ contains
     call scda_fclose(f)
     allocate(all_of_them(total))
     call scda_fopen_read(f, comm, filename)
-    call scda_ffind_dataset(f, "particles", found)
-    call scda_read_structs(f, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
+    call scda_ffind_dataset(f, "particles", found, d)
+    call scda_read_structs(f, d, c_loc(all_of_them), c_sizeof(any), 1_int64, int(total, int64), members)
     call require(found .and. all(all_of_them%id == [(i, i = 1, total)]), "all structs")
     call require(all(abs(all_of_them(total)%x - [1, 2, 3] * total) < 0.1), "arrays in structs")
     call require(all_of_them(1)%kind(3) == "n", "bytes in structs")
     some(1) = scda_member("id", SCDA_TYPE_INT32, c_loc(points(1)), c_loc(points(1)%id))
     some(2) = scda_member("x", SCDA_TYPE_FLOAT32, c_loc(points(1)), c_loc(points(1)%x), count=3)
-    call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total - 1, int64), 2_int64, some)
+    call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total - 1, int64), 2_int64, some)
     call require(all(points%id == [total - 1, total]), "some components")
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
-    call scda_read_structs(f, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
+    call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
     call require(ierr == SCDA_ERR_ARG, "structs behind the end")
   end subroutine structs
 
   ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.
   subroutine last_records(filename)
     character(*), intent(in) :: filename
+    type(scda_dataset_t) :: d
     type(scda_fcontext_t) :: f
     type(scda_request_t) :: requests(2)
     integer(int64) :: section, first, tasks, bytes
@@ -779,8 +770,8 @@ contains
     call scda_fopen_read(f, comm, filename)
     call scda_read(f, "u", u)
     call require(all(u == 2), "the last record is read")
-    call scda_ffind_dataset(f, "u", found)
-    call scda_read(f, u)
+    call scda_ffind_dataset(f, "u", found, d)
+    call scda_read(f, d, u)
     call require(found .and. all(u == 2), "the last record is found")
     requests(1) = scda_request("u", u)
     requests(2) = scda_request("u", one, record=0)
@@ -814,14 +805,14 @@ contains
     call scda_fopen_read(f, comm, filename)
     call scda_ffind_dataset(f, "names", found, d)
     call require(found .and. d%type == SCDA_TYPE_STRING .and. all(d%shape == [2 * ranks]) .and. size(d%fill_value) == 0, "texts")
-    call scda_fread_texts_sizes(f, lengths)
+    call scda_fread_texts_sizes(f, d, lengths)
     call require(size(lengths) == 2 * ranks .and. all(lengths(2::2) == 0) .and. lengths(1) == 6, "lengths of texts")
     allocate(items(size(lengths)))
     call scda_texts_data(f, lengths, items)
     call require(items(1) == "rank 0" .and. all(items(2::2) == "") .and. items(2 * rank + 1) == mine(1), "all texts")
     call scda_ffind_dataset(f, "pairs", found, d)
     call require(found .and. all(d%shape == [2, ranks]), "pairs of texts")
-    call scda_fread_texts_sizes(f, lengths, start=[1_int64, rank + 1_int64], count=[1_int64, 1_int64])
+    call scda_fread_texts_sizes(f, d, lengths, start=[1_int64, rank + 1_int64], count=[1_int64, 1_int64])
     call scda_texts_data(f, lengths, items(:1))
     call require(size(lengths) == 1 .and. items(1) == mine(1), "a box of texts")
     call scda_texts_data(f, [1_int64], items(:1), ierr)
@@ -992,6 +983,7 @@ contains
   ! What is wrong on the last rank is an error of all, with its words.
   subroutine refused(filename)
     character(*), intent(in) :: filename
+    type(scda_dataset_t) :: d
     type(scda_fcontext_t) :: f
     real(real64) :: six(3, 2)
     complex(real32) :: narrow(3, 2)
@@ -1084,8 +1076,8 @@ contains
         call scda_read(f, "none", six, ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": no such dataset or record")
       case (5)
-        call scda_read(f, six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "there is no current dataset; call scda_ffind_dataset before")
+        call scda_read(f, d, six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected one that scda_ffind_dataset has found")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "")

@@ -15,12 +15,12 @@ int scda_dataset_read (MPI_Comm comm, const char *filename, const char *name, do
   scda_dataset_t d;
   scda_dataset_init (&d);
   scda_fcontext_t *f = scda_fopen_read (comm, filename, NULL, NULL, NULL, &err);
-  f = scda_ffind_dataset (f, name, -1, &found, &d, &err);
+  f = scda_ffind_dataset (f, name, SCDA_LAST, &found, &d, &err);
   if (f != NULL && (!found || d.type != SCDA_TYPE_FLOAT64 || d.ndims != 1)) {
     scda_fclose (f, &err);
     return SCDA_ERR_FORMAT; /* a valid file, but not one of ours */
   }
-  f = scda_fread_dataset (f, u, 1, &first, &n, &err);
+  f = scda_fread_dataset (f, &d, u, 1, &first, &n, &err);
   scda_fclose (f, &err);
   return err;
 }

@@ -66,8 +66,8 @@ static int read_dataset (group_t g, const char *filename) {
   scda_dataset_t d;
   scda_dataset_init (&d);
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, &len, NULL, &err);
-  f = scda_ffind_dataset (f, "d", -1, &found, &d, &err);
-  f = scda_fread_dataset (f, data, 1, &start, &count, &err);
+  f = scda_ffind_dataset (f, "d", SCDA_LAST, &found, &d, &err);
+  f = scda_fread_dataset (f, &d, data, 1, &start, &count, &err);
   CHECK (f == NULL && all_same (g, (uint64_t) err));
   return err;
 }

@@ -74,6 +74,7 @@ static uint64_t read_sections (int verify) {
   const uint64_t room = elems * 30;
   unsigned char *data = (unsigned char *) get_memory (room);
   uint64_t *Ei = (uint64_t *) get_memory (elems * sizeof *Ei), i = 0;
+  int64_t datasets = 0;
   scda_params_t params = default_params ();
   int err = -1;
   params.verify = verify;
@@ -101,11 +102,17 @@ static uint64_t read_sections (int verify) {
       if (f != NULL) { f = scda_fread_varray_data (f, data, &N, Ei, NULL, 0, &err); }
       break;
     case 5:
-      bytes = elems * bytes_of (i), f = scda_fread_dataset_header (f, &found, &d, &err);
+      bytes = elems * bytes_of (i);
+      f = scda_fread_block_data (f, NULL, E, 0, &err);
+      decode = 1;
+      if (f != NULL) { f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err); }
+      if (f != NULL) { f = scda_fread_varray_sizes (f, NULL, &N, &err); }
+      if (f != NULL) { f = scda_fread_varray_data (f, NULL, &N, NULL, NULL, 0, &err); }
+      if (f != NULL) { f = scda_ffind_dataset (f, user, datasets++, &found, &d, &err); }
       if (f != NULL) { REQUIRE (found && d.ndims == 2 && (d.shape[0] == elems || d.shape[0] == 2 * elems)); }
       for (uint64_t k = d.shape[0] / elems; f != NULL && k-- > 0;) { /* the rows that were added, which are section i + 2; then its own */
         const uint64_t start[2] = {k * elems, 0}, count[2] = {elems, 6};
-        f = scda_fread_dataset (f, data, 1, start, count, &err);
+        f = scda_fread_dataset (f, &d, data, 1, start, count, &err);
         for (uint64_t j = 0; f != NULL && j < bytes; ++j) { REQUIRE (data[j] == byte_of (i + 2 * k, j)); }
       }
       break;

@@ -38,8 +38,8 @@ static void expect (int age, int64_t number, int line) {
   scda_fcontext_t *f = open_last (&err);
   taken = (int) info_of (f).age;
   scda_dataset_init (&d);
-  f = scda_ffind_dataset (f, "number", -1, &found, &d, &err);
-  if (f != NULL && found) { f = scda_fread_dataset (f, &read, 1, NULL, NULL, &err); }
+  f = scda_ffind_dataset (f, "number", SCDA_LAST, &found, &d, &err);
+  if (f != NULL && found) { f = scda_fread_dataset (f, &d, &read, 1, NULL, NULL, &err); }
   if (f == NULL || taken != age || read != number) {
     fprintf (stderr, "line %d, rank %d: took %d, read %d, error %d: %s\n", line, rank, taken, (int) read, err, scda_last_error_message ());
     ++failures;

@@ -126,12 +126,18 @@ CALL (read_array, header_of (2); if (f != NULL) { f = scda_fread_array_data (f, 
 CALL (read_array_range, header_of (2); if (f != NULL) { f = scda_fread_array_range (f, data, 0, 3, 4, 0, &err); })
 CALL (read_varray, header_of (3); if (f != NULL) { f = scda_fread_varray_sizes (f, numbers, OR_NULL (three), &err); })
 CALL (read_varray_range, header_of (3); if (f != NULL) { f = scda_fread_varray_sizes_range (f, numbers, 0, 3, &err); })
-CALL (read_dataset_header, header_of (4); if (f != NULL) { f = scda_fread_dataset_header (f, NULL, NULL, &err); })
-CALL (find_dataset, f = scda_ffind_dataset (f, OR_NULL ("old"), -1, NULL, NULL, &err))
+static void next_entry (void) {
+  scda_entry_t e;
+  scda_entry_init (&e);
+  f = scda_fnext_entry (f, OR_NULL (&e), &err);
+}
+CALL (find_dataset, f = scda_ffind_dataset (f, OR_NULL ("old"), SCDA_LAST, NULL, NULL, &err))
 static void read_dataset (void) {
   const uint64_t start = 0, count = 3;
-  find_dataset ();
-  if (f != NULL) { f = scda_fread_dataset (f, data, 1, OR_NULL (&start), &count, &err); }
+  scda_dataset_t d;
+  scda_dataset_init (&d);
+  f = scda_ffind_dataset (f, OR_NULL ("old"), SCDA_LAST, NULL, &d, &err);
+  if (f != NULL) { f = scda_fread_dataset (f, &d, data, 1, OR_NULL (&start), &count, &err); }
 }
 static void read_datasets (void) {
   const scda_dataset_t d = described ("old");
@@ -140,7 +146,6 @@ static void read_datasets (void) {
   const size_t one = 1;
   f = scda_fread_datasets (f, 1, OR_NULL (&d), NULL, &one, &box, &err);
 }
-CALL (read_group, header_of (0); if (f != NULL) { f = scda_fread_group (f, NULL, NULL, NULL, &err); })
 CALL (find_group, f = scda_ffind_group (f, OR_NULL ("group"), NULL, NULL, &err))
 CALL (find_streams, f = scda_ffind_streams (f, OR_NULL ("streams"), NULL, -1, NULL, NULL, NULL, &err))
 static void read_streams (void) {
@@ -172,8 +177,8 @@ static const call_t writing[] = {
 static const call_t reading[] = {
   NAMED (read_header, 0), NAMED (sections, 0), NAMED (seek, 0), NAMED (find, 1), NAMED (refresh, 0), NAMED (read_inline, 0),
   NAMED (read_block, 0), NAMED (read_block_range, 0), NAMED (read_array, 1), NAMED (read_array_range, 0), NAMED (read_varray, 1),
-  NAMED (read_varray_range, 0), NAMED (read_dataset_header, 0), NAMED (find_dataset, 1), NAMED (read_dataset, 1),
-  NAMED (read_datasets, 1), NAMED (read_group, 0), NAMED (find_group, 1), NAMED (find_streams, 1), NAMED (read_streams, 1),
+  NAMED (read_varray_range, 0), NAMED (next_entry, 1), NAMED (find_dataset, 1), NAMED (read_dataset, 1),
+  NAMED (read_datasets, 1), NAMED (find_group, 1), NAMED (find_streams, 1), NAMED (read_streams, 1),
 };
 enum { num_both = sizeof both / sizeof both[0], num_writing = sizeof writing / sizeof writing[0], num_reading = sizeof reading / sizeof reading[0] };
 

@@ -46,7 +46,7 @@ int scda_step_read (MPI_Comm comm, const char *filename, const char *name, int s
     scda_fclose (f, &err);
     return SCDA_ERR_FORMAT; /* a valid file, but no such field */
   }
-  f = scda_fread_dataset (f, u, 1, start, count, &err);
+  f = scda_fread_dataset (f, &d, u, 1, start, count, &err);
   scda_fclose (f, &err);
   return err;
 }

@@ -28,8 +28,8 @@ static void read_all (group_t g) {
   scda_dataset_init (&d);
   double *all = (double *) get_memory (sizeof numbers * (uint64_t) g.size);
   scda_fcontext_t *f = scda_fopen_read (g.comm, path, NULL, NULL, NULL, &err);
-  f = scda_ffind_dataset (f, "encoded", -1, &found, &d, &err);
-  f = scda_fread_dataset (f, all, 1, NULL, NULL, &err);
+  f = scda_ffind_dataset (f, "encoded", SCDA_LAST, &found, &d, &err);
+  f = scda_fread_dataset (f, &d, all, 1, NULL, NULL, &err);
   CHECK (f != NULL && found == 1 && d.shape[0] == 3000 * (uint64_t) g.size && memcmp (all, numbers, sizeof numbers) == 0);
   CHECK (scda_fclose (f, &err) == 0);
   free (all);

@@ -58,7 +58,7 @@ static void read_names (group_t g, const char *path, uint64_t *rng) {
     }
     const size_t nboxes = turn == 0 ? 1 : 2;
     for (size_t b = 0; b < nboxes; ++b) { n += count[2 * b] * count[2 * b + 1]; }
-    f = scda_fread_texts_sizes (f, nboxes, turn == 0 ? NULL : start, turn == 0 ? NULL : count, lengths, &err);
+    f = scda_fread_texts_sizes (f, &d, nboxes, turn == 0 ? NULL : start, turn == 0 ? NULL : count, lengths, &err);
     REQUIRE (err == SCDA_SUCCESS);
     for (uint64_t i = 0; i < n; ++i) { bytes += lengths[i]; }
     char *data = (char *) get_memory (bytes + 1), *at = data, buffer[most];
@@ -107,13 +107,13 @@ static void refused (group_t g, const char *path) {
   f = scda_ffind_dataset (f, "names", 0, &found, &d, &err);
   CHECK (found && d.type == SCDA_TYPE_VARIABLE_BYTES && strcmp ((const char *) d.fill_value, "none") == 0);
   uint64_t start[2] = { (uint64_t) g.size, 0 }, count[2] = { is_last, 1 }, length = 0;
-  f = scda_fread_texts_sizes (f, 1, start, count, &length, &err);
+  f = scda_fread_texts_sizes (f, &d, 1, start, count, &length, &err);
   CHECK (f == NULL && err == SCDA_ERR_ARG);
   f = scda_fopen_read (g.comm, path, NULL, NULL, &params, &err);
   f = scda_ffind_dataset (f, "names", 0, &found, &d, &err);
   uint32_t number = 0;
   start[0] = 0, count[0] = 1;
-  f = scda_fread_dataset (f, &number, 1, start, count, &err);
+  f = scda_fread_dataset (f, &d, &number, 1, start, count, &err);
   CHECK (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "items of variable length (variable_length_bytes)") != NULL);
 }
 

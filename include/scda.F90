@@ -86,7 +86,19 @@ module scda_implementation
     character(SCDA_NAME_BYTES), allocatable :: dimension_names(:) ! blank: none
     integer(int8), allocatable :: fill_value(:) ! the bytes of the item: transfer(fill_value, 0.0)
     character(:), allocatable :: attributes, unsupported
+    integer(c_int64_t), private :: number = 0 ! which dataset of the file it is
   end type scda_dataset_t
+
+  !> What is in a file, one after the other: see scda_fnext_entry. kind is SCDA_ENTRY_DATASET, ...; of a dataset, type is that of its items,
+  !> and shape has its dimensions in the order of Fortran. record is which of its name it is, from 0, of records. section is the number of
+  !> its first section.
+  type, public :: scda_entry_t
+    integer :: kind = 0, type = 0
+    character(:), allocatable :: name
+    integer(int64) :: record = 0, records = 0, section = 0
+    integer(int64), allocatable :: shape(:)
+    integer(c_int64_t), private :: end = 0 ! where the list goes on
+  end type scda_entry_t
 
   ! A dataset to be written or read, what it points to, and the boxes of this rank.
   type :: given_t
@@ -153,9 +165,9 @@ module scda_implementation
   public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
-  public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
+  public :: scda_write, scda_read, scda_ffind_dataset, scda_fnext_entry, scda_fwrite_group, scda_ffind_group
   public :: scda_fset_attributes
-  public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
+  public :: scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_ffind_streams, scda_stream_size
   public :: scda_member, scda_write_structs, scda_read_structs
   public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
@@ -237,8 +249,8 @@ module scda_implementation
     module procedure write_bool
   end interface scda_write
 
-  !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
-  !> scda_read(f, data [, start, count, ierr, type]). record: 0 is the first dataset of the name, -1 (absent) the last. type: what the numbers in memory stand for, if Fortran has no such type. Without it,
+  !> Reads the dataset of a name, or one that was found: call scda_read(f, name, data [, record, start, count, ierr, type]), or call
+  !> scda_read(f, d, data [, start, count, ierr, type]), for which scda_ffind_dataset has found d. record: 0 is the first dataset of the name, -1 (absent) the last. type: what the numbers in memory stand for, if Fortran has no such type. Without it,
   !> unsigned integers are read as signed ones of the same size: too large ones become negative. Without start, data has the shape of the
   !> dataset (or another rank, and as many items). Data of another shape, types that cannot be converted, and a missing name are
   !> SCDA_ERR_ARG on all processes.
@@ -1586,9 +1598,10 @@ contains
     end if
   end subroutine refuse_held
 
-  ! Reads boxes of the dataset that was found.
-  subroutine get_dataset(f, code, items, found, start, count, ierr, type)
+  ! Reads boxes of a dataset that was found.
+  subroutine get_dataset(f, d, code, items, found, start, count, ierr, type)
     type(scda_fcontext_t), intent(inout) :: f
+    type(scda_dataset_t), intent(in) :: d
     integer, intent(in) :: code
     type(c_ptr), intent(in) :: items
     integer(int64), intent(in) :: found(:)
@@ -1597,22 +1610,32 @@ contains
     integer, intent(in), optional :: type
     type(given_t), target :: given
     type(c_box_t), allocatable :: boxes(:)
-    integer(c_int) :: c_found, err
     logical :: fits
     fits = .true.
-    call begin_dataset(given%d)
-    c_found = 0
-    err = SCDA_SUCCESS
-    if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
+    call describe(d, given%d)
+    if (d%number == 0) then
+      call refuse(f, "dataset: found none, expected one that scda_ffind_dataset has found", fits)
       given%d%type = int(code, c_int)
     end if
     call take_boxes(f, given, code, items, found, start, count, fits, type)
     allocate(boxes(given%nboxes))
     call boxes_of(given, boxes)
-    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [given%nboxes], boxes, f%err)
+    f%handle = c_fread_boxes(f%handle, c_loc(given%d), given%nboxes, boxes, f%err)
     call finish(f, ierr)
   end subroutine get_dataset
+
+  ! What C needs of a dataset that was found, to read it.
+  subroutine describe(d, c)
+    type(scda_dataset_t), intent(in) :: d
+    type(c_dataset_t), intent(out) :: c
+    call begin_dataset(c)
+    c%number = d%number
+    c%type = int(d%type, c_int)
+    c%item_bytes = d%item_bytes
+    if (.not. allocated(d%shape)) return
+    c%ndims = size(d%shape, kind=c_int)
+    c%shape(:c%ndims) = d%shape(c%ndims:1:-1)
+  end subroutine describe
 
   ! The boxes that are read of a dataset which is in the file, and where their items go to.
   subroutine take_boxes(f, given, code, items, found, start, count, fits, type)
@@ -1730,7 +1753,7 @@ contains
   end function request_of
 
   !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found [, d, record, ierr]). record: 0 is the first of this
-  !> name, -1 (absent) the last. scda_read then reads it.
+  !> name, -1 (absent) the last. scda_read then reads d, and any number of others, in any order. The position of the file stays.
   subroutine scda_ffind_dataset(f, name, found, d, record, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
@@ -1744,22 +1767,35 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_dataset
 
-  !> Whether the section whose header was just read begins a dataset: call scda_fread_dataset_header(f, found [, d, ierr]). If so,
-  !> scda_read reads it, and scda_fread_section_header goes on behind it.
-  subroutine scda_fread_dataset_header(f, found, d, ierr)
+  !> What comes next in the file, as its users see it: call scda_fnext_entry(f, e, found [, ierr]). e says where the list is: a new
+  !> variable begins it. found: whether there is more. The position of the file stays.
+  subroutine scda_fnext_entry(f, e, found, ierr)
     type(scda_fcontext_t), intent(inout) :: f
+    type(scda_entry_t), intent(inout) :: e
     logical, intent(out) :: found
-    type(scda_dataset_t), intent(out), optional :: d
     integer, intent(out), optional :: ierr
-    type(c_dataset_t) :: c
-    integer(c_int) :: c_found
-    call begin_dataset(c)
-    c_found = 0
-    f%handle = c_fread_dataset_header(f%handle, c_found, c, f%err)
-    found = c_found /= 0
-    if (found .and. present(d)) call copy_dataset(c, d)
+    type(c_entry_t), target :: c
+    type(c_ptr) :: address
+    if (c_entry_init_size(c, c_sizeof(c)) /= 0) then
+      call fail("this module is not that of the library which the program runs with")
+    end if
+    c%end = e%end
+    f%handle = c_fnext_entry(f%handle, c, f%err)
+    found = f%err == SCDA_SUCCESS
+    if (f%err == SCDA_ERR_EOF .and. c_associated(f%handle)) f%err = SCDA_SUCCESS
+    if (found) then
+      address = c_loc(c%name)
+      call copy_if(address, e%name)
+      e%kind = int(c%kind)
+      e%type = int(c%type)
+      e%record = c%record
+      e%records = c%records
+      e%section = c%section
+      e%end = c%end
+      e%shape = c%shape(c%ndims:1:-1)
+    end if
     call finish(f, ierr)
-  end subroutine scda_fread_dataset_header
+  end subroutine scda_fnext_entry
 
   !> A component, for scda_write_structs and scda_read_structs:
   !> scda_member("x", SCDA_TYPE_FLOAT64, c_loc(p), c_loc(p%x), count=3). p is any variable of the type; count (1) is more for an array.
@@ -1832,11 +1868,12 @@ contains
     call finish(f, ierr)
   end subroutine scda_write_structs
 
-  !> Reads structs of the dataset of one dimension that was found: call scda_read_structs(f, data, bytes, start, count, members [, ierr]).
+  !> Reads structs of a dataset of one dimension that was found: call scda_read_structs(f, d, data, bytes, start, count, members [, ierr]).
   !> data and bytes are as for scda_write_structs; start, from 1, is the first that is read. members are found by their names, and get
   !> numbers of their own types.
-  subroutine scda_read_structs(f, data, bytes, start, count, members, ierr)
+  subroutine scda_read_structs(f, d, data, bytes, start, count, members, ierr)
     type(scda_fcontext_t), intent(inout) :: f
+    type(scda_dataset_t), intent(in) :: d
     type(c_ptr), intent(in) :: data
     integer(c_size_t), intent(in) :: bytes
     integer(int64), intent(in) :: start, count
@@ -1846,28 +1883,22 @@ contains
     type(c_member_t), target :: list(size(members) + 1)
     character(kind=c_char), target :: names(SCDA_NAME_BYTES + 1, size(members) + 1)
     type(c_box_t) :: box(1)
-    integer(c_int) :: c_found, err
     logical :: fits
-    call begin_dataset(given%d)
-    c_found = 0
     fits = .true.
-    err = SCDA_SUCCESS
-    if (c_current_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
-    else if (given%d%ndims /= 1) then
+    call describe(d, given%d)
+    if (given%d%ndims /= 1) then
       call refuse(f, "dataset: found " // decimal(int(given%d%ndims, int64)) // " dimensions, expected 1", fits)
     end if
     call list_members(members, list, names)
     given%starts = [start - 1]
     given%sizes = [count]
-    given%d%ndims = 1
     given%nboxes = merge(1_c_size_t, 0_c_size_t, fits)
     if (count > 0) given%data = data
     call boxes_of(given, box(:given%nboxes))
     box%type = SCDA_TYPE_STRUCT
     box%item_bytes = bytes
     box%members = c_loc(list)
-    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [given%nboxes], box, f%err)
+    f%handle = c_fread_boxes(f%handle, c_loc(given%d), given%nboxes, box, f%err)
     call finish(f, ierr)
   end subroutine scda_read_structs
 
@@ -1953,30 +1984,25 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_texts
 
-  !> Reads a box of the dataset that was found, whose items are texts or bytes of any length, and tells their lengths: call
-  !> scda_fread_texts_sizes(f, lengths [, ierr, start, count]). start counts from 1; without both, all of it is read. scda_texts_data then
+  !> Reads a box of a dataset that was found, whose items are texts or bytes of any length, and tells their lengths: call
+  !> scda_fread_texts_sizes(f, d, lengths [, ierr, start, count]). start counts from 1; without both, all of it is read. scda_texts_data then
   !> copies the texts.
-  subroutine scda_fread_texts_sizes(f, lengths, ierr, start, count)
+  subroutine scda_fread_texts_sizes(f, d, lengths, ierr, start, count)
     type(scda_fcontext_t), intent(inout) :: f
+    type(scda_dataset_t), intent(in) :: d
     integer(int64), allocatable, intent(out) :: lengths(:)
     integer, intent(out), optional :: ierr
     integer(int64), intent(in), optional :: start(:), count(:)
-    type(c_dataset_t) :: d
+    type(c_dataset_t), target :: c
     integer(c_int64_t), allocatable, target :: first(:), counts(:), found(:)
-    integer(c_int) :: c_found, err
     integer(int64) :: items
     integer :: n
     logical :: fits
-    call begin_dataset(d)
-    c_found = 0
     fits = .true.
-    err = SCDA_SUCCESS
-    if (c_current_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
-      call refuse(f, "there is no current dataset; call scda_ffind_dataset before", fits)
-    end if
-    n = int(d%ndims)
+    call describe(d, c)
+    n = int(c%ndims)
     allocate(counts(n + 1), first(n + 1)) ! not empty, for c_loc
-    counts(:n) = d%shape(:n)
+    counts(:n) = c%shape(:n)
     counts(n + 1) = 1
     first(:) = 0
     if (present(start) .neqv. present(count)) then
@@ -1991,10 +2017,10 @@ contains
     end if
     ! A box that C will refuse needs no memory.
     items = 0
-    if (fits .and. all(counts >= 0) .and. all(counts(:n) <= d%shape(:n))) items = product(counts)
+    if (fits .and. all(counts >= 0) .and. all(counts(:n) <= c%shape(:n))) items = product(counts)
     allocate(found(items + 1))
-    f%handle = c_fread_texts_sizes(f%handle, merge(1_c_size_t, 0_c_size_t, fits), c_loc(first), c_loc(counts), c_loc(found), &
-      & f%err)
+    f%handle = c_fread_texts_sizes(f%handle, c_loc(c), merge(1_c_size_t, 0_c_size_t, fits), c_loc(first), c_loc(counts), &
+      & c_loc(found), f%err)
     lengths = found(:items)
     call finish(f, ierr)
   end subroutine scda_fread_texts_sizes
@@ -2084,39 +2110,18 @@ contains
     call finish(f, ierr)
   end subroutine scda_ffind_group
 
-  !> Whether the section whose header was just read begins the attributes of a group: call scda_fread_group(f, found, path, attributes [,
-  !> ierr]). If so, scda_fread_section_header goes on behind them.
-  subroutine scda_fread_group(f, found, path, attributes, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    logical, intent(out) :: found
-    character(:), allocatable, intent(out) :: path, attributes
-    integer, intent(out), optional :: ierr
-    character(kind=c_char), target :: buffer(SCDA_NAME_BYTES)
-    integer(c_int) :: c_found
-    type(c_ptr) :: json, address
-    c_found = 0
-    json = c_null_ptr
-    buffer = c_null_char
-    f%handle = c_fread_group(f%handle, c_found, buffer, json, f%err)
-    found = c_found /= 0
-    address = c_loc(buffer)
-    call copy_if(address, path)
-    call copy_if(json, attributes)
-    call finish(f, ierr)
-  end subroutine scda_fread_group
-
   ! A dataset that there has to be.
   subroutine require_dataset(f, name, record, c)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
-    type(c_dataset_t), intent(out) :: c
+    type(c_dataset_t), intent(out), target :: c
     type(c_box_t) :: no_boxes(0)
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
     call refuse(f, "dataset """ // trim(name) // """: no such dataset or record", fits)
-    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [0_c_size_t], no_boxes, f%err)
+    f%handle = c_fread_boxes(f%handle, c_loc(c), 0_c_size_t, no_boxes, f%err)
   end subroutine require_dataset
 
   subroutine find_dataset(f, name, record, found, c)
@@ -2159,6 +2164,7 @@ contains
     d%shape = c%shape(c%ndims:1:-1)
     d%chunk = c%chunk(c%ndims:1:-1)
     d%shuffle = c%shuffle /= 0
+    d%number = c%number
     allocate(d%dimension_names(c%ndims))
     d%dimension_names = ""
     if (c_associated(c%dimension_names)) then

@@ -86,9 +86,8 @@
  *
  * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
- * is distributed along its first dimension, by each rank's own number of rows, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
- * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
- * `scda_fread_dataset` reads any boxes. `scda_fread_datasets` finds several by their names and reads boxes of each, in
+ * is distributed along its first dimension, by each rank's own number of rows, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name;
+ * `scda_fread_dataset` reads any boxes of it, of any number of datasets in any order. `scda_fread_datasets` finds several by their names and reads boxes of each, in
  * one call. A box is a first index and a number of indices in each dimension; its items lie in C order, or anywhere in
  * memory, as `scda_box_t` says. Datasets of one name are its records, such as time steps. What names have before a slash is a group; `scda_fwrite_group` gives it
  * attributes. For readers that know nothing of datasets, one is a block with its metadata, and an array or varray.
@@ -98,6 +97,10 @@
  * `scda_fwrite_streams_end`. To read: `scda_ffind_streams` finds a set by its user string; then each rank reads any
  * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. For readers that know nothing of
  * streams, a set is a block and two arrays.
+ *
+ * Lists. `scda_fnext_entry` tells one after the other what is in a file: datasets with their types and shapes, groups, streams, and
+ * other sections. Neither this nor any function for datasets, groups and streams changes the position of the file, which is where
+ * `scda_fread_section_header` goes on.
  *
  * Environment. Variables set what the parameters leave to the library: docs/administrators.md has a table of all. `SCDA_IO`, `mpi` or
  * `posix`: the driver. `SCDA_COHERENT`, 0 or 1: whether all nodes see at once what one has written. `SCDA_CHECK=1`: as `params.check`.
@@ -510,6 +513,36 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_TYPE_VARIABLE_BYTES 22
 
 /**
+ * The record that a name means if no number says otherwise: a program that restarts wants the last one.
+ */
+#define SCDA_LAST -1
+
+/**
+ * A dataset.
+ */
+#define SCDA_ENTRY_DATASET 1
+
+/**
+ * A group with attributes.
+ */
+#define SCDA_ENTRY_GROUP 2
+
+/**
+ * A set of streams of tasks.
+ */
+#define SCDA_ENTRY_STREAMS 3
+
+/**
+ * A section that is none of these.
+ */
+#define SCDA_ENTRY_SECTION 4
+
+/**
+ * A dataset of a type that this library does not have: only its name is known.
+ */
+#define SCDA_ENTRY_UNKNOWN 5
+
+/**
  * A file that is open for writing or reading. Opaque.
  */
 struct scda_fcontext;
@@ -834,8 +867,8 @@ typedef struct scda_member scda_member_t;
  * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
  * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
  * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
- * until the next call of a function that sets such a struct or attributes, or until the file is closed;
- * `scda_current_dataset` alone sets it all to NULL.
+ * until the next call of a function that sets such a struct or attributes, or until the file is closed. All else of the struct stays valid
+ * until then: the functions that read a dataset take the struct in which `scda_ffind_dataset` has put it, or a copy.
  */
 struct scda_dataset {
   /**
@@ -941,6 +974,10 @@ struct scda_dataset {
    * describes the struct in the file, and is valid until that is closed.
    */
   const scda_member_t *members;
+  /**
+   * After `scda_ffind_dataset`: which dataset of the file it is, for `scda_fread_dataset` and others. Writing: ignored.
+   */
+  uint64_t number;
 };
 
 /**
@@ -1086,6 +1123,70 @@ struct scda_info {
  * What is known of a file.
  */
 typedef struct scda_info scda_info_t;
+
+/**
+ * What `scda_fnext_entry` finds in a file. `scda_entry_init` fills it; each call then goes on from where the last one came.
+ */
+struct scda_entry {
+  /**
+   * The size of this struct in bytes, as `scda_entry_init` sets it.
+   */
+  size_t size;
+  /**
+   * The number of the first section of the entry, from 0: for `scda_fseek`.
+   */
+  uint64_t section;
+  /**
+   * The number of the section after it, where the next call begins.
+   */
+  uint64_t end;
+  /**
+   * What the entry is: `SCDA_ENTRY_DATASET`, ...
+   */
+  int kind;
+  /**
+   * Of a dataset the type of its items: `SCDA_TYPE_FLOAT64`, ... Otherwise 0.
+   */
+  int type;
+  /**
+   * The name, a C string: that of the dataset, the path of the group, the user string of streams or of the section.
+   */
+  char name[SCDA_NAME_BYTES];
+  /**
+   * Which of the entries of its kind and name it is, from 0: for `scda_ffind_dataset` and `scda_ffind_streams`.
+   */
+  int64_t record;
+  /**
+   * How many there are of this name.
+   */
+  int64_t records;
+  /**
+   * Of a dataset the number of dimensions.
+   */
+  int ndims;
+  /**
+   * Of a section its type: 'I', 'B', 'A' or 'V'. Otherwise 0.
+   */
+  int letter;
+  /**
+   * Of a dataset the number of indices in each dimension, with the rows that were added later. What follows `ndims` numbers is 0.
+   */
+  uint64_t shape[SCDA_MAX_DIMS];
+  /**
+   * Of an array ('A') or varray ('V') the number of elements, of streams the number of tasks. Otherwise 0.
+   */
+  uint64_t N;
+  /**
+   * Of a block ('B') the bytes, of an array those of each element, of a dataset those of an item, of streams those of a chunk.
+   * Otherwise 0.
+   */
+  uint64_t E;
+};
+
+/**
+ * What `scda_fnext_entry` finds in a file.
+ */
+typedef struct scda_entry scda_entry_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -2106,50 +2207,26 @@ scda_fcontext_t *scda_fset_attributes(scda_fcontext_t *f,
                                       int *err);
 
 /**
- * Tells whether the section whose header was just read begins a dataset. If it does, this reads the
- * metadata and the header of the data: `d` says what the dataset is, and `scda_fread_dataset` reads any boxes of it, or
- * none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.
+ * Finds a dataset by its name, and tells what it is. `scda_fread_dataset` and others take the struct `d`, or a copy of it, and read any
+ * boxes. Any number of datasets may be read in any order; none of these calls changes the position of the file, and nothing has to be
+ * closed.
  *
- * To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
- * and, for sections that may be groups, `scda_fread_group`. The end is where `scda_fread_section_header` returns
- * `SCDA_ERR_EOF`.
+ * The section of its data is found as by `scda_ffind`.
  *
  * Collective; `d` may differ between the ranks. All ranks receive the same values.
  *
- * @param [in] f       The file, open for reading, after the header of any section.
- * @param [out] found  1 if the section begins a dataset, otherwise 0. May be NULL.
- * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
- *                     What it points to belongs to the file. May be NULL.
- * @param [out] err    The error code.
- * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` and `SCDA_ERR_RANGE`
- * for metadata that are not those of a dataset, or do not fit the section behind them; `SCDA_ERR_UNSUPPORTED` for
- * a type of items that is none of these; `SCDA_ERR_ARG`; and those of `scda_fread_section_header`.
- */
-scda_fcontext_t *scda_fread_dataset_header(scda_fcontext_t *f,
-                                           int *found,
-                                           scda_dataset_t *d,
-                                           int *err);
-
-/**
- * Finds a dataset by its name, and goes there: `scda_fread_dataset` reads any boxes of it, or none, and
- * `scda_fread_section_header` goes on behind it.
- *
- * The dataset is found as by `scda_ffind`, and its metadata are read as by `scda_fread_dataset_header`.
- *
- * Collective; `d` may differ between the ranks. All ranks receive the same values.
- *
- * @param [in] f       The file, open for reading. Its position does not change if there is no such dataset.
+ * @param [in] f       The file, open for reading. Its position does not change.
  * @param [in] name    The name, a C string.
- * @param [in] record  Which of the datasets of this name: 0 is the first in the file, 1 the next; -1 is the
- *                     last, -2 the one before it.
+ * @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0 is the first in the file, 1 the
+ *                     next.
  * @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
  * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
  *                     What it points to belongs to the file. May be NULL.
  * @param [out] err    The error code: 0 also if there is no such dataset.
  * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset; those of
- * `scda_ffind` and of `scda_fread_dataset_header`.
+ * Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset, and with `SCDA_ERR_RANGE` for metadata that
+ * are not those of a dataset, or do not fit the section after them; `SCDA_ERR_UNSUPPORTED` for a type of items that is none of these;
+ * `SCDA_ERR_ARG`; those of `scda_ffind` and of `scda_fread_section_header`.
  */
 scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
                                     const char *name,
@@ -2159,32 +2236,32 @@ scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
+ * Reads any boxes of a dataset on each rank: also those that another rank reads, boxes that
  * overlap, or none.
  *
  * Each rank reads and decompresses the chunks that its boxes touch, each one once. If several ranks of a node want
- * a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less. More boxes of the same
- * dataset may follow, until the next call of `scda_fread_section_header` or of a function that looks for something.
+ * a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less.
  *
- * Collective; all arguments may differ between the ranks.
+ * Collective; all arguments but the dataset may differ between the ranks.
  *
- * @param [in] f       The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
- *                     found a dataset.
- * @param [out] data   Room for the items of this rank: one box after the other, each in C order (the last
- *                     index varies fastest), in the machine's byte order. May be NULL if there are none.
- * @param [in] nboxes  The number of boxes of this rank; 0 reads nothing.
- * @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
- *                     then for the next one. May be NULL if there are none.
- * @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
- *                     NULL for both `start` and `count` stands for all of the array.
- * @param [out] err    The error code.
- * @return             `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if there is no current dataset, `SCDA_ERR_ARG` for boxes outside of the array,
+ * @param [in] f        The file, open for reading. Its position does not change.
+ * @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+ * @param [out] data    Room for the items of this rank: one box after the other, each in C order (the last
+ *                      index varies fastest), in the machine's byte order. May be NULL if there are none.
+ * @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
+ * @param [in] start    The first index of each box in each dimension: `ndims` numbers for the first box,
+ *                      then for the next one. May be NULL if there are none.
+ * @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+ *                      NULL for both `start` and `count` stands for all of the array.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for a struct that has no dataset of this file and for boxes outside of the array,
  * `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
  * `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
  * file system.
  */
 scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
+                                    const scda_dataset_t *d,
                                     void *data,
                                     size_t nboxes,
                                     const uint64_t *start,
@@ -2192,23 +2269,41 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
- * layers, one of several interleaved variables, a member of a struct. It does the same as `scda_ffind_dataset` and
- * `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
+ * As `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): a block with ghost layers, one of several interleaved variables, a member
+ * of a struct.
+ *
+ * Collective; all arguments but the dataset may differ between the ranks.
+ *
+ * @param [in] f        The file, open for reading. Its position does not change.
+ * @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+ * @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
+ * @param [in] boxes    The boxes, each filled first by `scda_box_init`. Where their `data` and `stride` say, their items are written; no two
+ *                      of them may overlap. May be NULL if there are none.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: those of `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_fread_boxes(scda_fcontext_t *f,
+                                  const scda_dataset_t *d,
+                                  size_t nboxes,
+                                  const scda_box_t *boxes,
+                                  int *err);
+
+/**
+ * Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`). It does the same as
+ * `scda_ffind_dataset` and `scda_fread_boxes` for each of them, in this order. The chunks of all these
  * datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
  * all ranks decompress.
  *
  * Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
  *
- * @param [in] f       The file, open for reading.
+ * @param [in] f       The file, open for reading. Its position does not change.
  * @param [in] n       The number of datasets; 0 reads nothing.
  * @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
  *                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
  *                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
- *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
- *                     dataset, as for `scda_fread_dataset`; `n` is 1.
- * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each. Ignored
- *                     without `d`.
+ *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. May be NULL if there are none.
+ * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each.
  * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
  * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
  *                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
@@ -2226,43 +2321,20 @@ scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Tells whether the section whose header was just read begins the attributes of a group. If it does, this
- * reads them, and `scda_fread_section_header` goes on behind them. If not, nothing was read.
+ * Finds the attributes of a group: those that were written last.
  *
  * Collective. All ranks receive the same values.
  *
- * @param [in] f            The file, open for reading, after the header of any section.
- * @param [out] found       1 if the section begins the attributes of a group, otherwise 0. May be NULL.
- * @param [out] path        Room for `SCDA_NAME_BYTES` bytes: the path of the group as `scda_fwrite_group` takes it, and a
- *                          NUL. Not written if there is none. May be NULL.
+ * @param [in] f            The file, open for reading. Its position does not change.
+ * @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
+ * @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
  * @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
  *                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
  *                          closed. Not written if there is none. May be NULL.
- * @param [out] err         The error code.
- * @return                  `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` for what is no
- * group, and those of `scda_fread_section_header`.
- */
-scda_fcontext_t *scda_fread_group(scda_fcontext_t *f,
-                                  int *found,
-                                  char *path,
-                                  const char **attributes,
-                                  int *err);
-
-/**
- * Finds the attributes of a group: those that were written last. If it has some, `scda_fread_section_header` goes
- * on behind them.
- *
- * Collective. All ranks receive the same values.
- *
- * @param [in] f            The file, open for reading. Its position does not change if the group has no attributes.
- * @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
- * @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
- * @param [out] attributes  As by `scda_fread_group`.
  * @param [out] err         The error code: 0 also if the group has no attributes.
  * @return                  `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for a path that no group can have, and those of `scda_ffind` and of
- * `scda_fread_group`.
+ * Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for what is no group, and those of `scda_ffind` and of
+ * `scda_fread_section_header`.
  */
 scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   const char *path,
@@ -2298,13 +2370,14 @@ scda_fcontext_t *scda_fwrite_texts(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Reads boxes of the current dataset, whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
+ * Reads boxes of a dataset whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
  * with the file until the next call of this function: `scda_texts_data` copies them.
  *
- * Collective; all arguments may differ between the ranks.
+ * Collective; all arguments but the dataset may differ between the ranks.
  *
- * @param [in] f         The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
- *                       found a dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`.
+ * @param [in] f         The file, open for reading. Its position does not change.
+ * @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as `scda_ffind_dataset` has found it; not changed.
+ *                       The same on all ranks.
  * @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
  * @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
  * @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
@@ -2316,6 +2389,7 @@ scda_fcontext_t *scda_fwrite_texts(scda_fcontext_t *f,
  * `scda_fread_dataset`.
  */
 scda_fcontext_t *scda_fread_texts_sizes(scda_fcontext_t *f,
+                                        const scda_dataset_t *d,
                                         size_t nboxes,
                                         const uint64_t *start,
                                         const uint64_t *count,
@@ -2409,12 +2483,11 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
  *
  * Collective. All ranks receive the same values.
  *
- * @param [in] f             The file, open for reading. `scda_fread_section_header` goes on behind the set; the position does not
- *                           change if there is none.
+ * @param [in] f             The file, open for reading. Its position does not change.
  * @param [in] userstr       The user string.
  * @param [in] len           Its length, or NULL.
- * @param [in] record        Which of the sets with this user string: 0 is the first in the file, 1 the next; -1 is the
- *                           last, -2 the one before it.
+ * @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
+ *                           first in the file, 1 the next.
  * @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
  * @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
  *                           NULL.
@@ -2530,6 +2603,40 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
 int scda_get_info(const scda_fcontext_t *f,
                   scda_info_t *info);
 
+/**
+ * Begins before the first entry, in a struct of which the program knows the first `size` bytes: what `scda_entry_init` calls.
+ *
+ * Not collective.
+ *
+ * @param [out] e    The entry. Must not be NULL.
+ * @param [in] size  The size of `*e` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
+ */
+int scda_entry_init_size(scda_entry_t *e,
+                         size_t size);
+
+/**
+ * Tells what comes next in a file, as its users see it: each record of each dataset, groups, sets of streams, and all other sections, in the
+ * order of the file. Attributes and rows that were added later are a part of their dataset, and of a group only the attributes that
+ * count are an entry.
+ *
+ * If a seal ends the file, the sections are found by it. Otherwise the headers are read, once while the file is open. Any other calls may
+ * come between two entries, and any number of lists may be read at once: where one is stands in `e` alone.
+ *
+ * At the end `*err` is `SCDA_ERR_EOF`, `e` is not written, and `f` is returned.
+ *
+ * Collective. All ranks pass the same entry, and receive the same values.
+ *
+ * @param [in] f      The file, open for reading. Its position does not change.
+ * @param [in,out] e  In: filled by `scda_entry_init`, or by the last call. Out: the next entry. Must not be NULL.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind_dataset`, `scda_ffind_group` and `scda_ffind_streams`.
+ */
+scda_fcontext_t *scda_fnext_entry(scda_fcontext_t *f,
+                                  scda_entry_t *e,
+                                  int *err);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -2581,6 +2688,18 @@ static inline int scda_dataset_init(scda_dataset_t *d) {
  */
 static inline int scda_box_init(scda_box_t *b) {
   return scda_box_init_size(b, sizeof(*b));
+}
+
+/**
+ * Fills `e` so that `scda_fnext_entry` begins with the first entry.
+ *
+ * Not collective.
+ *
+ * @param [out] e  The entry. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+static inline int scda_entry_init(scda_entry_t *e) {
+  return scda_entry_init_size(e, sizeof(*e));
 }
 
 #endif  /* SCDA_H */

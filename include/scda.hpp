@@ -791,16 +791,36 @@ private:
   template <typename Void> bool is_converted (const basic_items<Void> &data) const noexcept {
     return has_type_ && !data.empty () && !has_type_of (data);
   }
-  /* Whether boxes of it have the same bytes. */
-  bool is_like (const scda_dataset_t &c) const {
-    return c.type == d_.type && c.item_bytes == d_.item_bytes && shape_ == std::vector<std::uint64_t> (c.shape, c.shape + c.ndims);
-  }
+  /* All of it. */
+  box whole () const { return box (std::vector<std::uint64_t> (shape_.size ()), shape_); }
 
   scda_dataset_t d_; /* whose pointers and arrays are those of a call only */
   bool has_type_ = false, has_shape_ = false;
   std::string name_, attributes_, fill_, unsupported_, unit_;
   std::vector<std::uint64_t> shape_, chunk_;
   std::vector<std::string> names_;
+};
+
+/** What is in a file, one after the other: see `reader::next_entry`. Each has a list of its own. */
+class entry {
+public:
+  entry () { scda_entry_init (&e_); }
+  /** `SCDA_ENTRY_DATASET`, `SCDA_ENTRY_GROUP`, ... */
+  int kind () const noexcept { return e_.kind; }
+  /** The name of a dataset, set of streams or section, or the path of a group. */
+  std::string name () const { return e_.name; }
+  /** Which of its name it is, and how many there are. */
+  std::int64_t record () const noexcept { return e_.record; }
+  std::int64_t records () const noexcept { return e_.records; }
+  /** Of a dataset the type of its items, and its shape. */
+  int type () const noexcept { return e_.type; }
+  std::vector<std::uint64_t> shape () const { return std::vector<std::uint64_t> (e_.shape, e_.shape + e_.ndims); }
+  /** All that C knows of it. */
+  const scda_entry_t &get () const noexcept { return e_; }
+
+private:
+  friend class reader;
+  scda_entry_t e_;
 };
 
 /** A dataset, and what this rank has of it: see `writer::write_datasets`. The data stay where they are. */
@@ -1590,27 +1610,29 @@ public:
     get_streams (pointers.data (), partition, Ei, 1);
   }
 
-  /** Finds a dataset by its name: whether there is one, which `read` then reads. `record`: 0 is the first of this name, 1 the next,
-   * -1, the default, the last. */
-  bool find_dataset (dataset &d, text name, std::int64_t record = -1) {
+  /** Finds a dataset by its name: whether there is one. `read` reads it, and any number of others, in any order. The position of the file
+   * stays. `record`: 0 is the first of this name, 1 the next, -1, the default, the last. */
+  bool find_dataset (dataset &d, text name, std::int64_t record = SCDA_LAST) {
     int found = 0;
     bool fits = true;
     scda_dataset_t c;
     scda_dataset_init (&c);
     const std::string terminated = c_string (name, fits);
     call ([&] (int *err) { return scda_ffind_dataset (f_, terminated.c_str (), record, &found, &c, err); });
-    if (found != 0) { d = found_ = dataset (c); }
+    if (found != 0) { d = dataset (c); }
     return found != 0;
   }
-  /** Whether the section whose header was just read by `next` begins a dataset. Its metadata are then read, and `read` reads the
-   * data, or part of them, or not; `next` goes on behind these. */
-  bool read_dataset_header (dataset &d) {
-    scda_dataset_t c;
-    scda_dataset_init (&c);
-    int found = 0;
-    call ([&] (int *err) { return scda_fread_dataset_header (f_, &found, &c, err); });
-    if (found != 0) { d = found_ = dataset (c); }
-    return found != 0;
+  /** What comes next in the file, as its users see it: whether there is more. See `scda_fnext_entry`, and `entry`, which says where the list
+   * is. The position of the file stays. */
+  bool next_entry (entry &e) {
+    int code = SCDA_SUCCESS;
+    call ([&] (int *err) {
+      scda_fcontext_t *f = scda_fnext_entry (f_, &e.e_, err);
+      code = *err;
+      if (f != nullptr && *err == SCDA_ERR_EOF) { *err = SCDA_SUCCESS; }
+      return f;
+    });
+    return code != SCDA_ERR_EOF;
   }
   /** Finds the attributes of a group, the text of a JSON object: whether it has any. `/` is the file itself. */
   bool find_group (std::string &attributes, text path) {
@@ -1622,22 +1644,9 @@ public:
     if (found != 0) { attributes = json; }
     return found != 0;
   }
-  /** Whether the section whose header was just read by `next` begins the attributes of a group. They are then read, and `next`
-   * goes on behind them. */
-  bool read_group (std::string &path, std::string &attributes) {
-    int found = 0;
-    char buffer[SCDA_NAME_BYTES] = "";
-    const char *json = nullptr;
-    call ([&] (int *err) { return scda_fread_group (f_, &found, buffer, &json, err); });
-    if (found != 0) {
-      path = buffer;
-      attributes = json;
-    }
-    return found != 0;
-  }
 #if __cplusplus >= 201703L
   /** The dataset of a name. From C++17 on. */
-  std::optional<dataset> find_dataset (text name, std::int64_t record = -1) {
+  std::optional<dataset> find_dataset (text name, std::int64_t record = SCDA_LAST) {
     dataset d;
     if (find_dataset (d, name, record)) { return d; }
     return std::nullopt;
@@ -1649,55 +1658,46 @@ public:
     return std::nullopt;
   }
 #endif
-  /** Reads boxes of the dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items.
-   * Numbers of another type are converted to that of `data` (`scda_box_t`). More may follow. */
-  void read (const items &data, const std::vector<box> &boxes) { get_boxes (data, boxes); }
-  void read (const items &data, const box &one) { get_boxes (data, std::vector<box> (1, one)); }
+  /** Reads boxes of a dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items.
+   * Numbers of another type are converted to that of `data` (`scda_box_t`). */
+  void read (const dataset &d, const items &data, const std::vector<box> &boxes) { get_boxes (d, data, boxes); }
+  void read (const dataset &d, const items &data, const box &one) { get_boxes (d, data, std::vector<box> (1, one)); }
   /** Reads the whole dataset on this rank. */
-  void read (const items &data) { get_boxes (data, std::vector<box> (1, whole ())); }
+  void read (const dataset &d, const items &data) { get_boxes (d, data, std::vector<box> (1, d.whole ())); }
   /** Reads nothing on this rank. */
-  void read (skip_t) { get_boxes (items (), std::vector<box> ()); }
+  void read (const dataset &d, skip_t) { get_boxes (d, items (), std::vector<box> ()); }
   /** Reads a box, or the whole dataset, to a vector that becomes as long. */
-  template <typename T> void read (std::vector<T> &data, const box &one) {
+  template <typename T> void read (const dataset &d, std::vector<T> &data, const box &one) {
     const items room (data);
-    const std::uint64_t item_bytes = found_.is_converted (room) ? room.item_bytes () : found_.item_bytes ();
+    const std::uint64_t item_bytes = d.is_converted (room) ? room.item_bytes () : d.item_bytes ();
     const std::uint64_t bytes = detail::product ({ detail::product (one.count), item_bytes });
     /* a box that C will refuse needs no memory; elements that it does not fill are refused by their bytes */
-    if (one.count.size () == found_.shape ().size () && detail::product (one.count) <= found_.size ()) {
+    if (one.count.size () == d.shape ().size () && detail::product (one.count) <= d.size ()) {
       data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
     }
-    get_boxes (items (data), std::vector<box> (1, one));
+    get_boxes (d, items (data), std::vector<box> (1, one));
   }
-  template <typename T> void read (std::vector<T> &data) { read (data, whole ()); }
-  /** Reads boxes of the dataset that was found, whose items are texts or bytes of any length, on each rank any: `texts` becomes a vector of
+  template <typename T> void read (const dataset &d, std::vector<T> &data) { read (d, data, d.whole ()); }
+  /** Reads boxes of a dataset that was found, whose items are texts or bytes of any length, on each rank any: `texts` becomes a vector of
    * strings or of vectors of bytes, one box after the other, each in C order. */
-  template <typename C> void read_texts (std::vector<C> &texts, const std::vector<box> &boxes) {
+  template <typename C> void read_texts (const dataset &d, std::vector<C> &texts, const std::vector<box> &boxes) {
     std::vector<std::uint64_t> start, count, lengths;
     std::size_t n = boxes.size (), total = 0;
     const auto refuse_all = [&] (const std::string &why) { refuse (why), n = total = 0; };
-    scda_dataset_t c;
-    scda_dataset_init (&c);
-    int found = 0;
-    if (scda_current_dataset (f_, &found, &c, nullptr) != 0) {
-      refuse_all (scda_last_error_message ());
-    } else if (found != 0 && !found_.is_like (c)) {
-      refuse_all ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
-                  + "\", which this reader found last");
-    }
     for (std::size_t i = 0; i < n; ++i) {
-      if (boxes[i].start.size () != found_.shape ().size () || boxes[i].count.size () != found_.shape ().size ()) {
+      if (boxes[i].start.size () != d.shape ().size () || boxes[i].count.size () != d.shape ().size ()) {
         refuse_all ("box: found " + std::to_string (boxes[i].start.size ()) + " and " + std::to_string (boxes[i].count.size ())
-                    + " numbers, expected " + std::to_string (found_.shape ().size ()) + ", one per dimension");
+                    + " numbers, expected " + std::to_string (d.shape ().size ()) + ", one per dimension");
         break;
       }
       start.insert (start.end (), boxes[i].start.begin (), boxes[i].start.end ());
       count.insert (count.end (), boxes[i].count.begin (), boxes[i].count.end ());
       /* a box that C will refuse needs no memory */
       const std::uint64_t more = detail::product (boxes[i].count);
-      if (more <= found_.size ()) { total += static_cast<std::size_t> (more); }
+      if (more <= d.size ()) { total += static_cast<std::size_t> (more); }
     }
     lengths.resize (total);
-    call ([&] (int *err) { return scda_fread_texts_sizes (f_, n, start.data (), count.data (), lengths.data (), err); });
+    call ([&] (int *err) { return scda_fread_texts_sizes (f_, &d.d_, n, start.data (), count.data (), lengths.data (), err); });
     std::uint64_t bytes = 0;
     for (const std::uint64_t length : lengths) { bytes += length; }
     std::vector<char> all (static_cast<std::size_t> (bytes));
@@ -1710,25 +1710,21 @@ public:
       at += length;
     }
   }
-  template <typename C> void read_texts (std::vector<C> &texts, const box &one) { read_texts (texts, std::vector<box> (1, one)); }
+  template <typename C> void read_texts (const dataset &d, std::vector<C> &texts, const box &one) { read_texts (d, texts, std::vector<box> (1, one)); }
   /** Reads all of the dataset on this rank. */
-  template <typename C> void read_texts (std::vector<C> &texts) { read_texts (texts, whole ()); }
+  template <typename C> void read_texts (const dataset &d, std::vector<C> &texts) { read_texts (d, texts, d.whole ()); }
   /** The dataset of a name, by default the last one, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
-  template <typename T> std::vector<T> read (text name, std::int64_t record = -1) {
+  template <typename T> std::vector<T> read (text name, std::int64_t record = SCDA_LAST) {
     std::vector<T> data;
     dataset d;
-    if (!find_dataset (d, name, record)) {
-      refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": no such dataset or record");
-      const std::size_t none = 0;
-      call ([&] (int *err) { return scda_fread_datasets (f_, 1, nullptr, nullptr, &none, nullptr, err); });
-    }
-    read (data);
+    if (!find_dataset (d, name, record)) { refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": no such dataset or record"); }
+    read (d, data);
     return data;
   }
 
   /** Finds several datasets by their names and reads boxes of each, on each rank any: the same as `find_dataset` and `read` of one after
-   * the other. The last one is then the one that `read` reads. All ranks name the same datasets, with the type and the shape that
-   * they have in the file. A dataset that the file does not have is the error `SCDA_ERR_ARG`. */
+   * the other. All ranks name the same datasets, with the type and the shape that they have in the file. A dataset that the file does not
+   * have is the error `SCDA_ERR_ARG`. */
   void read_datasets (const std::vector<dataset_request> &all) {
     prepared_list<void> p;
     prepare_all (p, all);
@@ -1737,11 +1733,6 @@ public:
     call ([&] (int *err) {
       return scda_fread_datasets (f_, p.c.size (), p.c.data (), record.data (), p.nboxes.data (), p.boxes.data (), err);
     });
-    scda_dataset_t c;
-    scda_dataset_init (&c);
-    int found = 0;
-    call_alone ([&] (int *err) { return scda_current_dataset (f_, &found, &c, err); });
-    if (found != 0) { found_ = dataset (c); }
   }
 
   /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
@@ -1867,29 +1858,17 @@ private:
   void get_streams (void *data, const std::uint64_t *partition, const counts &Ei, int indirect) {
     call ([&] (int *err) { return scda_fread_streams_data (f_, data, partition, Ei.data (), indirect, err); });
   }
-  box whole () const { return box (std::vector<std::uint64_t> (found_.shape ().size ()), found_.shape ()); }
-  void get_boxes (const items &data, const std::vector<box> &boxes) {
+  void get_boxes (const dataset &d, const items &data, const std::vector<box> &boxes) {
     std::vector<scda_box_t> all;
-    scda_dataset_t c;
-    scda_dataset_init (&c);
-    int found = 0;
-    if (scda_current_dataset (f_, &found, &c, nullptr) != 0) {
-      refuse (scda_last_error_message ());
-    } else if (found == 0) { /* C refuses it */
-    } else if (!found_.is_like (c)) {
-      refuse ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
-              + "\", which this reader found last");
-    } else if (data.type () == SCDA_TYPE_RAW && !found_.has_type_of (data)) {
+    if (d.d_.number == 0) { /* C refuses it */
+    } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
-              + found_.type_name () + ", as the dataset \"" + found_.name () + "\" has them");
+              + d.type_name () + ", as the dataset \"" + d.name () + "\" has them");
     } else {
-      const bool is_converted = found_.is_converted (data);
-      all = boxes_of (boxes, found_.shape ().size (), is_converted ? data.item_bytes () : found_.item_bytes (), data, is_converted);
+      const bool is_converted = d.is_converted (data);
+      all = boxes_of (boxes, d.shape ().size (), is_converted ? data.item_bytes () : d.item_bytes (), data, is_converted);
     }
-    call ([&] (int *err) {
-      const std::size_t n = all.size ();
-      return scda_fread_datasets (f_, 1, nullptr, nullptr, &n, all.data (), err);
-    });
+    call ([&] (int *err) { return scda_fread_boxes (f_, &d.d_, all.size (), all.data (), err); });
   }
   /* Gives the elements of a varray their sizes. */
   template <typename C>
@@ -1928,7 +1907,6 @@ private:
 
   std::uint64_t N_ = 0, E_ = 0; /* of the last header */
   std::uint64_t tasks_ = 0;     /* of the streams that were found last */
-  dataset found_;
 };
 
 } // namespace scda

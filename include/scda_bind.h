@@ -188,25 +188,6 @@ scda_fcontext_t *scda_fleave(scda_fcontext_t *f,
                              int *err);
 
 /**
- * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
- * is large enough.
- *
- * Not collective. After an error `f` stays open.
- *
- * @param [in] f       The file, open for reading.
- * @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
- * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
- *                     not written if there is none. Must not be NULL.
- * @param [out] err    The error code.
- * @return             0, or -1 on error.
- * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
- */
-int scda_current_dataset(scda_fcontext_t *f,
-                         int *found,
-                         scda_dataset_t *d,
-                         int *err);
-
-/**
  * A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the
  * program. Infinities and NaN, which JSON does not have, become strings.
  *

@@ -379,7 +379,7 @@ static inline scda_fcontext_t *scda_forest_kind_internal (scda_fcontext_t *f, co
   return f;
 }
 
-/* Goes to a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
+/* Finds a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
 static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, const char *name, int64_t record, int type,
                                                           int ndims, const uint64_t *shape, scda_dataset_t *d, int *err) {
   scda_forest_error_internal_t e;
@@ -405,7 +405,7 @@ static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, co
   return e.err == SCDA_SUCCESS ? f : scda_forest_fail_internal (f, &e, err);
 }
 
-/* Reads the rows `first` to `first + rows - 1` of the current dataset. */
+/* Reads the rows `first` to `first + rows - 1` of a dataset. */
 static inline scda_fcontext_t *scda_forest_rows_internal (scda_fcontext_t *f, const scda_dataset_t *d, uint64_t first,
                                                           uint64_t rows, void *data, int *err) {
   uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
@@ -414,14 +414,14 @@ static inline scda_fcontext_t *scda_forest_rows_internal (scda_fcontext_t *f, co
     start[i] = i == 0 ? first : 0;
     count[i] = i == 0 ? rows : d->shape[i];
   }
-  return scda_fread_dataset (f, data, rows > 0, start, count, err);
+  return scda_fread_dataset (f, d, data, rows > 0, start, count, err);
 }
 
 /* Whether rows that were just read can be true. `all` are all rows so far, of which those from `first` on are new. */
 typedef int (*scda_forest_check_internal_t) (void *context, const void *all, uint64_t first, uint64_t rows,
                                              scda_forest_error_internal_t *e);
 
-/* Reads all of the current dataset for all ranks: rank 0 from the file. It comes in pieces, each checked before more memory is asked
+/* Reads all of a dataset for all ranks: rank 0 from the file. It comes in pieces, each checked before more memory is asked
  * for, so that a damaged number costs none. The caller frees *all, also after an error. */
 static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI_Comm comm, const scda_dataset_t *d,
                                                          scda_forest_check_internal_t check, void *context, void **all,
@@ -497,7 +497,7 @@ static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *gr
   if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
   if (r != NULL && found && scda_forest_attribute_internal (attributes, kind) >= 0) { state->note->has_group = 1; }
   scda_dataset_init (&d);
-  if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
+  if (r != NULL) { r = scda_ffind_dataset (r, name.text, SCDA_LAST, &found, &d, &ignored); }
   if (r != NULL && found && !state->note->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
     char *end = NULL;
     state->note->checksum = strtoull (text, &end, 16);
@@ -743,7 +743,7 @@ static inline scda_fcontext_t *scda_forest_write_ragged_internal (scda_fcontext_
   return scda_forest_write_field_internal (f, group, mesh, field, samples, all, before, own, data, scda_forest_theirs_internal, err);
 }
 
-/* Goes to a dataset of the step, which is in `folder` of the group. */
+/* Finds a dataset of the step, which is in `folder` of the group. */
 static inline scda_fcontext_t *scda_forest_find_internal (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
                                                           const char *field, const char *ending, int *found, scda_dataset_t *d,
                                                           int *err) {

@@ -328,7 +328,7 @@ static inline scda_fcontext_t *scda_p4est_read_forest (scda_fcontext_t *f, const
                                                        p4est_connectivity_t **connectivity, p4est_t **p4est, int *err);
 
 /**
- * Goes to a field of a time step: `scda_fread_dataset` then reads any boxes of it.
+ * Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the forest.

@@ -189,7 +189,7 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
                                                  const t8_scheme *scheme, MPI_Comm comm, t8_forest_t *forest, int *err);
 
 /**
- * Goes to a field of a time step: `scda_fread_dataset` then reads any boxes of it.
+ * Finds a field of a time step: `scda_fread_dataset` reads any boxes of it.
  *
  * @param [in] f       The file, open for reading.
  * @param [in] group   The name of the forest.

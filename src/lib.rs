@@ -21,9 +21,10 @@ mod items;
 mod texts;
 
 pub use file::{
-    AddedRows, BoxStream, Closing, Collective, CommitRequest, DataStream, ElementStream, Elements,
-    ElementsMut, Encode, Interrupt, Limits, Located, Params, Reader, Request, Sealed, Seals, Section, Sink,
-    Source, Statistics, Stream, StreamReader, Streams, WholeFile, Writer, stripe_of_block, writers_of_pieces,
+    AddedRows, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, Located, Params, Reader,
+    Request, Sealed, Seals, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, WholeFile,
+    Writer, stripe_of_block, writers_of_pieces,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};

@@ -10,8 +10,9 @@ mod common;
 use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, options};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Error, ErrorKind, Faults, Layout as DataLayout, Params, Reader,
-    Region, Request, Result, SectionType, Sink, Solo, Writer, run_on_threads,
+    Communicator, Content, DataType, Dataset, DatasetHandle, Encode, Error, ErrorKind, Faults,
+    Layout as DataLayout, Params, Reader, Region, Request, Result, SectionType, Sink, Solo, Writer,
+    run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -341,28 +342,32 @@ fn write_datasets(path: &Path, seal: bool) {
 fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
     let rank = comm.rank() as u64;
     let mut file = Reader::open(comm, path, params)?;
-    let read = |file: &mut Reader| {
+    let read = |file: &mut Reader, dataset: &DatasetHandle| {
         let regions = [Region::new([30 * rank, 7], [35, 100]), Region::new([3, 3], [rank, 150])];
         let mut data = vec![0; 7000 + 300 * rank as usize];
-        file.read_dataset(&regions, &mut data)?;
+        dataset.read(file, &regions, &mut data)?;
         assert!(data.iter().all(|&byte| byte == b'd'));
-        Ok(())
+        Ok::<(), Error>(())
     };
+    let mut all = Vec::new();
     for name in ["text", "binary", "rows"] {
-        assert_eq!(file.find_dataset(name, -1)?.expect("a dataset").shape, [200, 200]);
-        read(&mut file)?;
+        let dataset = file.dataset(name)?.expect("a dataset");
+        assert_eq!(dataset.shape, [200, 200]);
+        read(&mut file, &dataset)?;
+        all.push(dataset);
     }
-    let all = ["binary", "rows", "text"].map(|name| Dataset::new(name, DataType::Uint16, [200, 200]));
     let (regions, mut data) = ([Region::new([30 * rank, 7], [35, 100])], [[0; 7000]; 3]);
     let requests = all.iter().zip(&mut data);
-    let requests =
-        requests.map(|(dataset, data)| Request { dataset, record: -1, regions: &regions, data: data.into() });
+    let requests = requests.map(|(dataset, data)| Request { dataset, regions: &regions, data: data.into() });
     file.read_datasets(requests.collect())?;
     assert!(data.iter().flatten().all(|&byte| byte == b'd'));
-    assert!(file.find_group("/")?.is_some());
-    while file.next_section(true)?.is_some() {
-        assert!(file.dataset()?.is_some());
-        read(&mut file)?;
+    assert!(file.group("/")?.is_some());
+    let mut number = 0;
+    while let Some(entry) = file.next_entry(number)? {
+        number = entry.end();
+        if let Content::Dataset(dataset) = &entry.content {
+            read(&mut file, dataset)?;
+        }
     }
     file.close()
 }
@@ -440,7 +445,7 @@ fn read_streams(comm: impl Communicator + 'static, path: &Path, params: &Params)
     let mut file = Reader::open(comm, path, params)?;
     let mut found = Vec::new();
     for record in [-1, 0] {
-        let Some(streams) = file.find_streams(b"log", record)? else { break };
+        let Some(streams) = file.streams_record(b"log", record)? else { break };
         found.clear();
         for task in 0..streams.tasks() {
             let stream = file.stream(&streams, task)?;

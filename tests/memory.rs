@@ -103,9 +103,9 @@ fn chunks_without_data_take_little(path: &Path) {
             file.close().unwrap();
             let grown = growth(|| {
                 let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
-                file.find_dataset("x", 0).unwrap().unwrap();
+                let found = file.dataset_record("x", 0).unwrap().unwrap();
                 let mut item = vec![0; item_bytes as usize];
-                let error = file.read_dataset(&[Region::new([1], [1])], &mut item).unwrap_err();
+                let error = found.read(&mut file, &[Region::new([1], [1])], &mut item).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
                 eprintln!("{codecs}, {} bytes: {error}", stream.len());
             });

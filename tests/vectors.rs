@@ -320,9 +320,12 @@ impl Content {
         file.read_varray_range(0..3, &sizes, Sink::Contiguous(&mut data))?;
         assert_eq!(data, self.names.concat());
 
-        assert_eq!(file.find_group("/")?.as_deref(), Some(r#"{"title":"a vector"}"#));
+        assert_eq!(
+            file.group("/")?.map(|group| group.attributes).as_deref(),
+            Some(r#"{"title":"a vector"}"#)
+        );
         for dataset in [&self.density, &self.level, &self.flags] {
-            let found = file.find_dataset(&dataset.name, -1)?.unwrap();
+            let found = file.dataset_record(&dataset.name, -1)?.unwrap();
             assert_eq!((found.data_type, &found.shape), (dataset.data_type, &dataset.shape));
             assert_eq!(
                 (&found.attributes, &found.dimension_names),
@@ -335,11 +338,11 @@ impl Content {
             };
             let expected = Self::items(dataset, &written);
             let mut items = vec![0; expected.len()];
-            file.read_dataset(&written, &mut items)?;
+            found.read(&mut file, &written, &mut items)?;
             assert_eq!(items, expected, "{}", dataset.name);
             if dataset.shape == SHAPE {
                 let mut fill = vec![0; dataset.fill_value.len()];
-                file.read_dataset(&[Region::new([4, 3], [1, 1])], &mut fill)?;
+                found.read(&mut file, &[Region::new([4, 3], [1, 1])], &mut fill)?;
                 if cfg!(target_endian = "big") {
                     fill.reverse();
                 }
@@ -347,7 +350,7 @@ impl Content {
             }
         }
 
-        let streams = file.find_streams(b"log", 0)?.unwrap();
+        let streams = file.streams_record(b"log", 0)?.unwrap();
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (3, 64));
         for task in 0..3 {
             let stream = file.stream(&streams, task as u64)?;

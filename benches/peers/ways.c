@@ -65,7 +65,7 @@ void scda_read_pattern (const pattern_t *p, storage_t storage, const char *file)
     f = scda_ffind_dataset (f, v->name, 0, &found, &d, &err);
     succeed (err);
     if (!found) { die ("libscda: there is no %s", v->name); }
-    f = scda_fread_dataset (f, v->data, v->boxes, v->start, v->count, &err);
+    f = scda_fread_dataset (f, &d, v->data, v->boxes, v->start, v->count, &err);
     succeed (err);
   }
   scda_fclose (f, &err);

@@ -50,9 +50,9 @@ static int read_boxes (const char *filename) {
 
   scda_dataset_init (&d);
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, filename, NULL, NULL, NULL, &err);
-  f = scda_ffind_dataset (f, "flow/density", -1, &found, &d, &err); /* -1: the last one of this name */
+  f = scda_ffind_dataset (f, "flow/density", SCDA_LAST, &found, &d, &err); /* the last one of this name */
   if (f != NULL && found && d.type == SCDA_TYPE_FLOAT64 && d.ndims == 2 && d.shape[0] == CELLS && d.shape[1] == CELLS) {
-    f = scda_fread_dataset (f, items, 2, start, count, &err);
+    f = scda_fread_dataset (f, &d, items, 2, start, count, &err);
     for (uint64_t y = 0; f != NULL && y < CELLS; ++y) { wrong += items[y] != density (y, x); }
     wrong += f != NULL && items[CELLS] != density (CELLS - 1, CELLS - 1);
   }
@@ -96,33 +96,25 @@ static int read_rows (const char *filename, const uint64_t start[2], const uint6
   return err != 0 ? -1 : wrong;
 }
 
-/* Walks the file: datasets, groups, and sections that are neither. */
+/* Lists what is in the file: datasets, groups, and sections that are neither. */
 static int list (const char *filename) {
-  int err, rank, decode, found;
-  char type, user[SCDA_USER_STRING_BYTES + 1], path[SCDA_NAME_BYTES];
+  int err, rank, found;
   const char *attributes;
-  scda_dataset_t d;
+  scda_entry_t e;
   MPI_Comm_rank (MPI_COMM_WORLD, &rank);
-  scda_dataset_init (&d);
+  scda_entry_init (&e);
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, filename, NULL, NULL, NULL, &err);
   while (f != NULL) {
-    decode = 1, found = 0;
-    f = scda_fread_section_header (f, &type, NULL, NULL, user, NULL, &decode, &err);
+    f = scda_fnext_entry (f, &e, &err);
     if (f == NULL || err == SCDA_ERR_EOF) { break; }
-    f = scda_fread_dataset_header (f, &found, &d, &err);
-    if (f != NULL && found) {
-      if (rank == 0) { printf ("dataset %s: %d dimensions, %s\n", d.name, d.ndims, d.attributes); }
-      continue; /* without reading its data, to the next section */
+    if (e.kind == SCDA_ENTRY_GROUP) {
+      f = scda_ffind_group (f, e.name, &found, &attributes, &err);
+      if (f != NULL && rank == 0) { printf ("group %s: %s\n", e.name, attributes); }
     }
-    f = scda_fread_group (f, &found, path, &attributes, &err);
-    if (f != NULL && found) {
-      if (rank == 0) { printf ("group %s: %s\n", path, attributes); }
-      continue;
+    else if (rank == 0 && e.kind == SCDA_ENTRY_DATASET) {
+      printf ("dataset %s: %d dimensions, %s\n", e.name, e.ndims, scda_type_name (e.type, NULL));
     }
-    if (f != NULL) { /* here the function for the type reads or skips the data */
-      if (rank == 0) { printf ("section %c %s\n", type, user); }
-      break;
-    }
+    else if (rank == 0) { printf ("section %c %s\n", e.letter, e.name); }
   }
   const int end = err;
   scda_fclose (f, &err);

@@ -49,7 +49,7 @@ program blocks
   if (.not. found) call fail("no dataset has this name")
   i = 1 + mod(7 * rank, int(d%shape(1)))
   allocate(slice(d%shape(2), d%shape(3)))
-  call scda_read(f, slice, start=[i, 1, 1], count=[1, n(2:)])
+  call scda_read(f, d, slice, start=[i, 1, 1], count=[1, n(2:)])
   call scda_fclose(f)
   if (any(abs(slice - reshape([((value(i, j, k), j = 1, n(2)), k = 1, n(3))], n(2:))) > 0)) then
     call fail("values differ from those written")

@@ -74,7 +74,7 @@ mod _core {
     use super::{
         codec_names, command, in_default_floats, is_internal,
         meshes::{patch_mesh, wrong_cells, wrong_offsets, wrong_points},
-        reader::{Reader, Stream, Streams},
+        reader::{DatasetHandle, Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},
     };

@@ -8,7 +8,7 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::{Dataset, INLINE_BYTES, Params, Request, Section, Sink, Solo};
+use scda::{Content, INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use scda_base::panics::catch;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -44,6 +44,10 @@ impl Stream {
         self.0.bytes()
     }
 }
+
+/// A dataset of a file that is open.
+#[pyclass(frozen, module = "scda._core")]
+pub struct DatasetHandle(scda::DatasetHandle);
 
 /// A file that is being read.
 ///
@@ -102,17 +106,9 @@ struct Open {
     decode: bool,
     /// Offset of the section whose ranges can be read: its header need not be read again.
     current: Option<u64>,
-    /// Offset of the metadata of the dataset that can be read.
-    dataset: Option<u64>,
 }
 
 impl Open {
-    /// The reader, which goes elsewhere.
-    fn elsewhere(&mut self) -> &mut scda::Reader {
-        (self.current, self.dataset) = (None, None);
-        &mut self.reader
-    }
-
     /// A section whose header was read: its data are read next.
     fn at(&mut self, section: Option<Section>) -> Option<Section> {
         self.current = section.map(|section| section.offset);
@@ -122,7 +118,7 @@ impl Open {
     /// The header of the next section.
     fn next(&mut self) -> scda::Result<Option<Section>> {
         let decode = self.decode;
-        let section = self.elsewhere().next_section(decode)?;
+        let section = self.reader.next_section(decode)?;
         Ok(self.at(section))
     }
 
@@ -139,13 +135,6 @@ impl Open {
         Ok(&mut self.reader)
     }
 
-    /// The dataset whose metadata begin at an offset, to read its data.
-    fn dataset(&mut self, offset: u64) -> scda::Result<Option<scda::Dataset>> {
-        let found = self.whole(offset)?.dataset()?;
-        self.dataset = found.is_some().then_some(offset);
-        Ok(found)
-    }
-
     /// The reader at the section at an offset, to read ranges of it.
     fn ranges(&mut self, offset: u64) -> scda::Result<&mut scda::Reader> {
         if self.current != Some(offset) {
@@ -155,11 +144,12 @@ impl Open {
     }
 }
 
-/// A dataset that the reader has found, and how many rows were added to it later.
-fn with_added(reader: &scda::Reader, dataset: Dataset) -> (Dataset, u64) {
-    let rows = dataset.shape.first().copied().unwrap_or(0);
-    let added = reader.added_rows().next().map_or(0, |first| rows - first.first);
-    (dataset, added)
+/// A dataset, and what it is.
+fn described(handle: scda::DatasetHandle) -> (DatasetHandle, Description) {
+    let rows = handle.shape.first().copied().unwrap_or(0);
+    let added = handle.added_rows().next().map_or(0, |first| rows - first.first);
+    let description = Description::of((handle.description().clone(), added));
+    (DatasetHandle(handle), description)
 }
 
 fn header_of<'py>(py: Python<'py>, section: &Section) -> Header<'py> {
@@ -213,7 +203,7 @@ impl Reader {
             if result.is_err() {
                 match open {
                     Some(open) if self.is_alone => {
-                        open.elsewhere();
+                        open.current = None;
                     }
                     // The core has closed it, on all ranks.
                     _ => *open = None,
@@ -286,7 +276,7 @@ impl Reader {
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let (path, user) = (reader.path().to_owned(), reader.user().to_vec());
         let extent = Mutex::new(Extent::of(&reader));
-        let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None, dataset: None }));
+        let open = Mutex::new(Some(Open { reader, decode: settings.decode, current: None }));
         Ok(Self { path, user, extent, is_alone, open, process: std::process::id(), cause })
     }
 
@@ -312,8 +302,7 @@ impl Reader {
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let (more, extent) =
-            self.read(py, |open| Ok((open.elsewhere().refresh()?, Extent::of(&open.reader))))?;
+        let (more, extent) = self.read(py, |open| Ok((open.reader.refresh()?, Extent::of(&open.reader))))?;
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
         Ok(more)
     }
@@ -353,7 +342,7 @@ impl Reader {
     /// The header of the section of this number, decoded; None if there are fewer.
     fn section<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Header<'py>>> {
         let section = self.read(py, |open| {
-            let section = open.elsewhere().section(number)?;
+            let section = open.reader.section(number)?;
             Ok(open.at(section))
         })?;
         Ok(section.map(|section| header_of(py, &section)))
@@ -491,19 +480,22 @@ impl Reader {
     }
 
     /// The dataset whose metadata begin at an offset.
-    fn dataset(&self, py: Python<'_>, offset: u64) -> PyResult<Option<Description>> {
-        let found =
-            self.read(py, |open| Ok(open.dataset(offset)?.map(|dataset| with_added(&open.reader, dataset))))?;
-        Ok(found.map(Description::of))
+    fn dataset(&self, py: Python<'_>, offset: u64) -> PyResult<Option<(DatasetHandle, Description)>> {
+        let found = self.read(py, |open| match open.reader.content_at(offset)? {
+            Some((Content::Dataset(handle), _)) => Ok(Some(handle)),
+            Some((Content::Unknown(error), _)) => Err(error),
+            _ => Ok(None),
+        })?;
+        Ok(found.map(described))
     }
 
-    /// Reads boxes of this dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
+    /// Reads boxes of a dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
     #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
-    #[pyo3(signature = (offset, boxes, out, r#type, first=0, strides=None))]
+    #[pyo3(signature = (dataset, boxes, out, r#type, first=0, strides=None))]
     fn read_dataset(
         &self,
         py: Python<'_>,
-        offset: u64,
+        dataset: &DatasetHandle,
         boxes: Vec<Box>,
         mut out: BytesMut<'_>,
         r#type: &str,
@@ -512,30 +504,20 @@ impl Reader {
     ) -> PyResult<()> {
         let regions = regions_of(&boxes);
         let memory = room_of(&mut out, (first, strides.as_deref()), r#type, &regions)?;
-        self.read(py, |open| {
-            if open.dataset != Some(offset) {
-                open.dataset(offset)?;
-            }
-            open.reader.read_dataset(&regions, memory)
-        })
+        self.read(py, |open| dataset.0.read(&mut open.reader, &regions, memory))
     }
 
-    /// Reads boxes of this dataset, or of the one that was found last, whose items are texts or bytes of any length: a str or bytes for each.
+    /// Reads boxes of a dataset whose items are texts or bytes of any length: a str or bytes for each.
     #[allow(clippy::needless_pass_by_value)]
     fn read_texts<'py>(
         &self,
         py: Python<'py>,
-        offset: Option<u64>,
+        dataset: &DatasetHandle,
         boxes: Vec<Box>,
         is_text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let regions = regions_of(&boxes);
-        let texts = self.read(py, |open| {
-            if let Some(offset) = offset.filter(|_| open.dataset != offset) {
-                open.dataset(offset)?;
-            }
-            open.reader.read_texts(&regions)
-        })?;
+        let texts = self.read(py, |open| dataset.0.read_texts(&mut open.reader, &regions))?;
         let object = |item: &[u8]| match is_text {
             true => Ok(PyString::from_bytes(py, item)?.into_any()),
             false => Ok(PyBytes::new(py, item).into_any()),
@@ -544,39 +526,41 @@ impl Reader {
     }
 
     /// The dataset of this name, and this number among several.
-    fn find_dataset(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
-        let found = self.read(py, |open| {
-            let found = open.elsewhere().find_dataset(name, record)?;
-            Ok(found.map(|dataset| with_added(&open.reader, dataset)))
-        })?;
-        Ok(found.map(Description::of))
+    fn find_dataset(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        record: i64,
+    ) -> PyResult<Option<(DatasetHandle, Description)>> {
+        let found = self.read(py, |open| open.reader.dataset_record(name, record))?;
+        Ok(found.map(described))
     }
 
-    /// Reads boxes of datasets, each by what `find_dataset` said of it and its number among several of its name.
+    /// Reads boxes of datasets.
     fn read_datasets(
         &self,
         py: Python<'_>,
-        all: Vec<(Description, i64, Vec<Box>, BytesMut<'_>)>,
+        all: Vec<(PyRef<'_, DatasetHandle>, Vec<Box>, BytesMut<'_>)>,
     ) -> PyResult<()> {
         let mut given = Vec::new();
-        for (description, record, boxes, out) in all {
-            given.push((description.dataset()?, record, regions_of(&boxes), out));
+        for (handle, boxes, out) in all {
+            given.push((handle.0.clone(), regions_of(&boxes), out));
         }
         let mut requests = Vec::new();
-        for (dataset, record, regions, out) in &mut given {
-            requests.push(Request { dataset, record: *record, regions, data: out.as_slice_mut()?.into() });
+        for (dataset, regions, out) in &mut given {
+            requests.push(Request { dataset, regions, data: out.as_slice_mut()?.into() });
         }
-        self.read(py, |open| open.elsewhere().read_datasets(requests))
+        self.read(py, |open| open.reader.read_datasets(requests))
     }
 
     /// The attributes of the group with this path.
     fn find_group(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        self.read(py, |open| open.elsewhere().find_group(path))
+        self.read(py, |open| Ok(open.reader.group(path)?.map(|group| group.attributes)))
     }
 
     /// The set of streams with this name, and this number among several.
     fn streams(&self, py: Python<'_>, name: &[u8], record: i64) -> PyResult<Option<Streams>> {
-        let found = self.read(py, |open| open.elsewhere().find_streams(name, record))?;
+        let found = self.read(py, |open| open.reader.streams_record(name, record))?;
         Ok(found.map(Streams))
     }
 

@@ -1,11 +1,11 @@
 //! Reading, with arguments that may be errors of this rank.
 
 use super::BindingCalls;
-use crate::file::{OwnRequest, Params, Reader, Section, Sink, Streams, ThisRank};
+use crate::file::{DatasetHandle, OwnRequest, Params, Reader, Section, Sink, Streams, ThisRank};
 use crate::items::DataMut;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
-use scda_format::dataset::{Dataset, Region};
+use scda_format::dataset::Region;
 use scda_ranks::Communicator;
 use std::ops::Range;
 use std::path::Path;
@@ -24,9 +24,6 @@ pub trait ReaderCalls: BindingCalls + Sized {
 
     /// As [`Reader::next_section`], without a copy.
     fn next_header(&mut self, decode: bool) -> Result<Option<&Section>>;
-
-    /// An error of all ranks unless the header of a section was read last.
-    fn require_header(&mut self) -> Result<()>;
 
     /// As [`Reader::read_block`].
     fn read_block_if_valid(&mut self, size: u64, root: usize, data: Result<Option<&mut [u8]>>) -> Result<()>;
@@ -65,23 +62,18 @@ pub trait ReaderCalls: BindingCalls + Sized {
         part: Result<(Range<u64>, Sink<'_>)>,
     ) -> Result<()>;
 
-    /// The dataset whose data can be read, if there is one. Not collective.
-    fn current_dataset(&self) -> Option<&Dataset>;
-
-    /// As [`Reader::read_dataset`]; `mine` makes the regions of this rank and their memory from the dataset.
-    fn read_dataset_if_valid<'a>(
+    /// As [`DatasetHandle::read`].
+    fn read_dataset_if_valid(
         &mut self,
-        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, DataMut<'a>)>,
+        dataset: &DatasetHandle,
+        boxes: Result<(Vec<Region>, DataMut<'_>)>,
     ) -> Result<()>;
 
     /// As [`Reader::read_datasets`].
     fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()>;
 
-    /// As [`Reader::read_texts`]; `mine` makes the regions of this rank from the dataset, with what is returned beside their items.
-    fn read_texts_if_valid<T>(
-        &mut self,
-        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, T)>,
-    ) -> Result<(Texts, T)>;
+    /// As [`DatasetHandle::read_texts`].
+    fn read_texts_if_valid(&mut self, dataset: &DatasetHandle, regions: Result<&[Region]>) -> Result<Texts>;
 
     /// As [`Reader::read_streams_sizes`].
     fn read_streams_sizes_if_valid(
@@ -141,10 +133,6 @@ impl ReaderCalls for Reader {
         Self::next_header(self, decode)
     }
 
-    fn require_header(&mut self) -> Result<()> {
-        self.read(|state| Ok(state.sections().require_header()?))
-    }
-
     #[inline]
     fn read_block_if_valid(&mut self, size: u64, root: usize, data: Result<Option<&mut [u8]>>) -> Result<()> {
         self.read(|state| state.sections().read_block(size, root, data))
@@ -202,37 +190,24 @@ impl ReaderCalls for Reader {
         self.read(|state| state.sections().read_varray_range(sizes, part))
     }
 
-    fn current_dataset(&self) -> Option<&Dataset> {
-        Self::current_dataset(self)
-    }
-
     #[inline]
-    fn read_dataset_if_valid<'a>(
+    fn read_dataset_if_valid(
         &mut self,
-        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, DataMut<'a>)>,
+        dataset: &DatasetHandle,
+        boxes: Result<(Vec<Region>, DataMut<'_>)>,
     ) -> Result<()> {
-        self.read(|state| match state.current_dataset().and_then(mine) {
-            Ok((regions, data)) => state.datasets().read_dataset(Ok((&regions, data))),
-            Err(error) => state.datasets().read_dataset(Err(error)),
-        })
+        match boxes {
+            Ok((regions, data)) => dataset.read_own(self, Ok((&regions, data))),
+            Err(error) => dataset.read_own(self, Err(error)),
+        }
     }
 
     fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()> {
-        self.read(|state| state.datasets().read_datasets(all))
+        self.read_own_datasets(all)
     }
 
-    fn read_texts_if_valid<T>(
-        &mut self,
-        mine: impl FnOnce(&Dataset) -> Result<(Vec<Region>, T)>,
-    ) -> Result<(Texts, T)> {
-        self.read(|state| match state.current_dataset().and_then(mine) {
-            Ok((regions, beside)) => Ok((state.datasets().read_texts(Ok(&regions))?, beside)),
-            Err(error) => {
-                let again = error.again();
-                state.datasets().read_texts(Err(error))?;
-                Err(again.into())
-            }
-        })
+    fn read_texts_if_valid(&mut self, dataset: &DatasetHandle, regions: Result<&[Region]>) -> Result<Texts> {
+        dataset.read_own_texts(self, regions)
     }
 
     fn read_streams_sizes_if_valid(

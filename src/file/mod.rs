@@ -40,7 +40,8 @@ pub use interrupt::Interrupt;
 pub use limits::Limits;
 pub use params::{Encode, Params};
 pub use reader::{
-    AddedRows, Located, OwnRequest, Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams,
+    AddedRows, Content, DatasetHandle, Entries, Entry, Located, OwnRequest, Reader, Request, Sealed, Seals,
+    Section, Stream, StreamReader, Streams,
 };
 pub use session::ThisRank;
 pub use source::{Elements, ElementsMut, Sink, Sizes, Source};

@@ -340,18 +340,19 @@ fn read_datasets(
 ) -> Result<()> {
     let mut file = Reader::open(comm, path, params)?;
     for dataset in all {
-        let found = file.find_dataset(&dataset.name, -1)?.unwrap();
+        let found = file.dataset_record(&dataset.name, -1)?.unwrap();
         // Its own rows, and those that were added.
         for first in (0..found.shape[0]).step_by(340) {
             let mut regions = own.0.clone();
             regions[0].start[0] = first;
             own.2.fill(0);
-            file.read_dataset(&regions, &mut own.2)?;
+            found.read(&mut file, &regions, &mut own.2)?;
             assert!(own.1 == own.2, "{}", dataset.name);
         }
     }
     own.2.fill(0);
-    let request = Request { dataset: &all[1], record: 0, regions: &own.0, data: (&mut own.2).into() };
+    let dataset = file.dataset(&all[1].name)?.unwrap();
+    let request = Request { dataset: &dataset, regions: &own.0, data: (&mut own.2).into() };
     file.read_datasets(vec![request])?;
     assert!(own.1 == own.2);
     file.close()

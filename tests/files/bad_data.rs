@@ -30,8 +30,8 @@ fn read(comm: impl Communicator + 'static, path: &Path, way: &Way<'_>) -> (usize
     params.verify = way.verify;
     if way.reader == "dataset" {
         let read = Reader::open(comm, path, &params).and_then(|mut file| {
-            file.find_dataset("d", -1)?.expect("there is one");
-            file.read_dataset(&[Region::new([0], [4])], &mut [0; 4][..])
+            let found = file.dataset_record("d", -1)?.expect("there is one");
+            found.read(&mut file, &[Region::new([0], [4])], &mut [0; 4][..])
         });
         return (1, read);
     }

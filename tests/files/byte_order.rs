@@ -112,11 +112,11 @@ fn what_one_machine_wrote_the_others_read_in_their_byte_order() {
         run_on_threads(ranks, |comm| {
             let mut file = Reader::open(comm, &vector(), &options()).unwrap();
             for (dataset, seed) in datasets() {
-                let found = file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+                let found = file.dataset_record(&dataset.name, 0).unwrap().unwrap();
                 assert_eq!((found.data_type, &found.fill_value), (dataset.data_type, &dataset.fill_value));
                 let all = Region::all(&SHAPE);
                 let mut data = vec![0; items(dataset.data_type, seed, std::slice::from_ref(&all)).len()];
-                file.read_dataset(&[all], &mut data).unwrap();
+                found.read(&mut file, &[all], &mut data).unwrap();
                 let (fill, _) = item(dataset.data_type, 99 * seed);
                 let mut rest = data.as_slice();
                 for row in 0..SHAPE[0] {

@@ -38,12 +38,12 @@ fn open(path: &Path, cache_bytes: u64) -> Reader {
 
 /// Reads boxes of 3 times 5 items at many places, and compares them.
 fn read_boxes(file: &mut Reader, name: &str, first: u64) -> u64 {
-    file.find_dataset(name, 0).unwrap().unwrap();
+    let found = file.dataset_record(name, 0).unwrap().unwrap();
     let mut count = 0;
     for place in first..first + 400 {
         let (y, x) = (place * 7 % (SIDE - 2), place * 13 % (SIDE - 4));
         let mut data = [0; 3 * 5 * 8];
-        file.read_dataset(&[Region { start: vec![y, x], count: vec![3, 5] }], &mut data).unwrap();
+        found.read(file, &[Region { start: vec![y, x], count: vec![3, 5] }], &mut data).unwrap();
         for (n, bytes) in (0..).zip(data.as_chunks().0) {
             assert_eq!(f64::from_ne_bytes(*bytes), item(name, y + n / 5, x + n % 5));
         }
@@ -59,7 +59,7 @@ fn a_chunk_that_is_kept_is_not_read_again() {
     write(&path);
     let cost = |cache_bytes| {
         let mut file = open(&path, cache_bytes);
-        file.find_dataset("rho", 0).unwrap().unwrap();
+        file.dataset_record("rho", 0).unwrap().unwrap();
         let before = reads();
         let own = reads() - before;
         let boxes = read_boxes(&mut file, "rho", 0);
@@ -93,9 +93,9 @@ fn chunks_of_several_datasets_on_any_ranks_are_not_mixed_up() {
                     read_boxes(&mut file, if turn % 2 == 0 { "rho" } else { "p" }, first + turn);
                 }
                 // All of it goes past the cache.
-                file.find_dataset("p", 0).unwrap().unwrap();
+                let found = file.dataset_record("p", 0).unwrap().unwrap();
                 let mut all = vec![0; (SIDE * SIDE * 8) as usize];
-                file.read_dataset(&[Region::all(&[SIDE, SIDE])], &mut all).unwrap();
+                found.read(&mut file, &[Region::all(&[SIDE, SIDE])], &mut all).unwrap();
                 let expected = (0..SIDE * SIDE).flat_map(|n| item("p", n / SIDE, n % SIDE).to_ne_bytes());
                 assert!(all.into_iter().eq(expected));
             });
@@ -117,9 +117,9 @@ fn a_damaged_chunk_is_never_kept() {
     file.tolerate_damage().unwrap();
     let mut data = [0; 8];
     let mut read = |y, x| {
-        file.find_dataset("rho", 0).unwrap().unwrap();
+        let found = file.dataset_record("rho", 0).unwrap().unwrap();
         let region = Region { start: vec![y, x], count: vec![1, 1] };
-        let result = file.read_dataset(&[region], &mut data);
+        let result = found.read(&mut file, &[region], &mut data);
         result.map(|()| f64::from_ne_bytes(data)).map_err(|error| error.kind())
     };
     for _ in 0..3 {

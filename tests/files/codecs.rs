@@ -5,7 +5,7 @@
 use super::TYPES;
 use crate::common::options;
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region, Writer,
+    Codec, Communicator, Content, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region, Writer,
     run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
@@ -172,11 +172,11 @@ fn files_of_each_codec_are_read() {
     run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, &vectors("codecs.scda"), &options()).unwrap();
         for (dataset, is_noise) in written() {
-            file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+            let handle = file.dataset(&dataset.name).unwrap().unwrap();
             for part in PASSED {
                 let expected = own(dataset.data_type, part, is_noise);
                 let mut found = vec![1; expected.len()];
-                file.read_dataset(&[Region::new(part.0, part.1)], &mut found).unwrap();
+                handle.read(&mut file, &[Region::new(part.0, part.1)], &mut found).unwrap();
                 assert!(found == expected, "{}", dataset.name);
             }
         }
@@ -199,12 +199,14 @@ fn what_zarr_compresses_by_codecs_of_others_is_read() {
     let counts = run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, &vectors("zarr/codecs.scda"), &options()).unwrap();
         let mut count = 0;
-        while file.next_section(true).unwrap().is_some() {
-            let found = file.dataset().unwrap().unwrap();
+        let mut next = 0;
+        while let Some(entry) = file.next_entry(next).unwrap() {
+            next = entry.end();
+            let Content::Dataset(found) = entry.content else { panic!("{entry:?}") };
             assert_eq!((&found.shape[..], &found.unsupported), (&SHAPE[..], &None), "{}", found.name);
             let expected = expected(found.data_type);
             let mut data = vec![1; expected.len()];
-            file.read_dataset(&[Region::all(&SHAPE)], &mut data).unwrap();
+            found.read(&mut file, &[Region::all(&SHAPE)], &mut data).unwrap();
             assert!(data == expected, "{}", found.name);
             count += 1;
         }

@@ -6,8 +6,8 @@ use crate::common::{Rng, options};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Request, Solo,
-    Source, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, DatasetHandle, Encode, ErrorKind, Layout, Reader,
+    Region, Request, Sink, Solo, Source, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -100,19 +100,6 @@ impl Array {
             }
         }
         array
-    }
-
-    /// What a request says of it.
-    fn wanted(&self) -> Dataset {
-        let data_type = match self.data_type {
-            "uint8" => DataType::Uint8,
-            "int16" => DataType::Int16,
-            "uint32" => DataType::Uint32,
-            "int64" => DataType::Int64,
-            "uint64" => DataType::Uint64,
-            _ => DataType::Raw(3),
-        };
-        Dataset::new(&*self.name, data_type, &*self.shape)
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -253,21 +240,22 @@ fn put_block(file: &mut Writer, user: &[u8], data: &[u8], encode: Encode) {
     file.block(user, 0, data.len() as u64, Some(data), encode).unwrap();
 }
 
-/// Reads random regions of the current dataset and compares them.
-fn read_regions(file: &mut Reader, array: &Array, rng: &mut Rng) {
+/// Reads random regions of a dataset and compares them.
+fn read_regions(file: &mut Reader, handle: &DatasetHandle, array: &Array, rng: &mut Rng) {
     for _ in 0..3 {
         let regions: Vec<Region> = (0..rng.below(4)).map(|_| array.random_region(rng)).collect();
         let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
         let mut found = vec![0xaa; expected.len()];
-        file.read_dataset(&regions, &mut found).unwrap();
+        handle.read(file, &regions, &mut found).unwrap();
         assert!(found == expected, "{regions:?} of {array:?}");
     }
 }
 
-/// Reads random regions of several arrays in one call, of each as often as it is drawn, and compares them. The last array is then
-/// current. All ranks draw the same arrays, with the records that they are, each its own regions.
+/// Reads random regions of several arrays in one call, of each as often as it is drawn, and compares them. All ranks
+/// draw the same arrays, with the records that they are, each its own regions.
 fn read_together(file: &mut Reader, arrays: &[(i64, &Array)], own: &mut Rng) {
-    let datasets: Vec<Dataset> = arrays.iter().map(|(_, array)| array.wanted()).collect();
+    let found = arrays.iter().map(|(record, array)| file.dataset_record(&array.name, *record));
+    let handles: Vec<DatasetHandle> = found.map(|found| found.unwrap().unwrap()).collect();
     let regions: Vec<Vec<Region>> = arrays
         .iter()
         .map(|(_, array)| (0..own.below(4)).map(|_| array.random_region(own)).collect())
@@ -278,17 +266,9 @@ fn read_together(file: &mut Reader, arrays: &[(i64, &Array)], own: &mut Rng) {
         .map(|((_, array), regions)| regions.iter().flat_map(|region| array.slice(region)).collect())
         .collect();
     let mut found: Vec<Vec<u8>> = expected.iter().map(|data| vec![0xaa; data.len()]).collect();
-    let own_parts = datasets.iter().zip(&regions).zip(&mut found);
-    let requests: Vec<Request<'_>> = arrays
-        .iter()
-        .zip(own_parts)
-        .map(|((record, _), ((dataset, regions), data))| Request {
-            dataset,
-            record: *record,
-            regions,
-            data: data.into(),
-        })
-        .collect();
+    let requests = handles.iter().zip(&regions).zip(&mut found);
+    let requests =
+        requests.map(|((dataset, regions), data)| Request { dataset, regions, data: data.into() }).collect();
     file.read_datasets(requests).unwrap();
     for (((_, array), regions), (found, expected)) in
         arrays.iter().zip(&regions).zip(found.iter().zip(&expected))
@@ -321,11 +301,9 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         let mut params = options();
         params.seal = seed % 2 == 0;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
-        let mut is_followed = Vec::new();
         for array in &arrays {
             array.write(&mut file, [Encode::None, Encode::Always][rng.below(8) as usize / 7]);
-            is_followed.push(rng.below(3) == 0);
-            if is_followed.ends_with(&[true]) {
+            if rng.below(3) == 0 {
                 put_block(&mut file, b"between", b"datasets", Encode::None);
             }
         }
@@ -338,52 +316,45 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
             params.strict = seed % 3 == 0;
             let mut file = Reader::open(comm, &path, &params).unwrap();
             // From the front.
-            let mut left = arrays.iter();
-            while let Some(section) = file.next_section(true).unwrap() {
-                match file.dataset().unwrap() {
-                    None => {
-                        assert_eq!(&*section.user, b"between");
-                        file.skip().unwrap();
-                    }
-                    Some(dataset) => {
-                        let array = left.next().unwrap();
-                        check(&dataset, array);
-                        if common.below(3) > 0 {
-                            read_regions(&mut file, array, &mut own);
-                        }
-                    }
+            let (mut left, mut number) = (arrays.iter(), 0);
+            while let Some(entry) = file.next_entry(number).unwrap() {
+                number = entry.end();
+                let Content::Dataset(dataset) = &entry.content else {
+                    assert_eq!(entry.name(), b"between");
+                    continue;
+                };
+                let array = left.next().unwrap();
+                check(dataset, array);
+                assert_eq!(
+                    entry.records,
+                    if ["group/a0", "group/a1"].contains(&&*array.name) { 2 } else { 1 }
+                );
+                assert_eq!(entry.record, u64::from(left.len() < 2));
+                if common.below(3) > 0 {
+                    read_regions(&mut file, dataset, array, &mut own);
                 }
             }
             assert!(left.next().is_none());
+            // Sections one after the other, whatever else is read between them.
+            file.next_section(true).unwrap();
             // By name and record.
             for (index, array) in arrays.iter().enumerate() {
                 let record = if index < 4 { 0 } else { -1 };
-                let dataset = file.find_dataset(&array.name, record).unwrap().unwrap();
+                let dataset = file.dataset_record(&array.name, record).unwrap().unwrap();
                 check(&dataset, array);
-                read_regions(&mut file, array, &mut own);
+                read_regions(&mut file, &dataset, array, &mut own);
             }
-            // Several in one call, or none; the file then goes on behind the last one.
+            // Several in one call, or none.
             for n in [0, 1, 3, 10] {
                 let chosen: Vec<usize> = (0..n).map(|_| common.below(6) as usize).collect();
                 let several: Vec<(i64, &Array)> =
                     chosen.iter().map(|&k| (if k < 4 { 0 } else { -1 }, &arrays[k])).collect();
                 read_together(&mut file, &several, &mut own);
-                // Of none, the one before is still current.
-                let last = *chosen.last().unwrap_or(&5);
-                if n == 0 || common.below(2) == 0 {
-                    read_regions(&mut file, &arrays[last], &mut own);
-                }
-                let next = file.next_section(true).unwrap();
-                if is_followed[last] {
-                    assert_eq!(&*next.unwrap().user, b"between");
-                } else if let Some(array) = arrays.get(last + 1) {
-                    check(&file.dataset().unwrap().unwrap(), array);
-                } else {
-                    assert!(next.is_none());
-                }
             }
-            assert_eq!(file.find_dataset("group/a0", 2).unwrap(), None);
-            assert_eq!(file.find_dataset("other", 0).unwrap(), None);
+            file.skip().unwrap();
+            assert_eq!(file.next_section(true).unwrap().unwrap().user[..], *arrays[0].name.as_bytes());
+            assert!(file.dataset_record("group/a0", 2).unwrap().is_none());
+            assert!(file.dataset("other").unwrap().is_none());
             file.close().unwrap();
         });
     }
@@ -428,12 +399,12 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
     for seal in [false, true] {
         one(&path, &array, seal);
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        file.find_dataset("a", 0).unwrap().unwrap();
+        let handle = file.dataset_record("a", 0).unwrap().unwrap();
         for start in [0, 8000, 4500, 2] {
             let regions = [Region::new([start, 0], [1000, 1]), Region::new([start + 500, 1], [400, 1])];
             let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
             let mut found = vec![0; expected.len()];
-            file.read_dataset(&regions, &mut found).unwrap();
+            handle.read(&mut file, &regions, &mut found).unwrap();
             assert!(found == expected, "{start}");
         }
     }
@@ -448,12 +419,12 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
         let mut params = options();
         params.threads = threads;
         let mut file = Reader::open(Solo, &path, &params).unwrap();
-        file.find_dataset("a", 0).unwrap().unwrap();
+        let handle = file.dataset_record("a", 0).unwrap().unwrap();
         let regions =
             [Region::all(&[700, 300]), Region::new([100, 10], [500, 200]), Region::new([1, 1], [9, 9])];
         let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
         let mut found = vec![0; expected.len()];
-        file.read_dataset(&regions, &mut found).unwrap();
+        handle.read(&mut file, &regions, &mut found).unwrap();
         assert!(found == expected, "{threads} threads");
     }
     // Rows that are read with what lies between them, and rows that are not.
@@ -469,29 +440,23 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
             array.write(&mut file, encode);
             file.close().unwrap();
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
-            file.find_dataset("a", 0).unwrap().unwrap();
+            let handle = file.dataset_record("a", 0).unwrap().unwrap();
             let region = Region::new(start, count);
             let mut found = vec![0; region.items().unwrap() as usize * 4];
-            file.read_dataset(std::slice::from_ref(&region), &mut found).unwrap();
+            handle.read(&mut file, std::slice::from_ref(&region), &mut found).unwrap();
             assert!(found == array.slice(&region));
         }
     }
 }
 
-/// Requests two datasets, both of which are there in the file but for this one.
-fn request(
-    file: &mut Reader,
-    dataset: &Dataset,
-    record: i64,
-    count: [u64; 2],
-    bytes: usize,
-) -> scda::Result<()> {
-    let right = simple(Kind::Binary).wanted();
+/// Requests two datasets, of which the second may be wrong.
+fn request(file: &mut Reader, dataset: &DatasetHandle, count: [u64; 2], bytes: usize) -> scda::Result<()> {
+    let right = file.dataset("a")?.unwrap();
     let (one, mut items) = ([Region::new([9, 5], [1, 1])], [0; 4]);
     let (regions, mut data) = ([Region::new([0, 0], count)], vec![0; bytes]);
     file.read_datasets(vec![
-        Request { dataset: &right, record: -1, regions: &one, data: (&mut items).into() },
-        Request { dataset, record, regions: &regions, data: (&mut data).into() },
+        Request { dataset: &right, regions: &one, data: (&mut items).into() },
+        Request { dataset, regions: &regions, data: (&mut data).into() },
     ])
 }
 
@@ -510,19 +475,16 @@ fn ranks_that_request_other_datasets_disagree() {
         for rank in 0..3 {
             let results = run_on_threads(3, |comm| {
                 let own = if comm.rank() == rank { other } else { lists[0] };
-                let datasets: Vec<Dataset> =
-                    own.iter().map(|(name, _)| Dataset::new(*name, DataType::Uint32, [10, 6])).collect();
-                let requests: Vec<Request<'_>> = own
-                    .iter()
-                    .zip(&datasets)
-                    .map(|((_, record), dataset)| Request {
-                        dataset,
-                        record: *record,
-                        regions: &[],
-                        data: DataMut::Packed(&mut []),
-                    })
-                    .collect();
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
+                let all = [("a", 0), ("a", 1), ("b", 0)];
+                let handles = all.map(|(name, record)| file.dataset_record(name, record).unwrap().unwrap());
+                let handle = |one| &handles[all.iter().position(|other| other == one).unwrap()];
+                let requests = own.iter().map(|one| Request {
+                    dataset: handle(one),
+                    regions: &[],
+                    data: DataMut::Packed(&mut []),
+                });
+                let requests = requests.collect();
                 // A rank that requests nothing meets the others in its next call.
                 file.read_datasets(requests).and_then(|()| file.close()).map_err(|error| error.to_string())
             });
@@ -543,47 +505,32 @@ fn what_is_asked_for_must_be_there() {
     let path = scratch.path().join("arguments.scda");
     let array = simple(Kind::Binary);
     one(&path, &array, false);
-    type Case = (&'static str, ErrorKind, fn(&mut Reader, u64) -> scda::Result<()>);
-    let cases: [Case; 14] = [
-        ("\": box 1: found start 5 and count 6 in dimension 0", ErrorKind::Argument, |file, rank| {
-            let regions = [Region::new([0, 0], [0, 0]), Region::new([5 * rank, 0], [6, 0])];
-            file.read_dataset(&regions, &mut [])
+    type Case = (&'static str, ErrorKind, fn(&mut Reader, &DatasetHandle, u64) -> scda::Result<()>);
+    let cases: [Case; 8] = [
+        (
+            "\": box 1: found start 5 and count 6 in dimension 0",
+            ErrorKind::Argument,
+            |file, dataset, rank| {
+                let regions = [Region::new([0, 0], [0, 0]), Region::new([5 * rank, 0], [6, 0])];
+                dataset.read(file, &regions, &mut [])
+            },
+        ),
+        ("\": box 0: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, dataset, _| {
+            dataset.read(file, &[Region::new([0], [1])], &mut [0; 4])
         }),
-        ("\": box 0: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, _| {
-            file.read_dataset(&[Region::new([0], [1])], &mut [0; 4])
+        ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, dataset, rank| {
+            dataset.read(file, &[Region::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
         }),
-        ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, rank| {
-            file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
-        }),
-        ("the next call must read the header", ErrorKind::Usage, |file, _| {
-            file.skip()?;
-            file.read_dataset(&[], &mut [])
-        }),
-        ("path of a group", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
-        ("no metadata precede it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
-        ("is not a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
-        ("dataset \"b\": there is none of this name and record 0", ErrorKind::Argument, |file, _| {
-            request(file, &Dataset::new("b", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
-        }),
-        ("dataset \"a\": there is none of this name and record -2", ErrorKind::Argument, |file, _| {
-            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), -2, [10, 6], 240)
-        }),
-        ("found uint32 of the shape [10, 6], expected float32 of", ErrorKind::Argument, |file, rank| {
-            let data_type = [DataType::Uint32, DataType::Float32][rank as usize];
-            request(file, &Dataset::new("a", data_type, [10, 6]), 0, [10, 6], 240)
-        }),
-        ("of the shape [10, 6], expected uint32 of the shape [11, 6]", ErrorKind::Argument, |file, rank| {
-            request(file, &Dataset::new("a", DataType::Uint32, [10 + rank, 6]), 0, [10, 6], 240)
-        }),
-        ("\": box 0: found start 0 and count 11 in dimension 0", ErrorKind::Argument, |file, rank| {
-            let count = [10 + rank, 0];
-            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, count, 0)
-        }),
-        ("data: found 239 bytes, expected 240", ErrorKind::Argument, |file, rank| {
-            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, [10, 6], 240 - rank as usize)
-        }),
-        ("no metadata precede it", ErrorKind::Format, |file, _| {
-            request(file, &Dataset::new("between", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
+        ("path of a group", ErrorKind::Argument, |file, _, _| file.group("a/").map(drop)),
+        ("no metadata precede it", ErrorKind::Format, |file, _, _| file.dataset("between").map(drop)),
+        ("is not a group", ErrorKind::Format, |file, _, _| file.group("z").map(drop)),
+        (
+            "\": box 0: found start 0 and count 11 in dimension 0",
+            ErrorKind::Argument,
+            |file, dataset, rank| request(file, dataset, [10 + rank, 0], 0),
+        ),
+        ("data: found 239 bytes, expected 240", ErrorKind::Argument, |file, dataset, rank| {
+            request(file, dataset, [10, 6], 240 - rank as usize)
         }),
     ];
     let mut file = Writer::append(Solo, &path, &options()).unwrap();
@@ -596,9 +543,9 @@ fn what_is_asked_for_must_be_there() {
                 // With one rank, the only one is in error.
                 let rank = if size == 1 { 1 } else { comm.rank().min(1) as u64 };
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
-                file.find_dataset("a", 0).unwrap().unwrap();
-                let error = call(&mut file, rank).unwrap_err();
-                assert_eq!(file.read_dataset(&[], &mut []).unwrap_err().kind(), ErrorKind::Usage);
+                let handle = file.dataset_record("a", 0).unwrap().unwrap();
+                let error = call(&mut file, &handle, rank).unwrap_err();
+                assert_eq!(handle.read(&mut file, &[], &mut []).unwrap_err().kind(), ErrorKind::Usage);
                 error
             });
             for error in errors {
@@ -606,6 +553,81 @@ fn what_is_asked_for_must_be_there() {
                 assert!(error.to_string().contains(what), "{error}");
             }
         }
+    }
+}
+
+#[test]
+fn a_dataset_of_another_file_is_an_error_of_all_ranks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("other.scda");
+    one(&path, &simple(Kind::Binary), false);
+    for size in [1, 3] {
+        let errors = run_on_threads(size, |comm| {
+            let mut file = Reader::open(comm.clone(), &path, &options()).unwrap();
+            let mut other = Reader::open(comm.clone(), &path, &options()).unwrap();
+            let (own, foreign) = (file.dataset("a").unwrap().unwrap(), other.dataset("a").unwrap().unwrap());
+            // The last rank takes the wrong one.
+            let handle = if comm.rank() + 1 == size { foreign } else { own };
+            let error = handle.read(&mut file, &[], &mut []).unwrap_err();
+            (error.kind(), error.to_string())
+        });
+        for error in &errors {
+            assert_eq!((error, error.0), (&errors[0], ErrorKind::Argument));
+            assert!(error.1.contains("dataset \"a\": it was opened in another file"), "{}", error.1);
+        }
+    }
+}
+
+/// Several datasets, groups and streams in turns, while the sections are read one after the other.
+#[test]
+fn nothing_that_is_opened_moves_the_position() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("turns.scda");
+    let named = |name: &str, kind| Array { name: name.into(), ..simple(kind) };
+    let arrays = [named("a", Kind::Contiguous), named("b", Kind::Binary), named("c", Kind::Text)];
+    for seal in [false, true] {
+        let mut params = options();
+        params.seal = seal;
+        let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+        file.group("g", "{}").unwrap();
+        file.varray(b"v", &[3], &[1, 2, 3], None, Source::Contiguous(b"abbccc"), Encode::Always).unwrap();
+        file.varray(b"w", &[3], &[1, 2, 3], None, Source::Contiguous(b"abbccc"), Encode::None).unwrap();
+        arrays.iter().for_each(|array| array.write(&mut file, Encode::None));
+        file.close().unwrap();
+        run_on_threads(2, |comm| {
+            let (mut rng, mine) = (Rng(7), u64::from(comm.rank() == 0));
+            let mut file = Reader::open(comm, &path, &options()).unwrap();
+            let handles = arrays.each_ref().map(|array| file.dataset(&array.name).unwrap().unwrap());
+            let mut turn = 0;
+            let mut others = |file: &mut Reader| {
+                let before = file.position();
+                for n in [turn % 3, 2, (turn + 1) % 3] {
+                    read_regions(file, &handles[n], &arrays[n], &mut rng);
+                }
+                turn += 1;
+                assert!(file.dataset("nowhere").unwrap().is_none() && file.group("g").unwrap().is_some());
+                assert_eq!(file.streams(b"w").unwrap().unwrap().tasks(), 3);
+                let names: Vec<_> = file.entries().map(|entry| entry.unwrap().name().to_vec()).collect();
+                assert_eq!(names, [b"g", b"v", b"w", b"a", b"b", b"c"]);
+                assert_eq!(file.position(), before);
+            };
+            while let Some(section) = file.next_section(true).unwrap() {
+                others(&mut file);
+                if section.decoded {
+                    let all = [3, 0];
+                    let mut sizes = vec![0; 3 * mine as usize];
+                    file.read_varray_sizes(&all, Some(&mut sizes)).unwrap();
+                    others(&mut file);
+                    let mut data = vec![0; 6 * mine as usize];
+                    file.read_varray(&all, Some(&sizes), None, Sink::Contiguous(&mut data)).unwrap();
+                    assert_eq!(data, if mine == 1 { &b"abbccc"[..] } else { b"" });
+                } else {
+                    file.skip().unwrap();
+                }
+                others(&mut file);
+            }
+            file.close().unwrap();
+        });
     }
 }
 
@@ -628,21 +650,21 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     std::fs::write(&damaged, &bytes).unwrap();
     let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
     file.tolerate_damage().unwrap();
-    file.find_dataset("a", 0).unwrap().unwrap();
+    let handle = file.dataset_record("a", 0).unwrap().unwrap();
     let mut found = vec![0; 240];
-    let error = file.read_dataset(&[Region::all(&[10, 6])], &mut found).unwrap_err();
+    let error = handle.read(&mut file, &[Region::all(&[10, 6])], &mut found).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
     assert_eq!(error.offset(), Some(data.data_offset + sizes[0]), "{error} {sizes:?}");
     assert!(error.to_string().contains("dataset \"a\": chunk 1: zlib stream: "), "{error}");
     let left = Region::new([0, 0], [10, 4]);
     let mut found = vec![0; 160];
-    file.read_dataset(std::slice::from_ref(&left), &mut found).unwrap();
+    handle.read(&mut file, std::slice::from_ref(&left), &mut found).unwrap();
     assert!(found == array.slice(&left));
     // On several ranks, of which one meets it.
     let errors = run_on_threads(3, |comm| {
         let mut file = Reader::open(comm, &damaged, &options()).unwrap();
-        file.find_dataset("a", 0).unwrap();
-        file.read_dataset(&[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
+        let handle = file.dataset("a").unwrap().unwrap();
+        handle.read(&mut file, &[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("chunk 1") && *error == errors[0]), "{errors:?}");
     // Requested by one rank, while the others read what is right, or by all.
@@ -650,21 +672,15 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         let errors = run_on_threads(3, |comm| {
             let is_wrong = who == comm.rank() || who == 3;
             let mut file = Reader::open(comm, &damaged, &options()).unwrap();
-            let (dataset, mut data) = (array.wanted(), [vec![0; 160], vec![0; 200]]);
+            let (dataset, mut data) = (file.dataset("a").unwrap().unwrap(), [vec![0; 160], vec![0; 200]]);
             let [left, both] = &mut data;
             let regions = [Region::new([0, 0], [10, 4]), Region::new([0, 0], [10, 5])];
-            let mut requests =
-                vec![Request { dataset: &dataset, record: 0, regions: &regions[..1], data: left.into() }];
+            let mut requests = vec![Request { dataset: &dataset, regions: &regions[..1], data: left.into() }];
             if is_wrong {
                 let (regions, data) = (&regions[1..], both.into());
-                requests.push(Request { dataset: &dataset, record: 0, regions, data });
+                requests.push(Request { dataset: &dataset, regions, data });
             } else {
-                requests.push(Request {
-                    dataset: &dataset,
-                    record: 0,
-                    regions: &[],
-                    data: DataMut::Packed(&mut []),
-                });
+                requests.push(Request { dataset: &dataset, regions: &[], data: DataMut::Packed(&mut []) });
             }
             let error = file.read_datasets(requests).unwrap_err();
             (error.kind(), error.to_string())
@@ -682,9 +698,11 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         bytes[entry + 2..entry + 8].copy_from_slice(size.as_bytes());
         std::fs::write(&damaged, &bytes).unwrap();
         let mut file = Reader::open(Solo, &damaged, &options()).unwrap();
-        file.next_section(true).unwrap();
-        file.dataset().unwrap().unwrap();
-        let error = file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
+        let begin = file.position().unwrap();
+        let Some((Content::Dataset(handle), _)) = file.content_at(begin).unwrap() else {
+            panic!("no dataset")
+        };
+        let error = handle.read(&mut file, &[Region::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Decode | ErrorKind::ShortFile), "{error}");
     }
 }
@@ -705,11 +723,11 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
     let errors = run_on_threads(3, |comm| {
         let rank = comm.rank() as u64;
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        file.find_dataset("mask", 0).unwrap();
+        let handle = file.dataset("mask").unwrap().unwrap();
         // Two regions, the other way round, one without items between them.
         let regions =
             [Region::new([rank, 3], [1, 1]), Region::new([0, 0], [0, 4]), Region::new([rank, 1], [1, 2])];
-        file.read_dataset(&regions, &mut [0; 3]).unwrap_err()
+        handle.read(&mut file, &regions, &mut [0; 3]).unwrap_err()
     });
     for error in errors {
         assert_eq!(error.kind(), ErrorKind::Decode);
@@ -717,9 +735,9 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
         assert!(error.to_string().contains(words), "{error}");
     }
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.find_dataset("mask", 0).unwrap();
+    let handle = file.dataset("mask").unwrap().unwrap();
     let mut row = [0; 4];
-    file.read_dataset(&[Region::new([2, 0], [1, 4])], &mut row).unwrap();
+    handle.read(&mut file, &[Region::new([2, 0], [1, 4])], &mut row).unwrap();
     assert_eq!(row, [0, 0, 1, 1]);
 }
 
@@ -733,10 +751,10 @@ fn codecs_that_are_not_there_are_shown_and_refused() {
     file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    let dataset = file.find_dataset("a", 0).unwrap().unwrap();
+    let dataset = file.dataset_record("a", 0).unwrap().unwrap();
     assert_eq!((&dataset.shape[..], dataset.data_type), (&[10, 6][..], DataType::Uint32));
-    assert!(dataset.unsupported.unwrap().contains("\"blosc2\""));
-    let error = file.read_dataset(&[], &mut []).unwrap_err();
+    assert!(dataset.unsupported.as_ref().unwrap().contains("\"blosc2\""));
+    let error = dataset.read(&mut file, &[], &mut []).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("dataset \"a\": found the codec \"blosc2\" at place 2"), "{error}");
 }
@@ -765,9 +783,16 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
         file.close().unwrap();
         for size in [1, 3] {
             let errors = run_on_threads(size, |comm| {
+                let again = comm.clone();
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
-                file.next_section(true).unwrap();
-                file.dataset().unwrap_err()
+                let is_listed = file.next_entry(0).is_ok_and(|entry| {
+                    matches!(entry.unwrap().content, Content::Unknown(error) if error.kind() == *kind)
+                });
+                assert_eq!(is_listed, *kind == ErrorKind::Unsupported);
+                if !is_listed {
+                    file = Reader::open(again, &path, &options()).unwrap();
+                }
+                file.dataset("a").unwrap_err()
             });
             for error in errors {
                 assert_eq!(error.kind(), *kind, "{}: {error}", &text[..text.len().min(100)]);
@@ -780,8 +805,7 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
     put_block(&mut file, b"scda dataset 00", good.as_bytes(), Encode::None);
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.next_section(true).unwrap();
-    let error = file.dataset().unwrap_err();
+    let error = file.next_entry(0).unwrap_err();
     assert!(error.to_string().contains("the file ends behind its metadata, without its data"), "{error}");
 }
 
@@ -801,14 +825,16 @@ fn groups_have_attributes_and_the_last_ones_count() {
     file.close().unwrap();
     run_on_threads(2, |comm| {
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        assert_eq!(file.find_group("/").unwrap().as_deref(), Some("{\"title\":\"b\",\"n\":1.0}"));
-        assert_eq!(&*file.next_section(true).unwrap().unwrap().user, b"last");
-        assert_eq!(file.group().unwrap(), None);
-        assert_eq!(file.find_group("flow").unwrap().as_deref(), Some("{}"));
-        assert_eq!(file.find_group("other").unwrap(), None);
-        file.seek_section(2).unwrap();
-        file.next_section(true).unwrap();
-        let group = file.group().unwrap().unwrap();
+        assert_eq!(
+            file.group("/").unwrap().map(|group| group.attributes).as_deref(),
+            Some("{\"title\":\"b\",\"n\":1.0}")
+        );
+        let listed: Vec<_> = file.entries().map(Result::unwrap).collect();
+        let paths: Vec<_> = listed.iter().map(|entry| (entry.name(), entry.record, entry.records)).collect();
+        assert_eq!(paths, [(&b"flow"[..], 0, 1), (b"/", 1, 2), (b"last", 0, 1)]);
+        assert_eq!(file.group("flow").unwrap().map(|group| group.attributes).as_deref(), Some("{}"));
+        assert_eq!(file.group("other").unwrap(), None);
+        let group = file.group("flow").unwrap().unwrap();
         assert_eq!((&*group.path, &*group.attributes), ("flow", "{}"));
         file.close().unwrap();
     });
@@ -866,12 +892,12 @@ fn arrays_by_zarr_python_are_read_from_their_own_metadata_and_chunks() {
         run_on_threads(2, |comm| {
             let mut rng = Rng(comm.rank() as u64);
             let mut file = Reader::open(comm, &path, &options()).unwrap();
-            let dataset = file.find_dataset(name, 0).unwrap().unwrap();
+            let dataset = file.dataset_record(name, 0).unwrap().unwrap();
             assert_eq!((&dataset.shape, dataset.data_type.item_bytes()), (&array.shape, item as u64));
             let mut found = vec![0; array.data.len()];
-            file.read_dataset(&[Region::all(&array.shape)], &mut found).unwrap();
+            dataset.read(&mut file, &[Region::all(&array.shape)], &mut found).unwrap();
             assert!(found == array.data, "{name}");
-            read_regions(&mut file, &array, &mut rng);
+            read_regions(&mut file, &dataset, &array, &mut rng);
         });
     }
     assert!(missing > 0);

@@ -169,11 +169,11 @@ fn no_more_memory_is_taken_than_max_memory() {
             file.next_section(true)?.expect("the block");
             let block = file.read_block_range(7..8, &mut [0]).map_err(|error| error.to_string());
             let mut file = open()?;
-            let sevens = file.find_dataset("sevens", 0)?.expect("the dataset");
+            let sevens = file.dataset_record("sevens", 0)?.expect("the dataset");
             assert_eq!(sevens.shape, [32 << 20]);
             let mut data = [1];
             let chunk =
-                file.read_dataset(&item, &mut data).map_err(|error| (error.kind(), error.to_string()));
+                sevens.read(&mut file, &item, &mut data).map_err(|error| (error.kind(), error.to_string()));
             assert_eq!(data[0], if chunk.is_ok() { 7 } else { 1 });
             Ok((block, chunk))
         });
@@ -229,9 +229,9 @@ fn a_large_file_is_read_with_little_memory() {
             let columns: Vec<_> =
                 (0..1 << 10).map(|x| Region { start: vec![0, x], count: vec![1 << 10, 1] }).collect();
             for record in 0..12 {
-                file.find_dataset("field", record).unwrap().expect("a record");
+                let handle = file.dataset_record("field", record).unwrap().expect("a record");
                 let mut found = vec![0; data.len()];
-                file.read_dataset(&columns, &mut found).unwrap();
+                handle.read(&mut file, &columns, &mut found).unwrap();
                 assert!((0..data.len()).all(|at| found[(at % 1024) * 1024 + at / 1024] == data[at]));
             }
         });

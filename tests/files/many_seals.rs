@@ -5,8 +5,8 @@
 use crate::common::system::reads;
 use crate::common::{options, seal};
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Reader, Region, Solo, ThreadComm, Writer,
-    run_on_threads,
+    Content, DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Reader, Region, Solo, ThreadComm,
+    Writer, run_on_threads,
 };
 use scda_format::seal::Seal;
 use std::path::Path;
@@ -285,10 +285,10 @@ fn adding_rows_costs_the_same_after_many_additions() {
                 })
             });
             let mut reader = open(&path);
-            let found = reader.find_dataset("rho", -1).unwrap().unwrap();
+            let found = reader.dataset_record("rho", -1).unwrap().unwrap();
             assert_eq!(found.shape, [commits + 9, 3]);
             let mut all = vec![0; (commits as usize + 9) * 3];
-            reader.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
+            found.read(&mut reader, &[Region::all(&found.shape)], &mut all).unwrap();
             assert!(all.chunks(3).all(|row| row == b"abc"));
             costs[0].max(costs[1])
         });
@@ -337,8 +337,10 @@ fn seals_of_many_sections_make_the_others_cost_no_more() {
                 if *section.user == *b"u" {
                     numbers.push(number);
                 }
-                if let Some(dataset) = reader.dataset().unwrap() {
+                if let Some((Content::Dataset(dataset), _)) = reader.content_at(section.offset).unwrap() {
                     later += usize::from(dataset.attributes.contains("later"));
+                    reader.skip().unwrap();
+                    reader.next_section(true).unwrap();
                     (number, datasets) = (number + 1, datasets + 1);
                 }
                 reader.skip().unwrap();

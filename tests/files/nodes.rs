@@ -395,13 +395,13 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &Params) -> Result<()>
         for dataset in datasets() {
             // Each was written twice in a step.
             let record = 2 * i64::try_from(step).unwrap() + 1;
-            let found = file.find_dataset(&dataset.name, record)?.unwrap();
+            let found = file.dataset_record(&dataset.name, record)?.unwrap();
             assert_eq!(found.shape, SHAPE);
             let first = rank as u64;
             let regions = [columns(ranks - 1 - rank, ranks), Region::new([first, 3], [5 * first, 40])];
             let expected = regions.each_ref().map(|region| items(region, step)).concat();
             let mut data = vec![0; expected.len()];
-            file.read_dataset(&regions, &mut data)?;
+            found.read(&mut file, &regions, &mut data)?;
             assert!(data == expected, "{} of step {step}", dataset.name);
         }
         // The columns of another rank, and some of all, of each of these in one call.
@@ -410,13 +410,16 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &Params) -> Result<()>
         let expected = regions.each_ref().map(|region| items(region, step)).concat();
         let mut data = vec![vec![0; expected.len()]; all.len()];
         let record = 2 * i64::try_from(step).unwrap();
-        let requests = all.iter().zip(&mut data);
+        let handles: Result<Vec<_>> =
+            all.iter().map(|one| Ok(file.dataset_record(&one.name, record)?.unwrap())).collect();
+        let handles = handles?;
+        let requests = handles.iter().zip(&mut data);
         let requests =
-            requests.map(|(dataset, data)| Request { dataset, record, regions: &regions, data: data.into() });
+            requests.map(|(dataset, data)| Request { dataset, regions: &regions, data: data.into() });
         file.read_datasets(requests.collect())?;
         assert!(data.iter().all(|data| *data == expected), "step {step}");
         let task = (rank + 1) % ranks;
-        let streams = file.find_streams(b"log", i64::try_from(step).unwrap())?.unwrap();
+        let streams = file.streams_record(b"log", i64::try_from(step).unwrap())?.unwrap();
         assert_eq!(streams.tasks(), ranks as u64);
         let stream = file.stream(&streams, task as u64)?;
         let mut data = vec![0; 1800 * task];

@@ -5,8 +5,8 @@
 use crate::common::system::reads;
 use crate::common::{Rng, options};
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, Params, Reader, Region,
-    Result, Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, Params, Reader,
+    Region, Result, Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -107,7 +107,7 @@ fn read(
     params.verify = seal;
     let mut file = Reader::open(comm, path, &params)?;
     for (record, seed) in [(0, 0), (1, 1), (-1, 1), (-2, 0)] {
-        let streams = file.find_streams(b"log", record)?.expect("a set of streams");
+        let streams = file.streams_record(b"log", record)?.expect("a set of streams");
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (tasks as u64, chunk_bytes));
         for task in 0..tasks {
             let mut expected = stream(seed, task);
@@ -140,8 +140,8 @@ fn read(
             read_shares(&mut file, &streams, size, rank, record.unsigned_abs())?;
         }
     }
-    assert!(file.find_streams(b"log", 2)?.is_none() && file.find_streams(b"log", -3)?.is_none());
-    assert!(file.find_streams(b"absent", 0)?.is_none());
+    assert!(file.streams_record(b"log", 2)?.is_none() && file.streams_record(b"log", -3)?.is_none());
+    assert!(file.streams_record(b"absent", 0)?.is_none());
     file.close()
 }
 
@@ -230,7 +230,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
         let errors = run_on_threads(3, |comm| {
             let rank = comm.rank();
             let mut file = Reader::open(comm, &path, &options()).unwrap();
-            let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+            let streams = file.streams_record(b"log", 0).unwrap().unwrap();
             let (mut counts, mut sizes) = ([1; 3], [0]);
             file.read_streams_sizes(&streams, &counts, Some(&mut sizes)).unwrap();
             let mut data = vec![0; sizes[0] as usize];
@@ -256,7 +256,7 @@ fn ranks_that_differ_on_shares_all_get_the_error() {
     run_on_threads(3, |comm| {
         let rank = comm.rank() as i64;
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        let sets = [0, 1].map(|record| file.find_streams(b"log", record).unwrap().unwrap());
+        let sets = [0, 1].map(|record| file.streams_record(b"log", record).unwrap().unwrap());
         let error = file.read_streams_sizes(&sets[usize::from(rank == 1)], &[1; 3], None).unwrap_err();
         assert!(error.to_string().contains("the ranks disagree on where in the file they read"), "{error}");
     });
@@ -267,7 +267,7 @@ fn read_all(path: &Path) -> Result<u64> {
     let mut file = Reader::open(Solo, path, &options())?;
     let mut bytes = 0;
     for record in 0..3 {
-        let Some(streams) = file.find_streams(b"s", record)? else { break };
+        let Some(streams) = file.streams_record(b"s", record)? else { break };
         for task in 0..streams.tasks().min(5) {
             let stream = file.stream(&streams, task)?;
             let mut data = vec![0; stream.bytes().min(100) as usize];
@@ -377,7 +377,7 @@ fn nothing_else_is_written_meanwhile() {
 }
 
 #[test]
-fn reading_goes_on_behind_the_streams_that_were_found() {
+fn the_position_stays_where_it_was_when_streams_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.scda");
     for result in run_on_threads(2, |comm| write(comm, &path, 4096, true)) {
@@ -391,16 +391,15 @@ fn reading_goes_on_behind_the_streams_that_were_found() {
             file.skip().unwrap();
             user.unwrap()
         };
-        for (record, expected) in
-            [(0, &b"scda streams 00"[..]), (-2, b"scda streams 00"), (1, b"behind"), (-1, b"behind")]
-        {
-            assert!(file.find_streams(b"log", record).unwrap().is_some());
-            assert_eq!(next(&mut file), expected, "{record}");
+        let first = next(&mut file);
+        for record in [0, -2, 1, -1] {
+            assert!(file.streams_record(b"log", record).unwrap().is_some());
         }
-        // If there is none, nothing moves.
+        assert_eq!((first.as_slice(), next(&mut file).as_slice()), (&b"before"[..], &b"scda streams 00"[..]));
+        // Also between the header of a section and its data.
         file.seek_section(0).unwrap();
         let section = file.next_section(true).unwrap().unwrap();
-        assert!(file.find_streams(b"log", 2).unwrap().is_none());
+        assert!(file.streams_record(b"log", 2).unwrap().is_none());
         let mut data = [0; 3];
         file.read_block(section.size, 0, Some(&mut data)).unwrap();
         assert_eq!(&data, if is_root { b"abc" } else { &[0; 3] });
@@ -505,13 +504,20 @@ fn parts_are_found_one_by_one() {
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     file.next_section(true).unwrap();
     // The reader stays where it was.
-    assert!(file.stream_part().unwrap().is_none());
+    let begin = file.position().unwrap();
+    assert!(matches!(file.content_at(begin).unwrap().unwrap().0, Content::Section));
     let mut data = [0; 3];
     file.read_block(3, 0, Some(&mut data)).unwrap();
     let mut parts = Vec::new();
     for number in 0..2 {
-        file.next_section(true).unwrap();
-        let part = file.stream_part().unwrap().unwrap();
+        let begin = file.position().unwrap();
+        let Some((Content::Streams(part), sections)) = file.content_at(begin).unwrap() else {
+            panic!("no streams at byte {begin}")
+        };
+        for section in sections {
+            assert_eq!(file.next_section(true).unwrap(), Some(section));
+            file.skip().unwrap();
+        }
         assert_eq!((part.part(), &**part.name(), part.tasks()), (number, &b"s"[..], 1));
         parts.push(part);
     }
@@ -558,13 +564,13 @@ fn without_its_end_a_part_is_lost_and_nothing_before_it() {
                 assert!(!matches!(file.next_section(true), Ok(Some(_))));
             }
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
-            assert_eq!(file.find_streams(b"log", 0).is_ok_and(|found| found.is_some()), seal);
+            assert_eq!(file.streams_record(b"log", 0).is_ok_and(|found| found.is_some()), seal);
             if seal {
                 let file = Writer::append(Solo, &path, &params(true)).unwrap();
                 assert!(file.bytes_cut_off() > 1 << 20);
                 file.close().unwrap();
                 let mut file = Reader::open(Solo, &path, &options()).unwrap();
-                let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+                let streams = file.streams_record(b"log", 0).unwrap().unwrap();
                 for task in 0..ranks as u64 {
                     let stream = file.stream(&streams, task).unwrap();
                     let mut text = String::new();
@@ -597,7 +603,7 @@ fn a_set_shares_its_name_with_no_other_section() {
         file.close().unwrap();
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         // Of the parts of a name, each is looked at up to the one that begins the next set.
-        let error = file.find_streams(b"log", 0).unwrap_err();
+        let error = file.streams_record(b"log", 0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Format);
         assert!(error.to_string().contains("section \"log\" is not a set of streams"), "{error}");
     }
@@ -612,7 +618,7 @@ fn without_a_choice_a_chunk_is_a_stripe() {
         let path = folder.path().join("f.scda");
         let read = || {
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
-            let streams = file.find_streams(b"s", 0).unwrap().unwrap();
+            let streams = file.streams_record(b"s", 0).unwrap().unwrap();
             let stream = file.stream(&streams, streams.tasks() - 1).unwrap();
             assert_eq!((streams.chunk_bytes(), stream.bytes()), (expected, 5));
             path.metadata().unwrap().len()
@@ -654,7 +660,7 @@ fn chunks_of_a_gib_are_holes() {
     run_on_threads(2, |comm| {
         let rank = comm.rank();
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        let streams = file.find_streams(b"s", 0).unwrap().unwrap();
+        let streams = file.streams_record(b"s", 0).unwrap().unwrap();
         assert_eq!((streams.tasks(), streams.chunk_bytes()), (6, 1 << 30));
         let mut data = [0; 30];
         file.read_streams(&streams, &[3, 3], &[10; 3], Sink::Contiguous(&mut data)).unwrap();
@@ -691,7 +697,7 @@ fn the_elements_of_a_varray_are_streams() {
                 let rank = comm.rank();
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
                 for record in [0, -3] {
-                    let streams = file.find_streams(b"log", record).unwrap().unwrap();
+                    let streams = file.streams_record(b"log", record).unwrap().unwrap();
                     assert_eq!((streams.tasks(), streams.chunk_bytes()), (count, 0));
                     // The section behind it is next.
                     assert_eq!(&*file.next_section(true).unwrap().unwrap().user, b"scda streams 00");
@@ -705,7 +711,7 @@ fn the_elements_of_a_varray_are_streams() {
                     read_shares(&mut file, &streams, ranks, rank, 1).unwrap();
                 }
                 let mut text = |name: &[u8], record, task| {
-                    let streams = file.find_streams(name, record).unwrap().unwrap();
+                    let streams = file.streams_record(name, record).unwrap().unwrap();
                     let stream = file.stream(&streams, task).unwrap();
                     let mut text = String::new();
                     file.stream_reader(stream).read_to_string(&mut text).unwrap();
@@ -714,26 +720,22 @@ fn the_elements_of_a_varray_are_streams() {
                 assert_eq!((text(b"first", -1, 1), text(b"log", 1, 0)), ("b".into(), "a set".into()));
                 assert_eq!((text(b"log", -2, 0), text(b"log", 2, 0)), ("a set".into(), "last".into()));
                 assert_eq!(text(b"log", -1, 0), "last");
-                assert!(file.find_streams(b"log", 3).unwrap().is_none());
-                let error = file.find_streams(b"packed", 0).unwrap_err();
+                assert!(file.streams_record(b"log", 3).unwrap().is_none());
+                let error = file.streams_record(b"packed", 0).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);
                 assert!(error.to_string().contains("it is no uncompressed varray"), "{error}");
             });
         }
-        // The section whose header was read.
+        // A varray by where it is, also while it is read itself.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        file.next_section(true).unwrap();
-        let streams = file.packed_streams().unwrap().unwrap();
-        assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
-        file.find_streams(b"log", 1).unwrap().unwrap();
-        assert!(file.packed_streams().unwrap().is_none());
-        file.seek_section(0).unwrap();
-        file.next_section(true).unwrap();
+        let first = file.next_section(true).unwrap().unwrap();
         let mut sizes = [0; 2];
         file.read_varray_sizes(&[2], Some(&mut sizes)).unwrap();
-        // As long as its data are to be read, it is too late.
-        assert!(file.packed_streams().unwrap().is_none());
+        let streams = file.varray_streams(first.offset).unwrap().unwrap();
+        assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
+        file.streams_record(b"log", 1).unwrap().unwrap();
         file.read_varray(&[2], Some(&sizes), None, Sink::Skip).unwrap();
+        assert!(file.varray_streams(file.file_size().unwrap()).unwrap().is_none());
     }
     // A varray whose sizes say more than the file has.
     let good = std::fs::read(&path).unwrap();
@@ -742,7 +744,7 @@ fn the_elements_of_a_varray_are_streams() {
     bad[at..at + 11].copy_from_slice(b"E 999999999");
     std::fs::write(&path, &bad).unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    assert!(file.find_streams(b"log", 0).is_err());
+    assert!(file.streams_record(b"log", 0).is_err());
 }
 
 #[test]
@@ -761,7 +763,7 @@ fn shares_of_many_elements_cost_few_reads() {
         run_on_threads(3, |comm| {
             let rank = comm.rank();
             let mut file = Reader::open(comm, &path, &options()).unwrap();
-            let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+            let streams = file.streams_record(b"log", 0).unwrap().unwrap();
             let counts = [120_000, 0, 80_000];
             let first: u64 = counts[..rank].iter().sum();
             let mut sizes = vec![0; counts[rank] as usize];
@@ -817,8 +819,8 @@ fn the_chunks_of_a_dataset_are_no_streams() {
         run_on_threads(2, |comm| {
             for record in [0, -1] {
                 let mut file = Reader::open(comm.clone(), &path, &options()).unwrap();
-                assert_eq!(file.find_streams(b"log", record).unwrap().unwrap().tasks(), 2);
-                let error = file.find_streams(b"rho", record).unwrap_err();
+                assert_eq!(file.streams_record(b"log", record).unwrap().unwrap().tasks(), 2);
+                let error = file.streams_record(b"rho", record).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Format);
                 let words = "section \"rho\" is a dataset, not a set of streams";
                 assert!(error.to_string().contains(words), "{error}");
@@ -861,7 +863,7 @@ fn a_stream_that_cannot_be_read_is_an_error_of_its_reader() {
     file.end_streams().unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &params(false)).unwrap();
-    let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+    let streams = file.streams_record(b"log", 0).unwrap().unwrap();
     let stream = file.stream(&streams, 0).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10_000).unwrap();
     let error = file.stream_reader(stream).read_to_end(&mut Vec::new()).unwrap_err();

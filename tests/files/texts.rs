@@ -69,7 +69,7 @@ impl Case {
         run_on_threads(ranks, |comm| {
             let mut rng = Rng(seed + comm.rank() as u64);
             let mut file = Reader::open(comm, path, &options()).unwrap();
-            let found = file.find_dataset("some/names", 0).unwrap().unwrap();
+            let found = file.dataset_record("some/names", 0).unwrap().unwrap();
             assert_eq!((found.data_type, &found.shape), (self.dataset.data_type, &self.dataset.shape));
             assert_eq!(found.fill_value, self.dataset.fill_value);
             let region = |rng: &mut Rng| {
@@ -79,11 +79,11 @@ impl Case {
             };
             for _ in 0..3 {
                 let regions: Vec<Region> = (0..rng.below(3)).map(|_| region(&mut rng)).collect();
-                let texts = file.read_texts(&regions).unwrap();
+                let texts = found.read_texts(&mut file, &regions).unwrap();
                 let expected: Vec<&[u8]> = regions.iter().flat_map(|region| self.items_of(region)).collect();
                 assert_eq!(texts.iter().collect::<Vec<_>>(), expected);
             }
-            let all = file.read_texts(&[Region::all(&found.shape)]).unwrap();
+            let all = found.read_texts(&mut file, &[Region::all(&found.shape)]).unwrap();
             assert_eq!(all, self.items.iter().collect());
         });
     }
@@ -135,7 +135,7 @@ fn chunks_have_half_a_mebibyte_unless_the_user_says_otherwise() {
         case.write(&path, counts);
         case.read(&path, 2, 7);
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        let found = file.find_dataset("some/names", 0).unwrap().unwrap();
+        let found = file.dataset_record("some/names", 0).unwrap().unwrap();
         // 512 KiB by what an item takes: its text and its length.
         let rows = (512 << 10) / (600 + 4);
         assert_eq!(found.layout, Layout::Chunked { shape: Some(vec![rows, 1]), text: false });
@@ -158,8 +158,8 @@ fn a_single_text_has_no_dimensions() {
     assert_eq!(write([1, 1]), [Err(ErrorKind::Argument), Err(ErrorKind::Argument)]);
     assert_eq!(write([0, 1]), [Ok(()), Ok(())]);
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.find_dataset("title", 0).unwrap().unwrap();
-    let texts = file.read_texts(&[Region::all(&[])]).unwrap();
+    let found = file.dataset_record("title", 0).unwrap().unwrap();
+    let texts = found.read_texts(&mut file, &[Region::all(&[])]).unwrap();
     assert_eq!(texts.strs().collect::<Vec<_>>(), ["Über allem"]);
 }
 
@@ -213,8 +213,8 @@ fn put_together(path: &Path, codecs: &str, chunks: &[&[u8]]) {
 
 fn read_all(path: &Path) -> scda::Result<Vec<String>> {
     let mut file = Reader::open(Solo, path, &options())?;
-    file.find_dataset("names", 0)?.unwrap();
-    let texts: Texts = file.read_texts(&[Region::all(&[3])])?;
+    let found = file.dataset_record("names", 0)?.unwrap();
+    let texts: Texts = found.read_texts(&mut file, &[Region::all(&[3])])?;
     Ok(texts.strs().map(str::to_owned).collect())
 }
 
@@ -269,9 +269,9 @@ fn chunks_of_others_are_read_and_damaged_ones_are_errors() {
     // Items of one length are not read as texts, nor texts as these.
     put_together(&path, plain, &[good, b""]);
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.find_dataset("names", 0).unwrap().unwrap();
+    let found = file.dataset_record("names", 0).unwrap().unwrap();
     assert_eq!(
-        file.read_dataset(&[Region::all(&[3])], &mut [0; 12]).unwrap_err().kind(),
+        found.read(&mut file, &[Region::all(&[3])], &mut [0; 12]).unwrap_err().kind(),
         ErrorKind::Argument
     );
 }

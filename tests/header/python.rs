@@ -72,15 +72,15 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
         ("PyReadonlyArray1", ["i64"]) => "NDArray[np.int64]".to_owned(),
         ("PyReadonlyArray1", ["i32"]) => "NDArray[np.int32]".to_owned(),
         ("PyReadonlyArray1", ["f64"]) => "NDArray[np.float64]".to_owned(),
-        ("PyResult" | "Bound", [one]) => inner(one),
+        ("PyResult" | "Bound", [one]) | ("PyRef", [.., one]) => inner(one),
         ("Option", [one]) => format!("Optional[{}]", inner(one)),
         ("Vec", [one]) => format!("{list}[{}]", inner(one)),
         ("Box", []) => "_Box".to_owned(),
         ("Items", _) => "Memory".to_owned(),
         ("Description", _) if is_result => "dict[str, Any]".to_owned(),
         (
-            "Description" | "ReadSettings" | "WriteSettings" | "Streams" | "Stream" | "Reader" | "Writer"
-            | "CommitRequest",
+            "Description" | "ReadSettings" | "WriteSettings" | "DatasetHandle" | "Streams" | "Stream"
+            | "Reader" | "Writer" | "CommitRequest",
             [],
         ) => name.to_owned(),
         _ => {

@@ -100,7 +100,7 @@ fn the_module_has_every_function() {
             "scda_check_lengths",
             "scda_dataset_init_size",
             "scda_box_init_size",
-            "scda_current_dataset",
+            "scda_entry_init_size",
             "scda_json_number",
             "scda_patches_init_size",
             "scda_patch_field_init_size",
@@ -115,7 +115,7 @@ fn the_module_has_every_function() {
             // For every type and rank.
             "scda_fwrite_dataset" | "scda_fwrite_field" | "scda_fwrite_field_parts" => "scda_write",
             "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
-            "scda_fread_dataset" => "scda_read",
+            "scda_fread_dataset" | "scda_fread_boxes" => "scda_read",
             "scda_params_init_size" => "scda_params_init",
             "scda_particles_write_field" => "scda_particles_write_fields",
             "scda_particles_read_field" => "scda_particles_read_fields",

@@ -151,7 +151,7 @@ impl Steps {
             }
             Content::Streams => {
                 let mut record = 0;
-                while let Some(streams) = file.find_streams(b"log", record)? {
+                while let Some(streams) = file.streams_record(b"log", record)? {
                     let counts = uniform_partition(self.count, streams.tasks() as usize);
                     let mut tasks = Vec::new();
                     for (task, count) in (0..).zip(counts) {
@@ -169,35 +169,38 @@ impl Steps {
             }
             Content::Datasets => {
                 let all = [Region::new([0, 0], [self.count, 8])];
-                while file.find_dataset("u", steps.len() as i64)?.is_some() {
-                    file.read_dataset(&all, &mut data[..])?;
+                while let Some(found) = file.dataset_record("u", steps.len() as i64)? {
+                    found.read(file, &all, &mut data[..])?;
                     let step = self.step(&data);
-                    file.find_dataset("z", steps.len() as i64)?.expect("half a step");
-                    file.read_dataset(&all, &mut data[..])?;
+                    let found = file.dataset_record("z", steps.len() as i64)?.expect("half a step");
+                    found.read(file, &all, &mut data[..])?;
                     assert_eq!(self.step(&data), step);
                     steps.push(step);
                 }
             }
             Content::Rows => {
-                let rows = file.find_dataset("u", 0)?.map_or(0, |dataset| dataset.shape[0]);
+                let found = file.dataset("u")?;
+                let rows = found.as_ref().map_or(0, |dataset| dataset.shape[0]);
                 assert_eq!(rows % self.count, 0, "half a step");
                 for first in (0..rows).step_by(self.count as usize) {
-                    file.read_dataset(&[Region::new([first, 0], [self.count, 8])], &mut data[..])?;
+                    let part = [Region::new([first, 0], [self.count, 8])];
+                    found.iter().try_for_each(|found| found.read(file, &part, &mut data[..]))?;
                     steps.push(self.step(&data));
                 }
             }
             Content::Codecs => {
                 let (all, mut memory) = ([Region::new([0, 0], [self.count, 8])], vec![0; 2 * data.len()]);
                 let (last, mut of_first) = (memory.len() - 2, None);
-                while let Some(dataset) = file.find_dataset("u", steps.len() as i64)? {
-                    of_first.get_or_insert(dataset.attributes);
+                while let Some(dataset) = file.dataset_record("u", steps.len() as i64)? {
+                    of_first.get_or_insert(dataset.attributes.clone());
                     let scattered =
                         MemoryMut::strided(&mut memory, last, &[-16, -2]).of_type(DataType::Uint8);
-                    file.read_dataset(&all, DataMut::Boxes(vec![scattered]))?;
+                    dataset.read(file, &all, DataMut::Boxes(vec![scattered]))?;
                     data = memory.iter().copied().rev().skip(1).step_by(2).collect();
                     steps.push(self.step(&data));
                 }
-                let (of_file, end) = (file.find_group("/")?, attributes(&steps) + "}");
+                let (of_file, end) =
+                    (file.group("/")?.map(|group| group.attributes), attributes(&steps) + "}");
                 let has_all = |attributes: Option<String>| attributes.unwrap_or("{}".into()).ends_with(&end);
                 assert!(has_all(of_first) && has_all(of_file), "half a step");
             }

@@ -372,7 +372,7 @@ fn a_file_of_streams_costs_few_collectives() {
             file.close().unwrap();
             let (comm, read) = counting();
             let mut file = Reader::open(comm, &path, &params()).unwrap();
-            let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+            let streams = file.streams_record(b"log", 0).unwrap().unwrap();
             assert_eq!(file.stream(&streams, 2).unwrap().bytes(), 100);
             file.close().unwrap();
             [written, read].map(|counts| counts.collectives())
@@ -438,11 +438,12 @@ fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
             let of = |names: &[&str]| {
                 of_reading(ranks, &path, &self::params(), |reader| {
                     for name in names {
-                        assert_eq!(reader.find_dataset(name, 0).unwrap().unwrap().shape, shape);
+                        let found = reader.dataset(name).unwrap().unwrap();
+                        assert_eq!(found.shape, shape);
                         // Chunks may be shared.
                         if layout == Layout::Contiguous {
                             let mut row = [0; 800];
-                            reader.read_dataset(&[Region::new([7, 0], [1, 100])], &mut row).unwrap();
+                            found.read(reader, &[Region::new([7, 0], [1, 100])], &mut row).unwrap();
                             assert_eq!(row, [1; 800]);
                         }
                     }

@@ -156,9 +156,9 @@ fn ranks_may_have_different_numbers_of_threads() {
                 file.dataset(&dataset, &[region], &data).unwrap();
                 file.close().unwrap();
                 let mut file = Reader::open(comm, &path, &params).unwrap();
-                file.find_dataset("d", 0).unwrap().unwrap();
+                let found = file.dataset_record("d", 0).unwrap().unwrap();
                 let mut data = vec![0; all.len()];
-                file.read_dataset(&[Region::all(&dataset.shape)], &mut data).unwrap();
+                found.read(&mut file, &[Region::all(&dataset.shape)], &mut data).unwrap();
                 file.close().unwrap();
                 data
             });

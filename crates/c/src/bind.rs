@@ -1,17 +1,15 @@
 //! What only bindings of other languages and headers of C call: `include/scda_bind.h`.
 
-use super::context::{Context, locally, scda_fcontext_t, with};
-use super::dataset::{scda_dataset_t, without_pointers};
+use super::context::{Context, scda_fcontext_t, with};
 use super::memory::{Room, Values, put};
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
 use super::params::{read_params, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
-use super::versioned::{In, InOut};
+use super::versioned::In;
 use super::{Outcome, guard};
 use scda::bindings::BindingCalls;
-use scda::bindings::ReaderCalls;
 use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_format::dataset::{DataType, fill};
@@ -116,38 +114,6 @@ pub unsafe extern "C" fn scda_fleave(
         Err(context.fail(Error::usage("left the file without closing it")))
     };
     with(f, err, body)
-}
-
-/// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. By it a binding checks that the caller's memory
-/// is large enough.
-///
-/// Not collective. After an error `f` stays open.
-///
-/// @param [in] f       The file, open for reading.
-/// @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
-/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
-///                     not written if there is none. Must not be NULL.
-/// @param [out] err    The error code.
-/// @return             0, or -1 on error.
-/// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_current_dataset(
-    f: *mut scda_fcontext_t,
-    found: Option<&mut MaybeUninit<c_int>>,
-    d: InOut<'_, scda_dataset_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> c_int {
-    let body = |context: &mut Context| {
-        let (reader, _) = context.reader_locally()?;
-        d.given().size()?;
-        let dataset = reader.current_dataset();
-        put(found, c_int::from(dataset.is_some()));
-        if let Some(dataset) = dataset {
-            d.write(without_pointers(dataset))?;
-        }
-        Ok(())
-    };
-    locally(f, err, body)
 }
 
 /// A floating-point number as JSON has it: in the fewest digits that lead back to it, whatever the floating-point environment of the

@@ -32,8 +32,8 @@ pub const SCDA_CODEC_ZLIB: c_int = 3;
 /// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
 /// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
 /// writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
-/// until the next call of a function that sets such a struct or attributes, or until the file is closed;
-/// `scda_current_dataset` alone sets it all to NULL.
+/// until the next call of a function that sets such a struct or attributes, or until the file is closed. All else of the struct stays valid
+/// until then: the functions that read a dataset take the struct in which `scda_ffind_dataset` has put it, or a copy.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset<'a> {
@@ -100,12 +100,14 @@ pub struct scda_dataset<'a> {
     /// The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
     /// describes the struct in the file, and is valid until that is closed.
     pub members: Values<'a, scda_member_t<'a>>,
+    /// After `scda_ffind_dataset`: which dataset of the file it is, for `scda_fread_dataset` and others. Writing: ignored.
+    pub number: u64,
 }
 
 /// What a dataset is.
 pub type scda_dataset_t<'a> = scda_dataset<'a>;
 
-versioned!(scda_dataset_t<'_>, "dataset", "scda_dataset_init", empty(), members: Values<'_, scda_member_t<'_>>);
+versioned!(scda_dataset_t<'_>, "dataset", "scda_dataset_init", empty(), number: u64);
 
 /// Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
 /// `scda_dataset_init` calls.
@@ -142,6 +144,7 @@ pub(super) fn empty<'a>() -> scda_dataset_t<'a> {
         unsupported: Text::NULL,
         unit: Text::NULL,
         members: Values::NULL,
+        number: 0,
     }
 }
 
@@ -269,16 +272,26 @@ pub(super) fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
     }
 }
 
+/// Puts a name where C has room for one.
+pub(super) fn put_name(room: &mut [c_char; SCDA_NAME_BYTES], name: &[u8]) {
+    for (to, &from) in room.iter_mut().zip(name.iter().take(SCDA_NAME_BYTES - 1)) {
+        *to = c_char::from_ne_bytes([from]);
+    }
+}
+
+/// Puts the shape where C has room for it: the type, the bytes of an item, and the number of dimensions.
+pub(super) fn put_type(dataset: &Dataset, shape: &mut [u64; SCDA_MAX_DIMS]) -> (c_int, u64, c_int) {
+    let Dataset { data_type, shape: own, .. } = dataset;
+    shape.iter_mut().zip(own).for_each(|(to, from)| *to = *from);
+    let item_bytes = if data_type.is_variable() { 0 } else { data_type.item_bytes() };
+    (data_type.code(), item_bytes, c_int::try_from(own.len()).unwrap_or(0))
+}
+
 /// The dataset as C has it, without what it points to.
 pub(super) fn without_pointers<'a>(dataset: &Dataset) -> scda_dataset_t<'a> {
     let mut c = empty();
-    for (to, &from) in c.name.iter_mut().zip(dataset.name.as_bytes().iter().take(SCDA_NAME_BYTES - 1)) {
-        *to = c_char::from_ne_bytes([from]);
-    }
-    c.r#type = dataset.data_type.code();
-    c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
-    c.item_bytes = if dataset.data_type.is_variable() { 0 } else { dataset.data_type.item_bytes() };
-    c.shape.iter_mut().zip(&dataset.shape).for_each(|(to, from)| *to = *from);
+    put_name(&mut c.name, dataset.name.as_bytes());
+    (c.r#type, c.item_bytes, c.ndims) = put_type(dataset, &mut c.shape);
     c.encode = match dataset.layout {
         Layout::Contiguous => SCDA_ENCODE_NONE,
         Layout::Chunked { text: false, .. } => SCDA_ENCODE_ALWAYS,

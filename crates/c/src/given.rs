@@ -5,7 +5,7 @@ use super::memory::Values;
 use super::pointers::Text;
 use super::types::OwnedTypes;
 use scda::Texts;
-use scda::{Reader, Stream, Streams};
+use scda::{DatasetHandle, Reader, Stream, Streams};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::Dataset;
 use std::ffi::{CString, c_char};
@@ -18,9 +18,36 @@ struct DimensionNames(Vec<*const c_char>);
 // SAFETY: they point to strings that are kept beside them, and nobody changes these.
 unsafe impl Send for DimensionNames {}
 
+/// The datasets that were found or read last: those that a program reads in turns are found once.
+#[derive(Default)]
+pub struct RecentDatasets(Vec<DatasetHandle>);
+
+/// How many of them are kept.
+const MOST_RECENT: usize = 64;
+
+impl RecentDatasets {
+    /// Keeps a dataset; the number by which C knows it.
+    pub fn keep(&mut self, dataset: DatasetHandle) -> u64 {
+        let number = dataset.metadata_section().offset;
+        self.0.retain(|other| other.metadata_section().offset != number);
+        if self.0.len() == MOST_RECENT {
+            self.0.remove(0);
+        }
+        self.0.push(dataset);
+        number
+    }
+
+    /// The dataset with this number, if it is kept.
+    pub fn take(&mut self, number: u64) -> Option<DatasetHandle> {
+        let place = self.0.iter().position(|dataset| dataset.metadata_section().offset == number)?;
+        Some(self.0.remove(place))
+    }
+}
+
 /// What was given last, and the types of all datasets that were given.
 #[derive(Default)]
 pub struct LastGiven {
+    pub datasets: RecentDatasets,
     types: OwnedTypes,
     attributes: CString,
     unsupported: Option<CString>,
@@ -81,8 +108,9 @@ impl LastGiven {
     /// Attributes, as C has them.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
         let (streams, stream, texts) = (self.streams.take(), self.stream.take(), self.texts.take());
-        let types = std::mem::take(&mut self.types);
-        *self = Self { types, attributes: c_string(text), streams, stream, texts, ..Self::default() };
+        let (types, datasets) = (std::mem::take(&mut self.types), std::mem::take(&mut self.datasets));
+        *self =
+            Self { types, datasets, attributes: c_string(text), streams, stream, texts, ..Self::default() };
         self.attributes.as_ptr()
     }
 }

@@ -3,14 +3,14 @@
 use super::arguments::Arguments;
 use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
-use super::dataset::{InMemory, array, scda_dataset_t};
+use super::dataset::{InMemory, array, scda_dataset_t, without_pointers};
 use super::given::LastGiven;
 use super::memory::{Room, Values, put};
-use super::pointers::{Text, UserTextOut};
-use super::versioned::{InOut, Structs};
+use super::pointers::Text;
+use super::versioned::{In, InOut, Structs};
 use scda::bindings::{BindingCalls, OwnRequest, ReaderCalls};
-use scda::{DataMut, Reader};
-use scda_base::error::Result;
+use scda::{Content, DataMut, DatasetHandle, Reader};
+use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_format::dataset::Dataset;
 use std::ffi::{c_char, c_int, c_void};
@@ -27,81 +27,35 @@ fn receiver<'a, 'd>(reader: &mut Reader, d: InOut<'a, scda_dataset_t<'d>>) -> Re
     d.given().size().map_err(|error| reader.refuse(error)).ok().map(|_| d)
 }
 
-/// Gives a dataset to C, if one was found.
-fn give(
-    given: &mut LastGiven,
-    dataset: Option<&Dataset>,
-    found: Option<&mut MaybeUninit<c_int>>,
-    d: Receiver<'_, '_>,
-) -> Result<()> {
-    put(found, c_int::from(dataset.is_some()));
-    if let Some(dataset) = dataset {
-        let c = given.dataset(dataset);
-        d.map_or(Ok(()), |d| d.write(c))?;
-    }
-    Ok(())
-}
-
 /// Gives attributes to C.
 fn give_attributes(given: &mut LastGiven, text: &str, attributes: Option<&mut MaybeUninit<*const c_char>>) {
     let text = given.attributes(text);
     put(attributes, text);
 }
 
-/// Tells whether the section whose header was just read begins a dataset. If it does, this reads the
-/// metadata and the header of the data: `d` says what the dataset is, and `scda_fread_dataset` reads any boxes of it, or
-/// none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.
-///
-/// To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
-/// and, for sections that may be groups, `scda_fread_group`. The end is where `scda_fread_section_header` returns
-/// `SCDA_ERR_EOF`.
-///
-/// Collective; `d` may differ between the ranks. All ranks receive the same values.
-///
-/// @param [in] f       The file, open for reading, after the header of any section.
-/// @param [out] found  1 if the section begins a dataset, otherwise 0. May be NULL.
-/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
-///                     What it points to belongs to the file. May be NULL.
-/// @param [out] err    The error code.
-/// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` and `SCDA_ERR_RANGE`
-/// for metadata that are not those of a dataset, or do not fit the section behind them; `SCDA_ERR_UNSUPPORTED` for
-/// a type of items that is none of these; `SCDA_ERR_ARG`; and those of `scda_fread_section_header`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fread_dataset_header(
-    f: *mut scda_fcontext_t,
-    found: Option<&mut MaybeUninit<c_int>>,
-    d: InOut<'_, scda_dataset_t>,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let (reader, given) = context.reader_and_given()?;
-        let d = receiver(reader, d);
-        reader.require_header()?;
-        let dataset = reader.dataset()?;
-        give(given, dataset.as_ref(), found, d)
-    };
-    with(f, err, body)
-}
+/// The record that a name means if no number says otherwise: a program that restarts wants the last one.
+pub const SCDA_LAST: i64 = -1;
 
-/// Finds a dataset by its name, and goes there: `scda_fread_dataset` reads any boxes of it, or none, and
-/// `scda_fread_section_header` goes on behind it.
+/// Finds a dataset by its name, and tells what it is. `scda_fread_dataset` and others take the struct `d`, or a copy of it, and read any
+/// boxes. Any number of datasets may be read in any order; none of these calls changes the position of the file, and nothing has to be
+/// closed.
 ///
-/// The dataset is found as by `scda_ffind`, and its metadata are read as by `scda_fread_dataset_header`.
+/// The section of its data is found as by `scda_ffind`.
 ///
 /// Collective; `d` may differ between the ranks. All ranks receive the same values.
 ///
-/// @param [in] f       The file, open for reading. Its position does not change if there is no such dataset.
+/// @param [in] f       The file, open for reading. Its position does not change.
 /// @param [in] name    The name, a C string.
-/// @param [in] record  Which of the datasets of this name: 0 is the first in the file, 1 the next; -1 is the
-///                     last, -2 the one before it.
+/// @param [in] record  Which of the datasets of this name: `SCDA_LAST` is the last, -2 the one before it; 0 is the first in the file, 1 the
+///                     next.
 /// @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
 /// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
 ///                     What it points to belongs to the file. May be NULL.
 /// @param [out] err    The error code: 0 also if there is no such dataset.
 /// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset; those of
-/// `scda_ffind` and of `scda_fread_dataset_header`.
+/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset, and with `SCDA_ERR_RANGE` for metadata that
+/// are not those of a dataset, or do not fit the section after them; `SCDA_ERR_UNSUPPORTED` for a type of items that is none of these;
+/// `SCDA_ERR_ARG`; those of `scda_ffind` and of `scda_fread_section_header`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_dataset(
     f: *mut scda_fcontext_t,
@@ -115,74 +69,135 @@ pub unsafe extern "C" fn scda_ffind_dataset(
         let (reader, given) = context.reader_and_given()?;
         let name = reader.require(name.utf8("name of a dataset"))?;
         let d = receiver(reader, d);
-        let dataset = reader.find_dataset(name, record)?;
-        give(given, dataset.as_ref(), found, d)
+        let dataset = reader.dataset_record(name, record)?;
+        put(found, c_int::from(dataset.is_some()));
+        if let Some(dataset) = dataset {
+            let mut c = given.dataset(&dataset);
+            c.number = given.datasets.keep(dataset);
+            d.map_or(Ok(()), |d| d.write(c))?;
+        }
+        Ok(())
     };
     with(f, err, body)
 }
 
-/// Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
+/// The dataset of this struct, in which [`scda_ffind_dataset`] has put it.
+pub(super) fn open(
+    reader: &mut Reader,
+    given: &mut LastGiven,
+    d: In<'_, scda_dataset_t>,
+) -> Result<DatasetHandle> {
+    let none = |what| {
+        Error::argument(format!("dataset: found {what}, expected one that scda_ffind_dataset has found"))
+    };
+    let c = reader.require(d.read())?;
+    let dataset = match given.datasets.take(c.number) {
+        Some(dataset) => dataset,
+        None if c.number == 0 => return Err(reader.fail(none("none"))),
+        None => match reader.content_at(c.number)? {
+            Some((Content::Dataset(dataset), _)) => dataset,
+            _ => return Err(reader.fail(none("none of this file"))),
+        },
+    };
+    given.datasets.keep(dataset.clone());
+    // So the caller has room for what is read, also if rows were added meanwhile.
+    let found = without_pointers(&dataset);
+    if (c.r#type, c.item_bytes, c.ndims, c.shape)
+        == (found.r#type, found.item_bytes, found.ndims, found.shape)
+    {
+        return Ok(dataset);
+    }
+    Err(reader.fail(none("another type or shape")))
+}
+
+/// Reads any boxes of a dataset on each rank: also those that another rank reads, boxes that
 /// overlap, or none.
 ///
 /// Each rank reads and decompresses the chunks that its boxes touch, each one once. If several ranks of a node want
-/// a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less. More boxes of the same
-/// dataset may follow, until the next call of `scda_fread_section_header` or of a function that looks for something.
+/// a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less.
 ///
-/// Collective; all arguments may differ between the ranks.
+/// Collective; all arguments but the dataset may differ between the ranks.
 ///
-/// @param [in] f       The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
-///                     found a dataset.
-/// @param [out] data   Room for the items of this rank: one box after the other, each in C order (the last
-///                     index varies fastest), in the machine's byte order. May be NULL if there are none.
-/// @param [in] nboxes  The number of boxes of this rank; 0 reads nothing.
-/// @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
-///                     then for the next one. May be NULL if there are none.
-/// @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
-///                     NULL for both `start` and `count` stands for all of the array.
-/// @param [out] err    The error code.
-/// @return             `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if there is no current dataset, `SCDA_ERR_ARG` for boxes outside of the array,
+/// @param [in] f        The file, open for reading. Its position does not change.
+/// @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+/// @param [out] data    Room for the items of this rank: one box after the other, each in C order (the last
+///                      index varies fastest), in the machine's byte order. May be NULL if there are none.
+/// @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
+/// @param [in] start    The first index of each box in each dimension: `ndims` numbers for the first box,
+///                      then for the next one. May be NULL if there are none.
+/// @param [in] count    The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+///                      NULL for both `start` and `count` stands for all of the array.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` for a struct that has no dataset of this file and for boxes outside of the array,
 /// `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
 /// `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
 /// file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_dataset(
     f: *mut scda_fcontext_t,
+    d: In<'_, scda_dataset_t>,
     data: Room<'_, c_void>,
     nboxes: usize,
     start: Values<'_, u64>,
     count: Values<'_, u64>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
-    let body = |reader: &mut Reader| {
-        reader.read_dataset_if_valid(|dataset| {
-            let flat = Flat::new(dataset, nboxes, start, count)?;
-            Ok((flat.regions, DataMut::Packed(data.bytes(flat.bytes)?)))
-        })
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let dataset = open(reader, given, d)?;
+        let boxes = Flat::new(&dataset, nboxes, start, count)
+            .and_then(|flat| Ok((flat.regions, DataMut::Packed(data.bytes(flat.bytes)?))));
+        reader.read_dataset_if_valid(&dataset, boxes)
     };
-    on_reader(f, err, body)
+    with(f, err, body)
 }
 
-/// The record that a name means if no number says otherwise: a program that restarts wants the last one.
-const LAST_RECORD: i64 = -1;
+/// As `scda_fread_dataset`, to anywhere in memory (`scda_box_t`): a block with ghost layers, one of several interleaved variables, a member
+/// of a struct.
+///
+/// Collective; all arguments but the dataset may differ between the ranks.
+///
+/// @param [in] f        The file, open for reading. Its position does not change.
+/// @param [in] d        The dataset, as `scda_ffind_dataset` has found it; not changed. The same on all ranks.
+/// @param [in] nboxes   The number of boxes of this rank; 0 reads nothing.
+/// @param [in] boxes    The boxes, each filled first by `scda_box_init`. Where their `data` and `stride` say, their items are written; no two
+///                      of them may overlap. May be NULL if there are none.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: those of `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_boxes(
+    f: *mut scda_fcontext_t,
+    d: In<'_, scda_dataset_t>,
+    nboxes: usize,
+    boxes: Structs<'_, scda_box_t>,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        let dataset = open(reader, given, d)?;
+        let boxes = boxes.read(nboxes as u64, "boxes");
+        let boxes = boxes.and_then(|boxes| CBoxes::new(&dataset, dataset.data_type, &boxes)?.room());
+        reader.read_dataset_if_valid(&dataset, boxes)
+    };
+    with(f, err, body)
+}
 
-/// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
-/// layers, one of several interleaved variables, a member of a struct. It does the same as `scda_ffind_dataset` and
-/// `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
+/// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`). It does the same as
+/// `scda_ffind_dataset` and `scda_fread_boxes` for each of them, in this order. The chunks of all these
 /// datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
 /// all ranks decompress.
 ///
 /// Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
 ///
-/// @param [in] f       The file, open for reading.
+/// @param [in] f       The file, open for reading. Its position does not change.
 /// @param [in] n       The number of datasets; 0 reads nothing.
 /// @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
 ///                     name says which one is read; `type`, `item_bytes`, `unit`, `members` (as for writing), `ndims` and
 ///                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
-///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
-///                     dataset, as for `scda_fread_dataset`; `n` is 1.
-/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each. Ignored
-///                     without `d`.
+///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. May be NULL if there are none.
+/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the last one of each.
 /// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
 /// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
 ///                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
@@ -202,89 +217,59 @@ pub unsafe extern "C" fn scda_fread_datasets(
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let mut lists = Lists::new(n, nboxes, boxes);
-        if d.is_null() && n == 1 {
-            return reader.read_dataset_if_valid(|dataset| {
-                CBoxes::new(dataset, dataset.data_type, lists.next(0)?)?.room()
-            });
-        }
         let structs = reader.require(d.read(n as u64, "d"))?;
         let record = reader.require(record.optional(n as u64, "record"))?;
-        let (mut datasets, mut mine) = (Vec::new(), Vec::new());
-        reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
-        for (index, one) in structs.iter().enumerate() {
-            let in_memory = reader.require(array(one))?;
-            datasets.push((in_memory, record.map_or(LAST_RECORD, |record| record[index])));
+        let (mut wanted, mut datasets, mut mine) = (Vec::new(), Vec::new(), Vec::new());
+        let room = reserve(&mut wanted, n).and_then(|()| reserve(&mut datasets, n));
+        reader.require(room.and_then(|()| reserve(&mut mine, n)))?;
+        for one in structs.iter() {
+            wanted.push(reader.require(array(one))?);
         }
-        for (index, (InMemory { dataset, data_type }, _)) in datasets.iter().enumerate() {
-            let boxes = lists.next(index).and_then(|boxes| CBoxes::new(dataset, *data_type, boxes));
-            let room = boxes.and_then(CBoxes::room);
-            mine.push(match room {
+        for (index, InMemory { dataset, .. }) in wanted.iter().enumerate() {
+            let record = record.map_or(SCDA_LAST, |record| record[index]);
+            let found = reader.dataset_record(&dataset.name, record)?;
+            datasets.push(reader.require(found.ok_or_else(|| none_found(dataset, record)))?);
+        }
+        for (index, (InMemory { dataset, data_type }, found)) in wanted.iter().zip(&datasets).enumerate() {
+            let boxes = found.check_like(dataset).and_then(|()| lists.next(index));
+            let boxes = boxes.and_then(|boxes| CBoxes::new(dataset, *data_type, boxes)?.room());
+            mine.push(match boxes {
                 Ok((regions, data)) => (regions, Ok(data)),
                 Err(error) => (Vec::new(), Err(error)),
             });
         }
-        let all =
-            datasets.iter().zip(&mut mine).map(|((InMemory { dataset, .. }, record), (regions, room))| {
-                let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
-                OwnRequest { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
-            });
+        let all = datasets.iter().zip(&mut mine).map(|(dataset, (regions, room))| {
+            let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
+            OwnRequest { dataset, mine: room.map(|data| (&**regions, data)) }
+        });
         reader.read_datasets_if_valid(all.collect())
     };
     on_reader(f, err, body)
 }
 
-/// Tells whether the section whose header was just read begins the attributes of a group. If it does, this
-/// reads them, and `scda_fread_section_header` goes on behind them. If not, nothing was read.
+/// The error for a dataset that the file does not have.
+fn none_found(dataset: &Dataset, record: i64) -> Error {
+    let none = match record {
+        SCDA_LAST => "of this name".to_owned(),
+        _ => format!("of this name and record {record}"),
+    };
+    Error::argument(format!("dataset \"{}\": there is none {none}", dataset.name))
+}
+
+/// Finds the attributes of a group: those that were written last.
 ///
 /// Collective. All ranks receive the same values.
 ///
-/// @param [in] f            The file, open for reading, after the header of any section.
-/// @param [out] found       1 if the section begins the attributes of a group, otherwise 0. May be NULL.
-/// @param [out] path        Room for `SCDA_NAME_BYTES` bytes: the path of the group as `scda_fwrite_group` takes it, and a
-///                          NUL. Not written if there is none. May be NULL.
+/// @param [in] f            The file, open for reading. Its position does not change.
+/// @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
+/// @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
 /// @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
 ///                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
 ///                          closed. Not written if there is none. May be NULL.
-/// @param [out] err         The error code.
-/// @return                  `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` for what is no
-/// group, and those of `scda_fread_section_header`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fread_group(
-    f: *mut scda_fcontext_t,
-    found: Option<&mut MaybeUninit<c_int>>,
-    path: UserTextOut<'_>,
-    attributes: Option<&mut MaybeUninit<*const c_char>>,
-    err: Option<&mut MaybeUninit<c_int>>,
-) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let (reader, given) = context.reader_and_given()?;
-        reader.require_header()?;
-        let group = reader.group()?;
-        put(found, c_int::from(group.is_some()));
-        if let Some(group) = group {
-            give_attributes(given, &group.attributes, attributes);
-            // It has room for 64 bytes; a path is shorter than a user string.
-            path.put(group.path.as_bytes(), None);
-        }
-        Ok(())
-    };
-    with(f, err, body)
-}
-
-/// Finds the attributes of a group: those that were written last. If it has some, `scda_fread_section_header` goes
-/// on behind them.
-///
-/// Collective. All ranks receive the same values.
-///
-/// @param [in] f            The file, open for reading. Its position does not change if the group has no attributes.
-/// @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
-/// @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
-/// @param [out] attributes  As by `scda_fread_group`.
 /// @param [out] err         The error code: 0 also if the group has no attributes.
 /// @return                  `f`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for a path that no group can have, and those of `scda_ffind` and of
-/// `scda_fread_group`.
+/// Errors: `SCDA_ERR_ARG` for a path that no group can have, `SCDA_ERR_FORMAT` for what is no group, and those of `scda_ffind` and of
+/// `scda_fread_section_header`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ffind_group(
     f: *mut scda_fcontext_t,
@@ -296,10 +281,10 @@ pub unsafe extern "C" fn scda_ffind_group(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let path = reader.require(path.utf8("path of a group"))?;
-        let text = reader.find_group(path)?;
-        put(found, c_int::from(text.is_some()));
-        if let Some(text) = text {
-            give_attributes(given, &text, attributes);
+        let group = reader.group(path)?;
+        put(found, c_int::from(group.is_some()));
+        if let Some(group) = group {
+            give_attributes(given, &group.attributes, attributes);
         }
         Ok(())
     };

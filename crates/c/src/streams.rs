@@ -103,12 +103,11 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
 ///
 /// Collective. All ranks receive the same values.
 ///
-/// @param [in] f             The file, open for reading. `scda_fread_section_header` goes on behind the set; the position does not
-///                           change if there is none.
+/// @param [in] f             The file, open for reading. Its position does not change.
 /// @param [in] userstr       The user string.
 /// @param [in] len           Its length, or NULL.
-/// @param [in] record        Which of the sets with this user string: 0 is the first in the file, 1 the next; -1 is the
-///                           last, -2 the one before it.
+/// @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
+///                           first in the file, 1 the next.
 /// @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
 /// @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
 ///                           NULL.
@@ -132,7 +131,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let user = reader.user_string(userstr, len)?;
-        let streams = reader.find_streams(user, record)?;
+        let streams = reader.streams_record(user, record)?;
         put(found, c_int::from(streams.is_some()));
         if let Some(streams) = &streams {
             put(tasks, streams.tasks());

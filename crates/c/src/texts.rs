@@ -6,6 +6,7 @@ use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
 use super::memory::{Room, Values, slice};
 use super::pointers::Text;
+use super::read_datasets::open;
 use super::versioned::In;
 use scda::bindings::{Operation, ReaderCalls, WriterCalls};
 use scda::{Texts, Writer};
@@ -74,13 +75,14 @@ fn own_texts(
     Ok(texts)
 }
 
-/// Reads boxes of the current dataset, whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
+/// Reads boxes of a dataset whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
 /// with the file until the next call of this function: `scda_texts_data` copies them.
 ///
-/// Collective; all arguments may differ between the ranks.
+/// Collective; all arguments but the dataset may differ between the ranks.
 ///
-/// @param [in] f         The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
-///                       found a dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`.
+/// @param [in] f         The file, open for reading. Its position does not change.
+/// @param [in] d         A dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`, as `scda_ffind_dataset` has found it; not changed.
+///                       The same on all ranks.
 /// @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
 /// @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
 /// @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
@@ -93,6 +95,7 @@ fn own_texts(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_texts_sizes(
     f: *mut scda_fcontext_t,
+    d: In<'_, scda_dataset_t>,
     nboxes: usize,
     start: Values<'_, u64>,
     count: Values<'_, u64>,
@@ -102,11 +105,17 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         given.texts = None;
-        let (texts, lengths) = reader.read_texts_if_valid(|dataset| {
-            let regions = Flat::new(dataset, nboxes, start, count)?.regions;
+        let dataset = open(reader, given, d)?;
+        let mine = Flat::new(&dataset, nboxes, start, count).and_then(|Flat { regions, .. }| {
             let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
             Ok((regions, lengths.get(all, "lengths")?))
-        })?;
+        });
+        let (regions, lengths) = match mine {
+            Ok((regions, lengths)) => (Ok(regions), lengths),
+            Err(error) => (Err(error), Default::default()),
+        };
+        let regions = regions.as_deref().map_err(Error::again);
+        let texts = reader.read_texts_if_valid(&dataset, regions)?;
         lengths.iter_mut().zip(texts.iter()).for_each(|(length, item)| *length = item.len() as u64);
         given.texts = Some(texts);
         Ok(())

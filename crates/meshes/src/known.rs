@@ -66,9 +66,9 @@ pub(crate) fn look(file: &mut Writer, known: &mut Known, group: &str, kind: &str
     if file.rank() == 0
         && let Ok(mut reader) = Reader::open(Solo, &path, &Params::default())
     {
-        let attributes = reader.find_group(group).ok().flatten().unwrap_or_default();
+        let attributes = reader.group(group).ok().flatten().map(|group| group.attributes).unwrap_or_default();
         found.push(u8::from(attributes::whole_number(&attributes, kind).is_some()));
-        let dataset = part_name(group, first).and_then(|name| reader.find_dataset(&name, -1)).ok().flatten();
+        let dataset = part_name(group, first).and_then(|name| reader.dataset(&name)).ok().flatten();
         if let Some(dataset) = dataset
             && let Some(rows) = dataset.shape.first()
             && let Some(mesh) = attributes::mesh(&dataset.attributes).filter(|text| text.len() == 16)

@@ -6,8 +6,8 @@ use crate::steps::{group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Items, ItemsMut, Wrong, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, Memory, MemoryMut, Partition, Reader,
-    Region, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, Memory, MemoryMut,
+    Partition, Reader, Region, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -325,7 +325,7 @@ fn lengths(bytes: usize, regions: &[Region], data_type: DataType) -> Result<Vec<
 ///
 /// # Errors
 /// `Format` if the file has no such particles, or offsets that cannot be true; `Argument` if there is no such step, or if the file has
-/// another number of cells; `Memory`; and those of [`Reader::read_dataset`].
+/// another number of cells; `Memory`; and those of [`scda::DatasetHandle::read`].
 pub fn read(
     file: &mut Reader,
     group: &str,
@@ -366,8 +366,8 @@ pub fn read(
             found.n = if file.rank() as u64 + 1 == ranks { found.particles - found.first } else { share };
             return Ok(found);
         }
-        let [first, next] = shares(file, group, &found)?;
-        return own_part(file, group, found, &[(first, next - first)], false);
+        let [first, next] = shares(file, group, &found, &dataset)?;
+        return own_part(file, (group, &dataset), found, &[(first, next - first)], false);
     }
     let own: Result<Vec<_>> = match number {
         Some(numbers) => numbers
@@ -390,15 +390,15 @@ pub fn read(
         None => Ok(vec![(of_cells.offset, own_cells)]),
     };
     let own = file.agree_on(own)?;
-    own_part(file, group, found, &own, numbered.total > 0)
+    own_part(file, (group, &dataset), found, &own, numbered.total > 0)
 }
 
 /// The particles and cells of all ranks, by the last two offsets.
-fn whole(file: &mut Reader, group: &str, dataset: &Dataset) -> Result<Particles> {
+fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Particles> {
     let wrong = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
     let numbers = dataset.shape[0];
     file.agree_on(check_count(numbers).map_err(wrong))?;
-    let ends = read_rows(file, &[Region::new([numbers - 2], [2])])?;
+    let ends = read_rows(file, dataset, &[Region::new([numbers - 2], [2])])?;
     let last = numbers - 2;
     let particles = u64::try_from(ends[1]).ok().filter(|&all| all <= MOST).ok_or_else(|| {
         Wrong::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
@@ -413,7 +413,7 @@ const AT_ONCE: u64 = 1 << 20;
 
 /// The first cell of this rank, and the one of the next rank, such that each has about as many particles and cells. At first each rank
 /// reads the offsets of as many cells as any other.
-fn shares(file: &mut Reader, group: &str, all: &Particles) -> Result<[u64; 2]> {
+fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHandle) -> Result<[u64; 2]> {
     let (rank, size) = (file.rank() as u64, file.size() as u64);
     let each = all.all_cells / size;
     let (first, most) = (each * rank, all.all_cells - each * (size - 1));
@@ -426,7 +426,7 @@ fn shares(file: &mut Reader, group: &str, all: &Particles) -> Result<[u64; 2]> {
     while at <= most {
         let now = (own + 1).saturating_sub(at).min(AT_ONCE);
         let region = (now > 0).then(|| Region::new([first + at], [now]));
-        let offsets = read_rows(file, region.as_slice())?;
+        let offsets = read_rows(file, dataset, region.as_slice())?;
         let mut add = || {
             for (&end, cell) in offsets.iter().zip(first + at..) {
                 if let Some(begin) = before.replace(end) {
@@ -460,14 +460,14 @@ fn shares(file: &mut Reader, group: &str, all: &Particles) -> Result<[u64; 2]> {
 /// The particles of the cells of this rank: some from each of these cells on.
 fn own_part(
     file: &mut Reader,
-    group: &str,
+    (group, dataset): (&str, &DatasetHandle),
     mut found: Particles,
     own: &[(u64, u64)],
     numbered: bool,
 ) -> Result<Particles> {
     let regions: Vec<_> =
         own.iter().filter(|(_, n)| *n > 0).map(|&(first, n)| Region::new([first], [n + 1])).collect();
-    let offsets = read_rows(file, &regions)?;
+    let offsets = read_rows(file, dataset, &regions)?;
     let all = found.particles;
     let mut take = || {
         let cells: u64 = own.iter().map(|(_, n)| n).sum();
@@ -504,7 +504,7 @@ fn own_part(
 ///
 /// # Errors
 /// `Format` if the step has no such field, or one of another shape; `Argument` for values that cannot be converted; `Memory`; and those
-/// of [`Reader::read_dataset`].
+/// of [`scda::DatasetHandle::read`].
 pub fn read_field(
     file: &mut Reader,
     group: &str,
@@ -517,7 +517,7 @@ pub fn read_field(
     let expected = file.agree_on(own)?;
     let sections = sections(file, group, step)?;
     let record = need(file, &expected.name, &sections, step)?;
-    let Some(found) = file.find_dataset(&expected.name, record)? else {
+    let Some(found) = file.dataset_record(&expected.name, record)? else {
         let words = format!("there is no dataset {}", expected.name);
         return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
     };
@@ -541,7 +541,7 @@ pub fn read_field(
         Ok((regions, memory))
     });
     let (regions, memory) = file.agree_on(checked)?;
-    file.read_dataset(&regions, DataMut::Boxes(memory))
+    found.read(file, &regions, DataMut::Boxes(memory))
 }
 
 impl Particles {

@@ -7,8 +7,8 @@ use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
 use crate::{Wrong, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, Error, ErrorKind, Memory, MemoryMut, Partition, Reader,
-    Region, Request, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, Memory, MemoryMut,
+    Partition, Reader, Region, Request, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -563,7 +563,7 @@ pub fn write_fields(
 ///
 /// # Errors
 /// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
-/// [`Reader::read_dataset`].
+/// [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
     let format = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
@@ -643,9 +643,9 @@ fn of_bytes<T, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> T) -> Result<Vec
 /// How many bytes are read at once.
 const AT_ONCE: u64 = 1 << 24;
 
-/// The bytes of the current dataset on all ranks, of which rank 0 reads the file. They come in pieces, and boxes are looked at before more
+/// The bytes of a dataset on all ranks, of which rank 0 reads the file. They come in pieces, and boxes are looked at before more
 /// memory is asked for, so that a damaged number costs none.
-fn read_all(file: &mut Reader, group: &str, dataset: &Dataset) -> Result<Vec<u8>> {
+fn read_all(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Vec<u8>> {
     let bytes = dataset.data_bytes();
     let (rows, bytes) = (dataset.shape[0], file.agree_on(bytes)?);
     let row_bytes = bytes.checked_div(rows).unwrap_or(0);
@@ -659,7 +659,7 @@ fn read_all(file: &mut Reader, group: &str, dataset: &Dataset) -> Result<Vec<u8>
         file.agree_on(room.and_then(|()| reserve(&mut all, to_usize(now * row_bytes))))?;
         let mut region = Region::all(&dataset.shape);
         (region.start[0], region.count[0]) = (first, now);
-        file.read_dataset(if is_first { std::slice::from_ref(&region) } else { &[] }, &mut own)?;
+        dataset.read(file, if is_first { std::slice::from_ref(&region) } else { &[] }, &mut own)?;
         let read = file.gather_all(Ok(&own))?;
         if let [_, 2, d] = dataset.shape[..] {
             let boxes = read.chunks_exact(to_usize(row_bytes));
@@ -704,7 +704,7 @@ pub fn read_fields(
         own.collect::<Result<Vec<_>>>()
     });
     let own = file.agree_on(own)?;
-    let mut records = Vec::new();
+    let mut datasets = Vec::new();
     for (expected, ..) in &own {
         let record = need(file, &expected.name, &sections, step)?;
         let shape: Vec<_> = expected.shape.iter().copied().map(Some).collect();
@@ -716,15 +716,13 @@ pub fn read_fields(
             let words = format!("{name} belongs to the mesh {found}; that of step {step} is {checksum}");
             return file.agree_on(Err(Error::new(ErrorKind::Format, words)));
         }
-        records.push(record);
+        datasets.push(dataset);
     }
-    let (datasets, places): (Vec<_>, Vec<_>) =
-        own.into_iter().map(|(dataset, regions, memory)| (dataset, (regions, memory))).unzip();
-    let (regions, memory): (Vec<_>, Vec<_>) = places.into_iter().unzip();
-    let requests = datasets.iter().zip(records).zip(&regions).zip(memory);
-    let requests = requests.map(|(((dataset, record), regions), memory)| Request {
+    let (regions, memory): (Vec<_>, Vec<_>) =
+        own.into_iter().map(|(_, regions, memory)| (regions, memory)).unzip();
+    let requests = datasets.iter().zip(&regions).zip(memory);
+    let requests = requests.map(|((dataset, regions), memory)| Request {
         dataset,
-        record,
         regions,
         data: DataMut::Boxes(memory),
     });

@@ -3,7 +3,9 @@
 use crate::attributes;
 use crate::known::{MeshNotes, known};
 use crate::names::{TIME, part_name};
-use scda::{Collective, DataType, Dataset, Error, ErrorKind, Reader, Region, Result, Writer};
+use scda::{
+    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, Reader, Region, Result, Writer,
+};
 use std::ops::Range;
 
 /// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
@@ -45,13 +47,13 @@ pub fn count(file: &mut Reader, group: &str) -> Result<u64> {
 /// The time of a step: 0 is the first one, -1 the last one.
 ///
 /// # Errors
-/// `Format` if the file has no such time or it is no time, and those of [`Reader::find_dataset`] and [`Reader::read_dataset`].
+/// `Format` if the file has no such time or it is no time, and those of [`Reader::dataset_record`] and [`DatasetHandle::read`].
 pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = part_name(group, TIME);
     let name = file.agree_on(name)?;
-    open(file, &name, step, DataType::Float64, &[])?;
+    let time = open(file, &name, step, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
-    file.read_dataset(&[Region::all(&[])], &mut bytes)?;
+    time.read(file, &[Region::all(&[])], &mut bytes)?;
     Ok(f64::from_ne_bytes(bytes))
 }
 
@@ -123,15 +125,15 @@ pub(crate) fn need(file: &mut Reader, name: &str, sections: &Range<u64>, step: i
     file.agree_on(Err(Error::new(ErrorKind::Format, words)))
 }
 
-/// Goes to a record of a dataset, which must be there, with this type and these numbers of indices; `None`: any.
+/// Finds a record of a dataset, which must be there, with this type and these numbers of indices; `None`: any.
 pub(crate) fn open(
     file: &mut Reader,
     name: &str,
     record: i64,
     data_type: DataType,
     shape: &[Option<u64>],
-) -> Result<Dataset> {
-    let dataset = file.find_dataset(name, record)?;
+) -> Result<DatasetHandle> {
+    let dataset = file.dataset_record(name, record)?;
     let checked = dataset.ok_or_else(|| format!("there is no dataset {name}")).and_then(|dataset| {
         let fits =
             |(found, expected): (&u64, &Option<u64>)| expected.is_none_or(|expected| expected == *found);
@@ -156,7 +158,7 @@ pub(crate) fn open(
 
 /// The attributes of a group, which must have `kind` with this version.
 pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) -> Result<String> {
-    let found = file.find_group(group)?;
+    let found = file.group(group)?.map(|group| group.attributes);
     let what = kind.trim_start_matches("scda_");
     let error = match found {
         Some(attributes) => match attributes::whole_number(&attributes, kind) {
@@ -178,12 +180,12 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
     file.agree_on(Err(error))
 }
 
-/// The numbers of some rows of the current dataset, whose rows have `columns` numbers of 8 bytes.
-pub(crate) fn read_rows(file: &mut Reader, regions: &[Region]) -> Result<Vec<i64>> {
+/// The numbers of some rows of a dataset, whose rows have `columns` numbers of 8 bytes.
+pub(crate) fn read_rows(file: &mut Reader, dataset: &DatasetHandle, regions: &[Region]) -> Result<Vec<i64>> {
     let mut bytes = Vec::new();
     let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
     let room = items.and_then(|items| scda_base::memory::resize(&mut bytes, items.saturating_mul(8)));
     file.agree_on(room)?;
-    file.read_dataset(regions, &mut bytes)?;
+    dataset.read(file, regions, &mut bytes)?;
     Ok(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect())
 }

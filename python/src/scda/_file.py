@@ -404,19 +404,18 @@ class File(Handle, Tree):
         self._check_decodes()
         with self._reading():
             keys = self._checked_names(names, record)
-        found = [(self._described(name, number), number) for name, number in keys.values()]
+        found = [self._described(name, number) for name, number in keys.values()]
         with self._reading() as core:
             indices = names.values() if isinstance(names, Mapping) else [...] * len(found)
-            wanted = [(what, select(index, what.shape)) for (what, _), index in zip(found, indices)]
+            wanted = [(what, select(index, what.shape)) for (_, what), index in zip(found, indices)]
 
             def read(parts: list[Part]) -> None:
                 core.read_datasets(
-                    [(*one, boxes, bytes_of(items)) for one, (boxes, items) in zip(found, parts) if not items.dtype.hasobject],
+                    [(one, boxes, bytes_of(items)) for (one, _), (boxes, items) in zip(found, parts) if not items.dtype.hasobject],
                 )
-                for (what, record), (boxes, items) in zip(found, parts):
+                for (one, what), (boxes, items) in zip(found, parts):
                     if items.dtype.hasobject:
-                        core.find_dataset(what.full_name, record)
-                        put_texts(items, core.read_texts(None, boxes, what.type == "string"))
+                        put_texts(items, core.read_texts(one, boxes, what.type == "string"))
 
             return dict(zip(keys, read_selections(self, core, wanted, read)))
 
@@ -432,12 +431,12 @@ class File(Handle, Tree):
             checked[key] = name, record_number(number)
         return checked
 
-    def _described(self, name: str, number: int) -> Description:
-        """What is known of the dataset that has this place among those of its name."""
+    def _described(self, name: str, number: int) -> tuple[_core.DatasetHandle, Description]:
+        """The dataset that has this place among those of its name."""
         with self._reading() as core:
             found = core.find_dataset(name, number)
         if found is not None:
-            return Description(**found)
+            return found[0], Description(**found[1])
         records = self._finder.find(name.encode())
         if records:
             raise IndexError(f"there is no record {number} of {name!r}; there are {len(records)}")
@@ -517,7 +516,7 @@ class File(Handle, Tree):
         if before is None or found is None:
             message = f"{self._path}: section {section.user_text!r} is not a dataset: no metadata precede it"
             raise FormatError(message, section.offset, self._path)
-        return Dataset(self, section, before.offset, Description(**found))
+        return Dataset(self, section, found[0], Description(**found[1]))
 
     def _check_decodes(self) -> None:
         self._check_open()

@@ -4,6 +4,7 @@ mod canonical;
 mod chain;
 mod data;
 mod datasets;
+mod entries;
 mod finding;
 mod index;
 mod inspect;
@@ -17,7 +18,8 @@ mod streams;
 mod survey;
 
 pub(super) use chain::Chain;
-pub use datasets::{AddedRows, OwnRequest, Request};
+pub use datasets::{AddedRows, DatasetHandle, OwnRequest, Request};
+pub use entries::{Content, Entries, Entry};
 pub use index::Sealed;
 pub use inspect::{Located, Seals};
 pub(crate) use last::is_kept;
@@ -30,7 +32,7 @@ use self::index::Extent;
 use self::inspect::Inspector;
 use self::lookup::{Lookup, LookupCache};
 use self::sections::{Sections, alone};
-use self::streams::TaskReader;
+use self::streams::{StreamsCache, TaskReader};
 use super::open::{self, Ends};
 use super::params::Params;
 use super::session::{Session, SessionState};
@@ -38,7 +40,6 @@ use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
 use scda_base::memory::Limited;
-use scda_format::dataset::Dataset;
 use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use scda_format::padding::LineBreak;
 use scda_ranks::{Communicator, Solo};
@@ -105,6 +106,7 @@ pub(crate) struct ReaderState {
     sections: Sections,
     lookup: LookupCache,
     datasets: ReadCache,
+    streams: StreamsCache,
     /// Whether closing was begun, and nothing else may follow.
     is_closing: bool,
 }
@@ -344,7 +346,13 @@ impl ReaderState {
     fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
         let datasets = ReadCache::new(&params);
         let sections = Sections::new(team, file, ends, params);
-        Self { sections, lookup: LookupCache::default(), datasets, is_closing: false }
+        Self {
+            sections,
+            lookup: LookupCache::default(),
+            datasets,
+            streams: StreamsCache::default(),
+            is_closing: false,
+        }
     }
 
     #[inline(always)]
@@ -362,16 +370,11 @@ impl ReaderState {
     }
 
     pub(crate) fn streams(&mut self) -> TaskReader<'_> {
-        TaskReader::new(&mut self.sections, &mut self.lookup)
+        TaskReader::new(&mut self.sections, &mut self.lookup, &mut self.streams)
     }
 
     fn inspector(&mut self) -> Inspector<'_> {
         Inspector::new(&mut self.sections)
-    }
-
-    /// The dataset whose data can be read.
-    pub(crate) fn current_dataset(&self) -> Result<&Dataset> {
-        self.datasets.current(&self.sections)
     }
 
     /// See [`Reader::refresh`].
@@ -379,6 +382,7 @@ impl ReaderState {
         let has_grown = self.sections.refresh()?;
         if has_grown {
             self.lookup.forget_end();
+            self.streams = StreamsCache::default();
         }
         Ok(has_grown)
     }

@@ -1,7 +1,7 @@
 //! What a rank reads of the file that it writes: datasets, and attributes of groups.
 
 use super::ReaderState;
-use super::datasets::AllRows;
+use super::datasets::{AllRows, OpenDataset};
 use super::index::Extent;
 use super::lookup::Later;
 use crate::file::open::Ends;
@@ -121,7 +121,7 @@ impl OwnReader {
         Ok(())
     }
 
-    /// The dataset of this name and record, as [`Reader::find_dataset`](super::Reader::find_dataset) would find it if all were sealed.
+    /// The dataset of this name and record, as [`Reader::dataset_record`](super::Reader::dataset_record) would find it if all were sealed.
     ///
     /// # Errors
     /// Those of finding and reading it.
@@ -165,7 +165,10 @@ impl OwnReader {
         let Some(offset) = self.pair_of(&group_user(&stored_path(path))?) else {
             return match self.sealed.read {
                 0 => Ok(None),
-                _ => self.read(self.sealed, |state| state.datasets().find_group(path)),
+                _ => {
+                    let group = self.read(self.sealed, |state| state.datasets().find_group(path))?;
+                    Ok(group.map(|group| group.attributes))
+                }
             };
         };
         self.read(self.all, |state| {
@@ -207,10 +210,9 @@ impl OwnReader {
         if self.sealed.read == 0 {
             return Ok(None);
         }
-        self.read(self.sealed, |state| match state.datasets().find_dataset(name, record, AllRows::Count)? {
-            true => Ok(Some(current(state)?)),
-            false => Ok(None),
-        })
+        let open =
+            self.read(self.sealed, |state| state.datasets().find_dataset(name, record, AllRows::Count))?;
+        Ok(open.map(DatasetPlace::of))
     }
 
     /// The dataset whose data are this section behind the last seal.
@@ -218,10 +220,9 @@ impl OwnReader {
         self.read(self.all, |state| {
             state.sections.advance(place.before.unwrap_or(place.offset));
             state.lookup().next_section(true)?;
-            if state.datasets().read_metadata(Some(Later::NONE), AllRows::Count)? {
-                return Ok(current(state)?);
-            }
-            Err(state.datasets().no_metadata(user).into())
+            let open = state.datasets().read_metadata(Some(Later::NONE), AllRows::Count)?;
+            let open = open.ok_or_else(|| state.datasets().no_metadata(user))?;
+            Ok(DatasetPlace::of(open))
         })
     }
 
@@ -231,9 +232,9 @@ impl OwnReader {
     }
 }
 
-/// The dataset whose data can be read.
-fn current(state: &ReaderState) -> Result<DatasetPlace> {
-    let (dataset, data) = (state.current_dataset()?.clone(), state.sections.header());
-    let data = data.map_or(0, |data| data.offset);
-    Ok(DatasetPlace { data, dataset, big_endian: state.datasets.is_big_endian() })
+impl DatasetPlace {
+    fn of(open: OpenDataset) -> Self {
+        let OpenDataset { stored, data, .. } = open;
+        Self { data: data.offset, dataset: stored.dataset, big_endian: stored.codecs.big_endian }
+    }
 }

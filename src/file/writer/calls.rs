@@ -238,7 +238,7 @@ impl Writer {
     /// file.texts(&Dataset::new("names", DataType::String, [3]), 3, &names)?;
     /// file.close()?;
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// file.find_dataset("names", -1)?;
+    /// let names = file.dataset("names")?.expect("a dataset");
     /// let read = file.read_texts(&[Region::new([1], [2])])?;
     /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -264,7 +264,7 @@ impl Writer {
     /// Sets attributes of a dataset that is in the file already, of this job or an earlier one, or of a group; the others stay. The
     /// `changes` are a JSON object: a member that is `null` takes its attribute away.
     ///
-    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::find_dataset`](crate::Reader::find_dataset);
+    /// The name is that of a dataset, and `record` which of its name, as in [`Reader::dataset_record`](crate::Reader::dataset_record);
     /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
     /// ([`Params::seal`](crate::Params::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
     ///
@@ -282,7 +282,7 @@ impl Writer {
     /// file.set_attributes("/", -1, r#"{"title": "A run"}"#)?;
     /// file.close()?;
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let rho = file.find_dataset("rho", -1)?.expect("a dataset");
+    /// let rho = file.dataset("rho")?.expect("a dataset");
     /// assert_eq!(rho.attributes, r#"{"units":"kg m-3"}"#);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -324,7 +324,7 @@ impl Writer {
     /// .collect::<scda::Result<Vec<()>>>()?;
     ///
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let streams = file.find_streams(b"log", 0)?.expect("the set of streams");
+    /// let streams = file.streams_record(b"log", 0)?.expect("the set of streams");
     /// let stream = file.stream(&streams, 2)?;
     /// let mut text = String::new();
     /// file.stream_reader(stream).read_to_string(&mut text)?;

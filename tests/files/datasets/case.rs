@@ -304,7 +304,7 @@ pub fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, see
     run_on_threads(ranks, |comm| {
         let mut random = Random(seed + comm.rank() as u64);
         let mut file = Reader::open(comm, path, &options()).unwrap();
-        let found = file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+        let found = file.dataset_record(&dataset.name, 0).unwrap().unwrap();
         assert_eq!(
             (&found.name, found.data_type, &found.shape),
             (&dataset.name, dataset.data_type, &dataset.shape)
@@ -326,7 +326,7 @@ pub fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, see
         }
         let expected: Vec<u8> = regions.iter().flat_map(|r| items(array, item, &dataset.shape, r)).collect();
         let mut data = vec![9; expected.len()];
-        file.read_dataset(&regions, &mut data).unwrap();
+        found.read(&mut file, &regions, &mut data).unwrap();
         assert!(data == expected, "{dataset:?} {regions:?}");
         file.close().unwrap();
     });

@@ -110,13 +110,13 @@ fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
             let bytes = data_type.item_bytes() as usize;
             let regions = &ranks[comm.rank() % ranks.len()];
             let mut file = Reader::open(comm, &path, &params).unwrap();
-            file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+            let handle = file.dataset(&dataset.name).unwrap().unwrap();
             let mut found: Vec<Scattered> =
                 regions.iter().map(|region| Scattered::new(&mut random, &region.count, bytes)).collect();
             let into = found
                 .iter_mut()
                 .map(|one| MemoryMut::strided(&mut one.bytes, one.first, &one.strides).of_type(data_type));
-            file.read_dataset(regions, DataMut::Boxes(into.collect())).unwrap();
+            handle.read(&mut file, regions, DataMut::Boxes(into.collect())).unwrap();
             for (region, found) in regions.iter().zip(&found) {
                 let empty = vec![0xE5; found.bytes.len()];
                 let mut right =
@@ -168,9 +168,9 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
         let region = [Region::new([comm.rank() as u64 * 40, 0], [20, 400])];
         let mut room = vec![0; 20 * 400 * 2];
         let mut file = Reader::open(comm, &path, &options()).unwrap();
-        file.find_dataset("n", 0).unwrap().unwrap();
+        let found = file.dataset_record("n", 0).unwrap().unwrap();
         let into = MemoryMut::packed(&mut room).of_type(DataType::Int16);
-        file.read_dataset(&region, DataMut::Boxes(vec![into])).unwrap_err()
+        found.read(&mut file, &region, DataMut::Boxes(vec![into])).unwrap_err()
     });
     for error in errors {
         assert!(
@@ -248,10 +248,10 @@ fn structs_are_members_that_are_found_by_their_names() {
             let region = [Region::new([start as u64], [(end - start) as u64])];
             let mut room = vec![0xE5; 12 * (end - start)];
             let mut file = Reader::open(comm, &path, &options()).unwrap();
-            let found = file.find_dataset("particles", 0).unwrap().unwrap();
+            let found = file.dataset_record("particles", 0).unwrap().unwrap();
             assert_eq!(found.data_type, DataType::Struct(in_file));
             let into = MemoryMut::packed(&mut room).of_type(few);
-            file.read_dataset(&region, DataMut::Boxes(vec![into])).unwrap();
+            found.read(&mut file, &region, DataMut::Boxes(vec![into])).unwrap();
             for (place, i) in room.chunks(12).zip(start..end) {
                 let expected = [&(i as f32 / 4.0).to_ne_bytes()[..], &one(i)[9..13], &[0xE5; 4]].concat();
                 assert_eq!(place, expected);
@@ -268,10 +268,10 @@ fn structs_are_members_that_are_found_by_their_names() {
     // Members that are not there.
     let other = DataType::Struct(Struct::packed([("y", DataType::Float64)]).unwrap());
     let mut file = Reader::open(Solo, &packed, &options()).unwrap();
-    file.find_dataset("particles", 0).unwrap().unwrap();
+    let found = file.dataset_record("particles", 0).unwrap().unwrap();
     let mut room = vec![0; 8 * n];
     let into = MemoryMut::packed(&mut room).of_type(other);
-    let error = file.read_dataset(&[Region::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
+    let error = found.read(&mut file, &[Region::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
     assert!(
         error.kind() == ErrorKind::Argument && error.to_string().contains("no member \"y\" of"),
         "{error}"

@@ -4,8 +4,8 @@ use super::case::{Case, Random, cut, items};
 use super::with;
 use crate::common::options;
 use scda::{
-    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut, Params, Reader,
-    Region, Request, Solo, Texts, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut, Params,
+    Reader, Region, Request, Solo, Texts, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -94,11 +94,11 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
         let mut random = Random(seed + 31 * comm.rank() as u64);
         let mut file = Reader::open(comm, path, &options()).unwrap();
         for turn in 0..3 {
-            let found = file.find_dataset(&dataset.name, if turn == 1 { 0 } else { -1 }).unwrap().unwrap();
+            let found = file.dataset_record(&dataset.name, if turn == 1 { 0 } else { -1 }).unwrap().unwrap();
             assert_eq!((&found.shape, found.data_type), (shape, dataset.data_type));
             assert_eq!(found.attributes, r#"{"units":"m"}"#);
             let mut all = vec![7; array.len()];
-            file.read_dataset(&[Region::all(shape)], &mut all).unwrap();
+            found.read(&mut file, &[Region::all(shape)], &mut all).unwrap();
             assert!(all == *array, "seed {seed}");
             let boxes: Vec<Region> = (0..random.below(4))
                 .map(|_| {
@@ -110,7 +110,7 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
                 .collect();
             let expected: Vec<Vec<u8>> = boxes.iter().map(|one| items(array, item, shape, one)).collect();
             let mut packed = vec![7; expected.concat().len()];
-            file.read_dataset(&boxes, &mut packed).unwrap();
+            found.read(&mut file, &boxes, &mut packed).unwrap();
             assert!(packed == expected.concat(), "seed {seed}: {boxes:?}");
             // Every other item of memory.
             let strides: Vec<Vec<i64>> = boxes
@@ -123,7 +123,7 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
             let mut memories: Vec<Vec<u8>> = expected.iter().map(|one| vec![7; 2 * one.len()]).collect();
             let scattered = memories.iter_mut().zip(&strides);
             let scattered = scattered.map(|(memory, strides)| MemoryMut::strided(memory, 0, strides));
-            let request = |regions, data| Request { dataset: &found, record: -1, regions, data };
+            let request = |regions, data| Request { dataset: &found, regions, data };
             let mut again = vec![7; packed.len()];
             let requests = vec![
                 request(&boxes, DataMut::Boxes(scattered.collect())),
@@ -182,11 +182,11 @@ fn put(file: &mut Writer, dataset: &Dataset, data: &[u8]) {
 /// The last dataset of the name, and its items.
 fn all_of(path: &Path, name: &str) -> (Dataset, Vec<u8>) {
     let mut file = Reader::open(Solo, path, &options()).unwrap();
-    let found = file.find_dataset(name, -1).unwrap().unwrap();
+    let found = file.dataset_record(name, -1).unwrap().unwrap();
     let mut data = vec![0; found.data_bytes().unwrap() as usize];
-    file.read_dataset(&[Region::all(&found.shape)], &mut data).unwrap();
+    found.read(&mut file, &[Region::all(&found.shape)], &mut data).unwrap();
     file.close().unwrap();
-    (found, data)
+    (found.description().clone(), data)
 }
 
 #[test]
@@ -238,11 +238,11 @@ fn a_dataset_is_extended_in_the_job_that_writes_it() {
     assert_eq!(all_of(&path, "a").1, b"ABCD");
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let mut shapes = Vec::new();
-    while file.next_section(true).unwrap().is_some() {
-        if let Some(dataset) = file.dataset().unwrap() {
-            shapes.push(dataset.shape);
-        }
-        file.skip().unwrap();
+    for entry in file.entries() {
+        let entry = entry.unwrap();
+        let Content::Dataset(dataset) = &entry.content else { panic!("{entry:?}") };
+        assert_eq!((entry.record, entry.records), (shapes.len() as u64, 2));
+        shapes.push(dataset.shape.clone());
     }
     assert_eq!(shapes, [[8, 2], [2, 2]]);
 }
@@ -255,10 +255,10 @@ fn what_is_not_sealed_does_not_count() {
     put(&mut file, &numbers("a", 1, false), b"ab");
     file.commit().unwrap();
     let mut reader = Reader::open(Solo, &path, &options()).unwrap();
-    assert_eq!(reader.find_dataset("a", -1).unwrap().unwrap().shape, [1, 2]);
+    assert_eq!(reader.dataset_record("a", -1).unwrap().unwrap().shape, [1, 2]);
     put(&mut file, &numbers("a", 1, true), b"cd");
     file.flush().unwrap();
-    let shape = |reader: &mut Reader| reader.find_dataset("a", -1).unwrap().unwrap().shape;
+    let shape = |reader: &mut Reader| reader.dataset_record("a", -1).unwrap().unwrap().shape.clone();
     assert!(!reader.refresh().unwrap());
     assert_eq!(shape(&mut reader), [1, 2]);
     file.commit().unwrap();
@@ -296,8 +296,9 @@ fn texts_are_added() {
             file.close().unwrap();
         });
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        assert_eq!(file.find_dataset("names", -1).unwrap().unwrap().shape, [9]);
-        let read = file.read_texts(&[Region::new([1], [7]), Region::all(&[9])]).unwrap();
+        let found = file.dataset("names").unwrap().unwrap();
+        assert_eq!(found.shape, [9]);
+        let read = found.read_texts(&mut file, &[Region::new([1], [7]), Region::all(&[9])]).unwrap();
         let all = [&words[..], &words[..2]].concat();
         assert!(read.strs().eq(all[1..8].iter().chain(&all).copied()), "{split}");
     }
@@ -315,12 +316,12 @@ fn fill_values_of_rows_are_known_without_data() {
     file.dataset(&dataset, &[Region::new([2], [1])], b"b").unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.find_dataset("a", 0).unwrap();
+    let found = file.dataset("a").unwrap().unwrap();
     for (start, count, expected) in [(0, 2, false), (2, 4, true), (2, 5, false), (6, 2, false), (8, 0, true)]
     {
-        assert_eq!(file.is_fill(&Region::new([start], [count])).unwrap(), expected, "{start}");
+        assert_eq!(found.is_fill(&mut file, &Region::new([start], [count])).unwrap(), expected, "{start}");
     }
-    let error = file.is_fill(&Region::new([8], [1])).unwrap_err();
+    let error = found.is_fill(&mut file, &Region::new([8], [1])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
 }
 
@@ -482,7 +483,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         for ranks in [1, 3] {
             let errors = run_on_threads(ranks, |comm| {
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
-                file.find_dataset("a", 0).unwrap_err()
+                file.dataset_record("a", 0).unwrap_err()
             });
             for error in &errors {
                 assert_eq!(
@@ -500,8 +501,8 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         // A reader that goes on can read the others.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.tolerate_damage().unwrap();
-        assert!(file.find_dataset("a", 0).is_err());
-        assert_eq!(file.find_dataset("b", -1).unwrap().unwrap().shape, [2, 2]);
+        assert!(file.dataset_record("a", 0).is_err());
+        assert_eq!(file.dataset_record("b", -1).unwrap().unwrap().shape, [2, 2]);
     }
 }
 
@@ -594,17 +595,16 @@ fn many_rows_are_read_with_their_checksums() {
         run_on_threads(ranks, |comm| {
             let mut file = Reader::open(comm, &path, &with(|params| params.verify = true)).unwrap();
             for _ in 0..2 {
-                assert_eq!(file.find_dataset(&long, -1).unwrap().unwrap().shape, [300, 2]);
-                let found = file.find_dataset("a", -1).unwrap().unwrap();
+                assert_eq!(file.dataset_record(&long, -1).unwrap().unwrap().shape, [300, 2]);
+                let found = file.dataset_record("a", -1).unwrap().unwrap();
                 let mut data = vec![0; 602];
-                file.read_dataset(&[Region::all(&found.shape)], &mut data).unwrap();
+                found.read(&mut file, &[Region::all(&found.shape)], &mut data).unwrap();
                 assert_eq!(data, ["ab", &"cd".repeat(300)].concat().as_bytes());
             }
             let mut shapes = Vec::new();
-            file.seek_section(0).unwrap();
-            while file.next_section(true).unwrap().is_some() {
-                shapes.extend(file.dataset().unwrap().map(|dataset| dataset.shape));
-                file.skip().unwrap();
+            for entry in file.entries() {
+                let Content::Dataset(dataset) = entry.unwrap().content else { panic!("another entry") };
+                shapes.push(dataset.shape.clone());
             }
             assert_eq!(shapes, [[300, 2], [301, 2]]);
             file.close().unwrap();
@@ -632,8 +632,9 @@ fn what_others_put_into_the_metadata_of_rows_is_not_kept() {
     file.array(user.as_bytes(), &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    assert_eq!(file.find_dataset("a", -1).unwrap().unwrap().shape, [3, 2]);
-    let kept: Vec<_> = file.added_rows().map(|rows| rows.dataset.attributes).collect();
+    let found = file.dataset("a").unwrap().unwrap();
+    assert_eq!(found.shape, [3, 2]);
+    let kept: Vec<_> = found.added_rows().map(|rows| rows.dataset.attributes).collect();
     assert_eq!(kept, [r#"{"scda_first_row":1}"#, r#"{"scda_first_row":2}"#]);
 }
 
@@ -711,7 +712,7 @@ fn sections_of_datasets_that_are_read_in_turns_are_gone_through_once() {
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let mut read_all = || {
         for name in ["a", "b", "c"] {
-            assert_eq!(file.find_dataset(name, -1).unwrap().unwrap().shape, [100, 2]);
+            assert_eq!(file.dataset_record(name, -1).unwrap().unwrap().shape, [100, 2]);
         }
         file.statistics().unwrap().read_bytes
     };
@@ -736,7 +737,7 @@ fn memory_for_rows_is_limited() {
         let mut bytes = Vec::new();
         for _ in 0..3 {
             for name in ["a", "b"] {
-                assert_eq!(file.find_dataset(name, -1)?.unwrap().shape, [2000, 2]);
+                assert_eq!(file.dataset_record(name, -1)?.unwrap().shape, [2000, 2]);
             }
             bytes.push(file.statistics().unwrap().read_bytes);
         }
@@ -789,9 +790,9 @@ fn sections_that_are_written_as_they_are_count() {
     assert!(error.to_string().contains("is not a dataset: no metadata precede it"), "{error}");
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     for (record, expected) in (0..).zip([b"abcdefgh".as_slice(), b"ijkl"]) {
-        let found = file.find_dataset("a", record).unwrap().unwrap();
+        let found = file.dataset_record("a", record).unwrap().unwrap();
         let mut all = vec![0; found.data_bytes().unwrap() as usize];
-        file.read_dataset(&[Region::all(&found.shape)], &mut all).unwrap();
+        found.read(&mut file, &[Region::all(&found.shape)], &mut all).unwrap();
         assert_eq!(all, expected);
     }
 }

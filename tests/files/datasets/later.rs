@@ -4,8 +4,8 @@ use super::with;
 use crate::common::options;
 use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
-    run_on_threads,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo,
+    Writer, run_on_threads,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,25 +41,24 @@ fn create(path: &Path) {
     file.close().unwrap();
 }
 
-/// The attributes of all datasets in the order of the file, found by walking.
+/// The attributes of all datasets in the order of the file.
 fn walked(file: &mut Reader) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    while file.next_section(true).unwrap().is_some() {
-        if let Some(dataset) = file.dataset().unwrap() {
-            found.push((dataset.name, dataset.attributes));
+    for entry in file.entries() {
+        if let Content::Dataset(dataset) = entry.unwrap().content {
+            found.push((dataset.name.clone(), dataset.attributes.clone()));
         }
-        file.skip().unwrap();
     }
     found
 }
 
 fn of(path: &Path, name: &str, record: i64) -> String {
     let mut file = Reader::open(Solo, path, &options()).unwrap();
-    let found = file.find_dataset(name, record).unwrap().unwrap();
+    let found = file.dataset_record(name, record).unwrap().unwrap();
     let mut data = [0; 4];
-    file.read_dataset(&[Region::all(&[4])], &mut data).unwrap();
+    found.read(&mut file, &[Region::all(&[4])], &mut data).unwrap();
     assert_eq!(&data, b"abcd");
-    found.attributes
+    found.attributes.clone()
 }
 
 #[test]
@@ -98,8 +97,8 @@ fn any_number_of_ranks_sets_them() {
             let mut file = Reader::open(comm, path, &options()).unwrap();
             let expected = expected.map(|(name, attributes)| (name.to_owned(), attributes.to_owned()));
             assert_eq!(walked(&mut file), expected);
-            assert_eq!(file.find_group("/").unwrap().unwrap(), r#"{"n":1}"#);
-            assert_eq!(file.find_group("a").unwrap().unwrap(), r#"{"q":0.10}"#);
+            assert_eq!(file.group("/").unwrap().unwrap().attributes, r#"{"n":1}"#);
+            assert_eq!(file.group("a").unwrap().unwrap().attributes, r#"{"q":0.10}"#);
             file.close().unwrap();
         });
         for (name, record, place) in [("rho", 0, 0), ("rho", -2, 0), ("rho", -1, 1), ("a/p", 0, 2)] {
@@ -143,7 +142,7 @@ fn what_is_not_sealed_does_not_count() {
     assert!(std::fs::read(&path).unwrap().len() > old.len());
     let last = with(|params| params.to_seal = true);
     let mut file = Reader::open(Solo, &path, &last).unwrap();
-    assert_eq!(file.find_dataset("rho", -1).unwrap().unwrap().attributes, r#"{"n":2}"#);
+    assert_eq!(file.dataset_record("rho", -1).unwrap().unwrap().attributes, r#"{"n":2}"#);
     file.close().unwrap();
     append(&path).close().unwrap();
     assert!(std::fs::read(&path).unwrap() == old);
@@ -233,7 +232,7 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         for ranks in [1, 3] {
             let errors = run_on_threads(ranks, |comm| {
                 let mut file = Reader::open(comm, &path, &options()).unwrap();
-                file.find_dataset("rho", 0).unwrap_err()
+                file.dataset_record("rho", 0).unwrap_err()
             });
             for error in &errors {
                 assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, errors[0].offset()));
@@ -243,8 +242,8 @@ fn a_pair_that_is_none_is_an_error_at_its_byte() {
         // A reader that goes on can read the others.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         file.tolerate_damage().unwrap();
-        assert!(file.find_dataset("rho", 0).is_err());
-        assert_eq!(file.find_dataset("rho", -1).unwrap().unwrap().attributes, r#"{"n":3}"#);
+        assert!(file.dataset_record("rho", 0).is_err());
+        assert_eq!(file.dataset_record("rho", -1).unwrap().unwrap().attributes, r#"{"n":3}"#);
     }
 }
 
@@ -308,7 +307,7 @@ fn each_record_has_its_own() {
             let record = i64::try_from(*record).unwrap();
             let alone = of(&path, found, record);
             assert_eq!(alone, *attributes, "seed {seed}");
-            assert_eq!(file.find_dataset(found, record).unwrap().unwrap().attributes, alone);
+            assert_eq!(file.dataset_record(found, record).unwrap().unwrap().attributes, alone);
         }
     }
 }

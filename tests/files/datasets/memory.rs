@@ -98,7 +98,7 @@ fn any_memory_makes_the_same_file_and_is_read_into() {
         run_on_threads(1 + seed as usize % 4, |comm| {
             let mut random = Random(seed + 1000 * comm.rank() as u64);
             let mut file = Reader::open(comm, &path, &params).unwrap();
-            file.find_dataset(&case.dataset.name, 0).unwrap().unwrap();
+            let handle = file.dataset(&case.dataset.name).unwrap().unwrap();
             let shape = &case.dataset.shape;
             let regions: Vec<Region> = (0..random.below(4))
                 .map(|_| {
@@ -114,7 +114,7 @@ fn any_memory_makes_the_same_file_and_is_read_into() {
                 .collect();
             let into =
                 found.iter_mut().map(|one| MemoryMut::strided(&mut one.bytes, one.first, &one.strides));
-            file.read_dataset(&regions, DataMut::Boxes(into.collect())).unwrap();
+            handle.read(&mut file, &regions, DataMut::Boxes(into.collect())).unwrap();
             for (region, found) in regions.iter().zip(&found) {
                 // What lies between the items is as before.
                 let bytes = vec![0xE5; found.bytes.len()];
@@ -211,18 +211,16 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     file.dataset(&dataset, &[], &[]).unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    file.find_dataset("flags", 0).unwrap().unwrap();
     let mut room = vec![0; 10];
     let region = [Region::new([0, 0], [2, 3])];
     for (strides, text) in [([0, 1], "strides: one is less"), ([8, 1], "found items from byte 0 to byte 11")]
     {
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let found = file.dataset("flags").unwrap().unwrap();
         let error =
-            file.read_dataset(&region, DataMut::Boxes(vec![MemoryMut::strided(&mut room, 0, &strides)]));
+            found.read(&mut file, &region, DataMut::Boxes(vec![MemoryMut::strided(&mut room, 0, &strides)]));
         let error = error.unwrap_err();
         assert!(error.kind() == ErrorKind::Argument && error.to_string().contains(text), "{error}");
-        file = Reader::open(Solo, &path, &options()).unwrap();
-        file.find_dataset("flags", 0).unwrap().unwrap();
     }
 }
 
@@ -275,9 +273,9 @@ fn interleaved_variables_of_one_call_are_those_of_a_call_each() {
 
             let mut found = vec![vec![0xEE; memory.len()]; VARIABLES];
             let mut file = Reader::open(comm, &one, &params).unwrap();
+            let handles: Vec<_> = all.iter().map(|one| file.dataset(&one.name).unwrap().unwrap()).collect();
             let requests = found.iter_mut().enumerate().map(|(n, room)| Request {
-                dataset: &all[n],
-                record: 0,
+                dataset: &handles[n],
                 regions: &regions[n],
                 data: DataMut::Boxes(vec![MemoryMut::strided(room, first(n), &strides)]),
             });

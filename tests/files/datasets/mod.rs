@@ -184,8 +184,9 @@ fn ranks_may_have_other_rows_of_each_dataset() {
         assert_eq!(file.sections().unwrap(), 29);
         for record in 0..7 {
             let mut found = vec![0; array.len()];
-            assert_eq!(file.find_dataset("rho", record).unwrap().unwrap().shape, shape);
-            file.read_dataset(&[Region::all(&shape)], &mut found).unwrap();
+            let handle = file.dataset_record("rho", record).unwrap().unwrap();
+            assert_eq!(handle.shape, shape);
+            handle.read(&mut file, &[Region::all(&shape)], &mut found).unwrap();
             assert!(found == array);
         }
     }
@@ -300,9 +301,15 @@ fn groups_have_attributes() {
         });
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(file.sections().unwrap(), 6);
-        assert_eq!(file.find_group("/").unwrap().as_deref(), Some(r#"{"title":"a flow"}"#));
-        assert_eq!(file.find_group("flow").unwrap().as_deref(), Some(r#"{"time":0.75}"#));
-        assert_eq!(file.find_group("other").unwrap(), None);
+        assert_eq!(
+            file.group("/").unwrap().map(|group| group.attributes).as_deref(),
+            Some(r#"{"title":"a flow"}"#)
+        );
+        assert_eq!(
+            file.group("flow").unwrap().map(|group| group.attributes).as_deref(),
+            Some(r#"{"time":0.75}"#)
+        );
+        assert_eq!(file.group("other").unwrap(), None);
     }
     let errors = run_on_threads(2, |comm| {
         let rank = comm.rank();
@@ -364,14 +371,14 @@ fn numbers_are_rounded_before_they_are_compressed() {
             sizes.push(file.len());
 
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
-            let found = file.find_dataset("rho", 0).unwrap().unwrap();
+            let found = file.dataset_record("rho", 0).unwrap().unwrap();
             let told = |key: &str| found.attributes.contains(key);
             assert_eq!(told("\"scda_max_relative_error\":"), relative > 0.0);
             assert_eq!(told("\"scda_max_absolute_error\":0.01"), absolute > 0.0);
             assert_eq!(told("\"_QuantizeBitRoundNumberOfSignificantBits\":"), relative > 0.0);
             assert_eq!((found.max_relative_error, found.max_absolute_error), (0.0, 0.0));
             let mut read = vec![0; data.len()];
-            file.read_dataset(&[Region::all(&[3000])], &mut read).unwrap();
+            found.read(&mut file, &[Region::all(&[3000])], &mut read).unwrap();
             let (read, _) = read.as_chunks();
             for (value, found) in values.iter().zip(read.iter().map(|bytes| f32::from_ne_bytes(*bytes))) {
                 let (error, value) = ((f64::from(*value) - f64::from(found)).abs(), f64::from(*value));
@@ -418,8 +425,8 @@ fn a_long_name_finds_its_dataset() {
     file.dataset(&dataset, &[Region::all(&[3])], b"abc").unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    assert_eq!(file.find_dataset(&name, 0).unwrap().unwrap().shape, [3]);
-    assert!(file.find_dataset(&(name.clone() + "v"), 0).unwrap().is_none());
-    assert_eq!(file.find_group(group).unwrap().unwrap(), "{\"title\":\"long\"}");
+    assert_eq!(file.dataset_record(&name, 0).unwrap().unwrap().shape, [3]);
+    assert!(file.dataset_record(&(name.clone() + "v"), 0).unwrap().is_none());
+    assert_eq!(file.group(group).unwrap().unwrap().attributes, "{\"title\":\"long\"}");
     file.close().unwrap();
 }

@@ -123,7 +123,7 @@ fn read(
     let mut rng = Rng(seed ^ comm.rank() as u64);
     let kind = |error: scda::Error| error.kind();
     let mut file = Reader::open(comm, path, &params).map_err(kind)?;
-    let dataset = file.find_dataset("a", 0).map_err(kind)?.expect("its name");
+    let dataset = file.dataset_record("a", 0).map_err(kind)?.expect("its name");
     let mut all = Vec::new();
     for turn in 0..2 {
         let mut left = 4096 / dataset.data_type.item_bytes().min(4096);
@@ -135,7 +135,7 @@ fn read(
             left /= (*count).max(1);
         }
         if dataset.data_type.is_variable() {
-            let texts = file.read_texts(&[region.clone(), region]).map_err(kind)?;
+            let texts = dataset.read_texts(&mut file, &[region.clone(), region]).map_err(kind)?;
             let (once, again) = (0..texts.len() / 2, texts.len() / 2..texts.len());
             assert!(once.map(|n| texts.get(n)).eq(again.map(|n| texts.get(n))));
             all.extend(texts.bytes());
@@ -145,13 +145,13 @@ fn read(
         let mut data = vec![0; 2 * bytes as usize];
         let regions = [region.clone(), region];
         if turn == 0 {
-            file.read_dataset(&regions, &mut data).map_err(kind)?;
+            dataset.read(&mut file, &regions, &mut data).map_err(kind)?;
         } else {
             let (data, again) = data.split_at_mut(bytes as usize);
-            let (dataset, record, [first, second]) = (&dataset, 0, [&regions[..1], &regions[1..]]);
+            let (dataset, [first, second]) = (&dataset, [&regions[..1], &regions[1..]]);
             let requests = vec![
-                Request { dataset, record, regions: first, data: data.into() },
-                Request { dataset, record, regions: second, data: again.into() },
+                Request { dataset, regions: first, data: data.into() },
+                Request { dataset, regions: second, data: again.into() },
             ];
             file.read_datasets(requests).map_err(kind)?;
         }

@@ -109,7 +109,7 @@ fn read_all(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Re
     let is_sealed = file.is_sealed();
     let mut sets = Sets::new();
     for record in 0.. {
-        let Some(streams) = file.find_streams(NAME, record)? else { break };
+        let Some(streams) = file.streams_record(NAME, record)? else { break };
         let mut set = Vec::new();
         for task in 0..streams.tasks().min(MOST_TASKS) {
             let stream = file.stream(&streams, task)?;
@@ -126,7 +126,7 @@ fn read_all(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Re
     }
     // From the back the same are found.
     for (record, set) in (1..).zip(sets.iter().rev()) {
-        let streams = file.find_streams(NAME, -record)?.expect("a set");
+        let streams = file.streams_record(NAME, -record)?.expect("a set");
         assert_eq!(streams.tasks().min(MOST_TASKS), set.len() as u64);
         assert_eq!(file.stream(&streams, 0)?.bytes().min(MOST_BYTES), set[0].len() as u64);
     }

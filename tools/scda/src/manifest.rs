@@ -206,7 +206,7 @@ impl Objects {
     }
 }
 
-/// Writes the items of the reader's current dataset.
+/// Writes the items of a dataset.
 fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<()> {
     let (mut base64, mut data) = (Base64::default(), Vec::new());
     out.text(format_args!(",\"data_base64\":\""))?;

@@ -6,7 +6,7 @@ use crate::fail::Result;
 use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
 use crate::plot::tick::text_of;
-use scda::{Dataset, Reader, Region};
+use scda::{DatasetHandle, Reader, Region};
 use scda_base::numbers::to_usize;
 
 /// The items that are summed up by themselves: so the mean does not depend on the number of threads.
@@ -57,10 +57,10 @@ impl Statistics {
         (self.finite > 0).then(|| self.sum / real(self.finite))
     }
 
-    /// Those of the reader's current dataset, of each of these meanings of it.
+    /// Those of a dataset, of each of these meanings of it.
     pub fn read(
         reader: &mut Reader,
-        dataset: &Dataset,
+        dataset: &DatasetHandle,
         meanings: &[Meaning],
         threads: usize,
     ) -> Result<Vec<Self>> {
@@ -71,7 +71,7 @@ impl Statistics {
         }
         for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
             // However many items the file has no chunk for, they have one value.
-            if reader.is_fill(&slab)? {
+            if dataset.is_fill(reader, &slab)? {
                 let mut item = slabs::fill_item(dataset);
                 to_little(dataset.data_type, &mut item);
                 let of_item = |meaning: &Meaning| {

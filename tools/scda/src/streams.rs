@@ -1,6 +1,6 @@
 //! Sets of streams of tasks as a whole (docs/streams.md): found, printed and packed.
 
-use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams};
+use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams, stream_part_at};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, Show};
@@ -328,8 +328,8 @@ pub fn whole(reader: &mut Reader, input: &str, first: &FoundStreams, number: u64
             continue;
         }
         reader.seek_section(chunks - 1)?;
-        reader.next_section(true)?;
-        match reader.stream_part()? {
+        let begin = reader.position().unwrap_or(0);
+        match stream_part_at(reader, begin)? {
             Some(part) if part.part() > 0 => extend(&mut set, &part, input)?,
             Some(_) => break,
             None => {

@@ -199,10 +199,10 @@ impl TestFile {
         let mut reader = Reader::open(Solo, &self.path, &Params::default()).unwrap();
         let mut all = Vec::new();
         for record in 0.. {
-            let Some(dataset) = reader.find_dataset(name, record).unwrap() else { break };
+            let Some(dataset) = reader.dataset_record(name, record).unwrap() else { break };
             let start = all.len();
             all.resize(start + dataset.data_bytes().unwrap() as usize, 0);
-            reader.read_dataset(&[Region::all(&dataset.shape)], &mut all[start..]).unwrap();
+            dataset.read(&mut reader, &[Region::all(&dataset.shape)], &mut all[start..]).unwrap();
         }
         all
     }

@@ -1,9 +1,10 @@
 //! What was added to a dataset later: attributes, and rows.
 
-use super::selection::{FoundDataset, RowSection};
-use super::{AddedRows, DatasetReader};
+use super::DatasetReader;
+use super::handle::DatasetHandle;
+use super::selection::{OpenDataset, RowSection};
 use crate::file::params::Params;
-use crate::file::reader::Reader;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -68,39 +69,29 @@ impl KnownAdditions {
     }
 }
 
-impl Reader {
-    /// Takes rows for those of the current dataset although no seal makes them count: the pair that begins at this offset. The dataset
-    /// then has its own rows and these, whose data can be read. They must follow `before` rows, if that is known.
-    ///
-    /// # Errors
-    /// Those of a dataset with these rows, after which there is no current dataset.
-    #[doc(hidden)]
-    pub fn take_unsealed_rows(&mut self, pair: u64, before: Option<u64>) -> Result<AddedRows> {
-        self.read(|state| state.datasets().take_unsealed_rows(pair, before))
-    }
-}
-
 impl DatasetReader<'_> {
-    /// See [`Reader::take_unsealed_rows`].
-    fn take_unsealed_rows(&mut self, pair: u64, before: Option<u64>) -> Result<AddedRows, Failure> {
-        let FoundDataset { mut dataset, .. } = self.take_found()?;
-        let user = rows_user(dataset.start, &dataset.stored.dataset.name);
-        let here = self.sections.leave_section();
-        let section = self.read_rows_section(pair, &user, &dataset.stored, before)?;
-        self.sections.return_to(here);
-        if let Some(rows) = dataset.stored.dataset.shape.first_mut() {
+    /// See [`DatasetHandle::with_unsealed_rows`].
+    pub(super) fn with_unsealed_rows(
+        &mut self,
+        handle: &DatasetHandle,
+        pair: u64,
+        before: Option<u64>,
+    ) -> Result<OpenDataset, Failure> {
+        let open = self.use_handle(handle)?;
+        let mut stored = open.stored.clone();
+        let user = rows_user(open.start(), &stored.dataset.name);
+        let section = self.aside(|this| this.read_rows_section(pair, &user, &stored, before))?;
+        if let Some(rows) = stored.dataset.shape.first_mut() {
             *rows = section.end();
         }
-        let bytes = dataset.stored.dataset.data_bytes();
+        let bytes = stored.dataset.data_bytes();
         bytes.map_err(|error| error.with_kind(ErrorKind::Range).at(pair))?;
-        let described = section.described();
-        dataset.added = vec![section].into();
-        self.cache.dataset = Some(dataset);
-        Ok(described)
+        let OpenDataset { metadata, data, current, later, .. } = *open;
+        Ok(OpenDataset { stored, metadata, data, current, later, added: vec![section].into() })
     }
 
     /// Takes the attributes that were set later of a dataset whose data begin at this offset, with this user string; where they
-    /// begin. The section that is being read does not change.
+    /// begin.
     pub(super) fn take_attributes(
         &mut self,
         dataset: &mut Dataset,
@@ -109,9 +100,7 @@ impl DatasetReader<'_> {
     ) -> Result<Option<u64>, Failure> {
         let Added::At(offset) = added else { return Ok(None) };
         let user = later_user(data, std::str::from_utf8(user).unwrap_or_default());
-        let before = self.sections.leave_section();
         dataset.attributes = self.read_later(offset, &user)?;
-        self.sections.return_to(before);
         Ok(Some(offset))
     }
 
@@ -137,7 +126,7 @@ impl DatasetReader<'_> {
     }
 
     /// The sections with rows that were added to a dataset whose data begin at this offset, in their order, if they are to be read; the
-    /// shape becomes that of all rows. The section that is being read does not change.
+    /// shape becomes that of all rows.
     pub(super) fn take_rows(
         &mut self,
         stored: &mut Stored,
@@ -149,7 +138,6 @@ impl DatasetReader<'_> {
         let sections: Arc<[RowSection]> = match self.cache.rows.take(data, last) {
             Some(sections) => sections,
             None => {
-                let before = self.sections.leave_section();
                 let sections = match rows {
                     AllRows::Read => self.read_all_rows(stored, data)?,
                     AllRows::Count => {
@@ -157,7 +145,6 @@ impl DatasetReader<'_> {
                         vec![self.read_rows_section(last, &user, stored, None)?]
                     }
                 };
-                self.sections.return_to(before);
                 sections.into()
             }
         };

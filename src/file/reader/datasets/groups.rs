@@ -10,41 +10,35 @@ use scda_format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse,
 use scda_format::header::SectionType;
 
 impl Reader {
-    /// The attributes of a group, a JSON object: those that were written last. The path is that of [`Group::path`].
-    /// `None` if it has none.
+    /// A group with its attributes, a JSON object: those that were written last. The path is that of [`Group::path`].
+    /// `None` if it has none. The position in the file stays.
     ///
     /// # Errors
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
-    /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::group`].
-    pub fn find_group(&mut self, path: &str) -> Result<Option<String>> {
-        self.session.operate(|state| state.datasets().find_group(path))
-    }
-
-    /// The group that begins with the section whose header was just read: if this is the inline section of a group, reads it and the
-    /// block with the attributes. The header of the next section follows. Else `None`, and nothing was read.
-    ///
-    /// # Errors
-    /// `Format` for what is no group, and those of [`Self::read_block`] and [`Self::next_section`].
-    pub fn group(&mut self) -> Result<Option<Group>> {
-        self.session.operate(|state| state.datasets().going_back(DatasetReader::read_group))
+    /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::read_block`].
+    pub fn group(&mut self, path: &str) -> Result<Option<Group>> {
+        self.read(|state| state.datasets().find_group(path))
     }
 }
 
 impl DatasetReader<'_> {
-    /// See [`Reader::find_group`].
-    pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<String>, Failure> {
+    /// See [`Reader::group`].
+    pub(in crate::file::reader) fn find_group(&mut self, path: &str) -> Result<Option<Group>, Failure> {
         let user = group_user(&stored_path(path))?;
-        if self.lookup().find_pair(user.as_bytes(), -1, false)?.is_none() {
-            return Ok(None);
-        }
-        let Some(group) = self.going_back(Self::read_group)? else {
-            let what = format!("section \"{user}\" is not a group: none is announced before it");
-            return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
-        };
-        Ok(Some(group.attributes))
+        self.aside(|this| {
+            if this.lookup().find_pair(user.as_bytes(), -1, false)?.is_none() {
+                return Ok(None);
+            }
+            let Some(group) = this.read_group()? else {
+                let what = format!("section \"{user}\" is not a group: none is announced before it");
+                return Err(Error::new(ErrorKind::Format, what).at(this.sections.position()).into());
+            };
+            Ok(Some(group))
+        })
     }
 
-    /// See [`Reader::group`].
+    /// If the section whose header was just read is the inline section of a group: the group, with the attributes in the block that
+    /// follows.
     pub(in crate::file::reader) fn read_group(&mut self) -> Result<Option<Group>, Failure> {
         self.sections.team().note_call(Function::Group);
         let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {

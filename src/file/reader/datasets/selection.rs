@@ -4,6 +4,7 @@ use super::AddedRows;
 use super::known_chunks::KnownChunks;
 use super::room::Room;
 use crate::file::limits::Limits;
+use crate::file::reader::Section;
 use crate::file::reader::sections::{CurrentSection, exceeds_63_bits};
 use crate::items::DataMut;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -17,12 +18,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The dataset whose data can be read.
-pub(super) struct CurrentDataset {
+/// A dataset that was found, and where its data are.
+pub(in crate::file::reader) struct OpenDataset {
     /// With the shape of all rows, and else what the section of its own data has.
-    pub stored: Box<Stored>,
-    /// Where that section begins.
-    pub start: u64,
+    pub stored: Stored,
+    /// The block of its metadata.
+    pub metadata: Section,
+    /// The section of its own data.
+    pub data: Section,
+    pub current: CurrentSection,
     /// Where attributes stand that were set later.
     pub later: Option<u64>,
     /// The sections with rows that were added later, in their order.
@@ -30,7 +34,7 @@ pub(super) struct CurrentDataset {
 }
 
 /// A section with rows that were added to a dataset.
-pub(super) struct RowSection {
+pub(in crate::file::reader) struct RowSection {
     /// Of these rows alone.
     pub stored: Box<Stored>,
     pub current: CurrentSection,
@@ -59,17 +63,16 @@ impl RowSection {
     }
 }
 
-/// A dataset that was found, and the section of its own data.
-pub(super) struct FoundDataset {
-    pub dataset: CurrentDataset,
-    pub current: CurrentSection,
-}
+impl OpenDataset {
+    /// Where the section of its own data begins.
+    pub fn start(&self) -> u64 {
+        self.data.offset
+    }
 
-impl FoundDataset {
     /// What the sections of its data have, in their order.
     pub fn all_stored(&self) -> impl Iterator<Item = &Stored> {
-        let added = self.dataset.added.iter().map(|section| &*section.stored);
-        std::iter::once(&*self.dataset.stored).chain(added)
+        let added = self.added.iter().map(|section| &*section.stored);
+        std::iter::once(&self.stored).chain(added)
     }
 }
 
@@ -99,9 +102,7 @@ impl RegionPlaces {
 
 /// What a rank reads of a dataset, and the memory for it.
 pub(super) struct Destination<'a, 'b> {
-    stored: &'a Stored,
-    /// Where the section of its own data begins.
-    start: u64,
+    open: &'a OpenDataset,
     regions: &'a [Region],
     places: RegionPlaces,
     pub room: Room<'b>,
@@ -114,22 +115,22 @@ impl<'a, 'b> Destination<'a, 'b> {
     /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
     pub fn new(
         number: usize,
-        found: &'a FoundDataset,
+        open: &'a OpenDataset,
         (regions, memory): (&'a [Region], DataMut<'b>),
         limits: &Limits,
     ) -> Result<(Self, Vec<Selection<'a>>)> {
-        let (selections, places) = Selection::of_sections(number, found, regions)?;
-        let CurrentDataset { stored, start, .. } = &found.dataset;
-        let Stored { dataset, codecs, .. } = &**stored;
+        let (selections, places) = Selection::of_sections(number, open, regions)?;
+        let Stored { dataset, codecs, .. } = &open.stored;
         dataset.require_fixed()?;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
         let room = Room::new(memory, regions, &places.starts, places.bytes, as_stored, limits)?;
-        Ok((Self { stored, start: *start, regions, places, room }, selections))
+        Ok((Self { open, regions, places, room }, selections))
     }
 
     /// Turns what was read into numbers of this machine.
     pub fn finish(self) -> Result<()> {
-        let Self { stored: Stored { dataset, codecs, .. }, start, regions, places, mut room } = self;
+        let Self { open, regions, places, mut room } = self;
+        let (Stored { dataset, codecs, .. }, start) = (&open.stored, open.start());
         if let Some((region, item)) = room.misfit() {
             let index = regions[region].index_of(item);
             return Err(does_not_fit(dataset, &index).at(start));
@@ -174,11 +175,11 @@ impl<'a> Selection<'a> {
     /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
     pub fn of_sections(
         number: usize,
-        found: &'a FoundDataset,
+        open: &'a OpenDataset,
         regions: &'a [Region],
     ) -> Result<(Vec<Self>, RegionPlaces)> {
-        let FoundDataset { dataset: CurrentDataset { stored, start, added, .. }, current } = found;
-        require_supported(&stored.dataset, *start)?;
+        let OpenDataset { stored, current, added, .. } = open;
+        require_supported(&stored.dataset, open.start())?;
         let places = RegionPlaces::new(&stored.dataset, regions)?;
         let mut all = Vec::new();
         reserve(&mut all, 1 + added.len())?;

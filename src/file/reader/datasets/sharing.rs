@@ -7,7 +7,7 @@
 
 use super::DatasetReader;
 use super::chunks::{Want, Wants};
-use super::selection::{Destination, FoundDataset, Selection};
+use super::selection::{Destination, OpenDataset, Selection};
 use crate::file::limits::Limits;
 use crate::file::node_memory::NodeMemory;
 use crate::file::params::Params;
@@ -227,14 +227,13 @@ fn schedule(
 
 impl DatasetReader<'_> {
     /// Whether ranks may share chunks of these datasets. All ranks know.
-    pub(super) fn may_share(&mut self, found: &[FoundDataset]) -> bool {
+    pub(super) fn may_share(&mut self, open: &[&OpenDataset]) -> bool {
         if self.sections.team().is_alone() || matches!(self.cache.sharing, Sharing::Never) {
             return false;
         }
         let mut chunks = Some(0);
         let mut bytes = 0_u64;
-        for (count, chunk_bytes) in found.iter().flat_map(FoundDataset::all_stored).filter_map(shared_chunks)
-        {
+        for (count, chunk_bytes) in open.iter().flat_map(|open| open.all_stored()).filter_map(shared_chunks) {
             chunks = chunks.and_then(|chunks| sum(chunks, count));
             bytes = bytes.saturating_add(count.saturating_mul(chunk_bytes));
         }
@@ -469,10 +468,10 @@ mod tests {
                 let mut file = reader(comm, &bytes, &reads);
                 let mut data = arrays.each_ref().map(|array| vec![0; CHUNK * to_usize(array.shape[0])]);
                 let regions = arrays.each_ref().map(|array| [Region::all(&array.shape)]);
-                let requests = arrays.iter().zip(&regions).zip(&mut data);
+                let handles = arrays.each_ref().map(|array| file.dataset(&array.name).unwrap().unwrap());
+                let requests = handles.iter().zip(&regions).zip(&mut data);
                 let requests = requests.map(|((dataset, regions), data)| Request {
                     dataset,
-                    record: 0,
                     regions,
                     data: data.into(),
                 });
@@ -495,9 +494,9 @@ mod tests {
             // Chunks 0 to 19, 10 to 29, and 20 to 39: half of them are wanted by two ranks.
             let first = 10 * comm.rank();
             let mut file = reader(comm, &bytes, &reads);
-            file.find_dataset("a", 0).unwrap().unwrap();
+            let found = file.dataset("a").unwrap().unwrap();
             let mut data = vec![0; 20 * CHUNK];
-            file.read_dataset(&[Region::new([first as u64, 0], [20, 2500])], &mut data).unwrap();
+            found.read(&mut file, &[Region::new([first as u64, 0], [20, 2500])], &mut data).unwrap();
             assert!(data.iter().zip(first * CHUNK..).all(|(&byte, place)| byte == place as u8));
             file.close().unwrap();
         });
@@ -514,9 +513,9 @@ mod tests {
         let (bytes, reads) = (Arc::new(bytes), Arc::<AtomicUsize>::default());
         let texts = run_on_threads(4, |comm| {
             let mut file = reader(comm, &bytes, &reads);
-            file.find_dataset("a", 0).unwrap().unwrap();
+            let found = file.dataset("a").unwrap().unwrap();
             let mut data = vec![0; 6 * CHUNK];
-            file.read_dataset(&[Region::all(&[6, 2500])], &mut data).unwrap_err().to_string()
+            found.read(&mut file, &[Region::all(&[6, 2500])], &mut data).unwrap_err().to_string()
         });
         assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
         assert!(texts[0].contains("dataset \"a\": chunk 0: zlib stream"), "{}", texts[0]);

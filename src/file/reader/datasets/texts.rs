@@ -2,8 +2,8 @@
 
 use super::DatasetReader;
 use super::chunks::Wants;
-use super::selection::{FoundDataset, Selection};
-use crate::file::reader::Reader;
+use super::handle::DatasetHandle;
+use super::selection::{OpenDataset, Selection};
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::{Failure, Function, split};
 use crate::texts::Texts;
@@ -16,37 +16,26 @@ use scda_format::dataset::{DataType, Region};
 use scda_format::layout::sum;
 use std::ops::Range;
 
-impl Reader {
-    /// Reads regions of the current dataset, whose items are of variable length, on each rank: any regions, as in
-    /// [`Self::read_dataset`]. The items come one region after the other, each in C order.
-    ///
-    /// Besides them, each rank needs memory for all chunks that its regions touch.
-    ///
-    /// # Errors
-    /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of
-    /// [`Self::read_dataset`].
-    pub fn read_texts(&mut self, regions: &[Region]) -> Result<Texts> {
-        self.session.operate(|state| state.datasets().read_texts(Ok(regions)))
-    }
-}
-
 impl DatasetReader<'_> {
-    /// See [`Reader::read_texts`]. The regions may be an error of this rank.
-    pub(crate) fn read_texts(&mut self, regions: Result<&[Region]>) -> Result<Texts, Failure> {
+    /// See [`DatasetHandle::read_texts`]. The regions may be an error of this rank.
+    pub(super) fn read_texts(
+        &mut self,
+        handle: &DatasetHandle,
+        regions: Result<&[Region]>,
+    ) -> Result<Texts, Failure> {
         self.sections.team().note_call(Function::ReadTexts);
-        let found = self.take_found()?;
-        let texts = self.alone(|this| Ok(this.own_texts(&found, regions?)?));
-        // It stays, whatever happens.
-        self.cache.dataset = Some(found.dataset);
+        let open = self.use_handle(handle)?;
+        let _limited = self.limit_memory(open);
+        let texts = self.alone(|this| Ok(this.own_texts(open, regions?)?));
         let (texts, mine) = split(texts);
         self.sections.team().agree(mine)?;
         Ok(texts)
     }
 
     /// What this rank wants.
-    fn own_texts(&mut self, found: &FoundDataset, regions: &[Region]) -> Result<Texts> {
-        let (parts, all) = Selection::of_sections(0, found, regions)?;
-        let dataset = &found.dataset.stored.dataset;
+    fn own_texts(&mut self, open: &OpenDataset, regions: &[Region]) -> Result<Texts> {
+        let (parts, all) = Selection::of_sections(0, open, regions)?;
+        let dataset = &open.stored.dataset;
         let data_type = dataset.data_type;
         if !data_type.is_variable() {
             return Err(Error::argument(format!(

@@ -264,7 +264,7 @@ impl Lookup<'_> {
     }
 
     /// The name with this index in the order of user strings, and the number of its section.
-    fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
+    pub(super) fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
         let is_of_piece = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
@@ -285,12 +285,12 @@ impl Lookup<'_> {
 }
 
 /// The index of the first name of a section, in the order of user strings.
-fn names_begin(piece: &SealGroup) -> u64 {
+pub(super) fn names_begin(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
 }
 
 /// The index behind the last name, in the order of user strings.
-fn names_end(piece: &SealGroup) -> u64 {
+pub(super) fn names_end(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
 }
 

@@ -3,12 +3,14 @@
 mod in_seals;
 mod later;
 mod names;
+mod records;
 mod verify;
 mod walk;
 
 use self::later::NoneBehind;
 pub(super) use self::later::{Added, Later};
 use self::names::SealNames;
+use self::records::NumberedNames;
 use self::verify::Verified;
 use self::walk::Walk;
 use super::alone::ReadsAlone;
@@ -26,6 +28,8 @@ pub(super) struct LookupCache {
     walk: Walk,
     verified: Verified,
     none_later: NoneBehind,
+    /// On rank 0, once the records were numbered.
+    records: Option<NumberedNames>,
 }
 
 impl LookupCache {
@@ -33,6 +37,7 @@ impl LookupCache {
     pub fn forget_end(&mut self) {
         (self.names, self.walk, self.none_later) =
             (SealNames::default(), Walk::default(), NoneBehind::default());
+        self.records = None;
     }
 }
 

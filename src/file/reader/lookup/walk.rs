@@ -22,6 +22,11 @@ impl Walk {
         self.sections.len() as u64
     }
 
+    /// The checksums of their user strings.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.sections.iter().map(|&(_, hash)| hash)
+    }
+
     /// The offset of a section.
     pub(super) fn offset_of(&self, number: u64) -> Option<u64> {
         Some(self.sections.get(to_usize(number))?.0)

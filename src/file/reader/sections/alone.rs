@@ -71,13 +71,11 @@ pub(in crate::file::reader) trait ReadsAlone {
         found.map(Some)
     }
 
-    /// If this fails, the reader is where it was.
-    fn going_back<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
-        let before = self.sections().cursor();
+    /// Reads other sections. The section that is being read, and the position, do not change.
+    fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.sections().leave_section();
         let result = read(self);
-        if result.is_err() {
-            self.sections().return_to(before);
-        }
+        self.sections().return_to(before);
         result
     }
 }

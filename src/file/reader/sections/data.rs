@@ -44,14 +44,6 @@ impl Sections {
             .at(self.cursor.position)
     }
 
-    /// An error unless the header of a section was read last, or ranges of the section.
-    pub fn require_header(&self) -> Result<()> {
-        match self.cursor.expect {
-            Expect::Header => Err(self.out_of_order("what a section describes")),
-            _ => Ok(()),
-        }
-    }
-
     /// Notes and checks the number of bytes that the section's header said.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
         self.team.note(Topic::Number, size);

@@ -211,11 +211,7 @@ impl Sections {
         self.cursor.header.as_ref()
     }
 
-    /// Where the ranks are in the file, to [come back](Self::return_to).
-    pub fn cursor(&self) -> Cursor {
-        self.cursor
-    }
-
+    /// Goes back to where the ranks were.
     pub fn return_to(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }

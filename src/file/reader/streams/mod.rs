@@ -6,8 +6,10 @@ mod stream_reader;
 pub use self::set::{Stream, Streams};
 pub use self::stream_reader::StreamReader;
 
-use self::set::{Packed, PartPlace, Piece, too_long};
+pub(super) use self::set::StreamsCache;
+use self::set::{PartPlace, Piece, StreamSets, too_long};
 use super::Reader;
+use super::Section;
 use super::alone::ReadsAlone;
 use super::lookup::{Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections, check_room, other_sizes};
@@ -19,59 +21,46 @@ use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
 use scda_format::dataset::stored::is_metadata;
 use scda_format::header::{SectionType, UserString};
-use scda_format::layout::{SectionLayout, sum};
+use scda_format::layout::sum;
 use scda_format::streams::{
     BYTES_LETTER, ENTRIES_BYTES, InChunk, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, STREAM_BYTES, STREAMS, StreamPart,
 };
 use scda_ranks::Partition;
 
 impl Reader {
-    /// The set of streams of this name. The `record` is 0 for the first set of the name in the file, −1 for the last. `None` if
+    /// The last set of streams of this name. `None` if there is none. The position in the file stays.
+    ///
+    /// # Errors
+    /// Those of [`Self::streams_record`].
+    pub fn streams(&mut self, name: &[u8]) -> Result<Option<Streams>> {
+        self.streams_record(name, -1)
+    }
+
+    /// The set of streams of this name and record: 0 is the first set of the name in the file, −1 the last. `None` if
     /// there is no such record. A varray is a set, too, unless it is compressed or has the chunks of a dataset: each element is the
-    /// stream of a task.
+    /// stream of a task. The position in the file stays.
     ///
     /// # Errors
     /// `Format` if another section or a dataset has this user string; those of [`Self::find`], [`Self::seek_section`] and
     /// [`Self::next_section`].
-    pub fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
-        self.session.operate(|state| {
-            let before = state.sections().cursor();
-            let found = state.streams().find_streams(name, record);
-            match &found {
-                Ok(Some(streams)) => state.sections().advance(streams.end()),
-                _ => state.sections().return_to(before),
-            }
-            found
-        })
+    pub fn streams_record(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
+        self.read(|state| state.streams().aside(|this| this.find_streams(name, record)))
     }
 
-    /// If the section whose header was just read begins a part of a set of streams, that part alone, as a set. The next section is
-    /// then the one behind it; if there is none, the reader is where it was.
+    /// The elements of the varray that begins at this offset of the file, as streams; `None` if what begins there is no varray, or
+    /// compressed. The position in the file stays.
     ///
     /// # Errors
-    /// `Format` if what follows the section is no such part; those of [`Self::next_section`].
-    pub fn stream_part(&mut self) -> Result<Option<Streams>> {
-        self.session.operate(|state| {
-            let found = state.streams().going_back(TaskReader::read_stream_part)?;
-            let found = found.map(|(part, user)| Streams { user, parts: vec![part], packed: None });
-            if let Some(streams) = &found {
-                state.sections().advance(streams.end());
-            }
-            Ok(found)
-        })
-    }
-
-    /// If the section whose header was just read is a varray, and not compressed: its elements as streams. The next section is
-    /// then the one behind it; if it is none, the reader is where it was.
-    ///
-    /// # Errors
-    /// Those of [`Self::skip`].
-    pub fn packed_streams(&mut self) -> Result<Option<Streams>> {
-        self.session.operate(|state| {
-            let Some(packed) = state.streams().going_back(TaskReader::read_packed)? else { return Ok(None) };
-            let header = state.sections().header();
-            let user = header.ok_or_else(|| Error::usage("streams: no header was read"))?.user;
-            Ok(Some(Streams { user, parts: Vec::new(), packed: Some(packed) }))
+    /// Those of [`Self::seek`] and [`Self::next_section`].
+    pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
+        self.read(|state| {
+            state.streams().aside(|this| {
+                this.sections.seek(offset)?;
+                this.lookup().next_section(true)?;
+                let user = this.sections.header().map(|section| section.user);
+                let packed = user.zip(this.packed());
+                Ok(packed.map(|(user, packed)| Streams { user, parts: Vec::new(), packed: Some(packed) }))
+            })
         })
     }
 
@@ -126,7 +115,7 @@ impl Reader {
     /// #     file.close()
     /// # }).into_iter().collect::<scda::Result<Vec<()>>>()?;
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let streams = file.find_streams(b"log", 0)?.expect("the set of streams");
+    /// let streams = file.streams(b"log")?.expect("the set of streams");
     /// let counts = uniform_partition(streams.tasks(), 1); // one rank has all
     /// let mut sizes = vec![0; counts[0] as usize];
     /// file.read_streams_sizes(&streams, &counts, Some(&mut sizes))?;
@@ -150,6 +139,7 @@ impl Reader {
 pub(crate) struct TaskReader<'a> {
     sections: &'a mut Sections,
     lookup: &'a mut LookupCache,
+    cache: &'a mut StreamsCache,
 }
 
 impl ReadsAlone for TaskReader<'_> {
@@ -159,8 +149,12 @@ impl ReadsAlone for TaskReader<'_> {
 }
 
 impl<'a> TaskReader<'a> {
-    pub(super) fn new(sections: &'a mut Sections, lookup: &'a mut LookupCache) -> Self {
-        Self { sections, lookup }
+    pub(super) fn new(
+        sections: &'a mut Sections,
+        lookup: &'a mut LookupCache,
+        cache: &'a mut StreamsCache,
+    ) -> Self {
+        Self { sections, lookup, cache }
     }
 
     fn lookup(&mut self) -> Lookup<'_> {
@@ -222,12 +216,12 @@ impl TaskReader<'_> {
             return Err(Error::new(ErrorKind::Format, what).at(at).into());
         }
         let part = if number > 0 && follows { self.read_stream_part()? } else { None };
-        if let Some((part, _)) = part.filter(|(_, user)| **user == *name) {
+        if let Some((part, _)) = part.filter(|(_, [_, array, _])| *array.user == *name) {
             return Ok(Piece::Part(part));
         }
         self.lookup().seek_section(number)?;
         self.lookup().next_section(true)?;
-        self.read_packed()?.map(Piece::Packed).ok_or_else(|| {
+        self.packed().map(Piece::Packed).ok_or_else(|| {
             let name = quote(name);
             let what = format!(
                 "section {name} is not a set of streams: no block \"scda streams 00\" precedes it, and it is no uncompressed varray"
@@ -236,19 +230,75 @@ impl TaskReader<'_> {
         })
     }
 
-    /// If the section whose header was just read is a varray, and not compressed: where its elements are.
-    fn read_packed(&mut self) -> Result<Option<Packed>, Failure> {
-        let Some(varray) = self.sections.current_varray().filter(|varray| !varray.decoded) else {
-            return Ok(None);
-        };
-        self.sections.skip()?;
-        Ok(Some(Packed { varray, end: self.sections.position() }))
+    /// The section whose header was just read, if it is a varray, and not compressed.
+    fn packed(&self) -> Option<CurrentSection> {
+        self.sections.current_varray().filter(|varray| !varray.decoded)
     }
 
-    /// If the section whose header was just read begins a part of a set of streams: where that lies, and the name of the set.
-    fn read_stream_part(&mut self) -> Result<Option<(PartPlace, UserString)>, Failure> {
+    /// The set of streams that begins with the part whose chunks, or the varray that, is the section of this number; which one of its
+    /// name it is, and how many there are.
+    pub(super) fn set_that_begins(
+        &mut self,
+        number: u64,
+        name: &UserString,
+    ) -> Result<(Streams, u64, u64), Failure> {
+        let sets = match self.cache.take_sets(name) {
+            Some(sets) => sets,
+            None => self.read_sets(name)?,
+        };
+        let record = sets.begins.partition_point(|&begin| begin < number);
+        let end = sets.begins.get(record + 1).copied().unwrap_or(u64::MAX);
+        let parts: Vec<u64> =
+            sets.sections.iter().copied().filter(|part| (number..end).contains(part)).collect();
+        let records = sets.begins.len() as u64;
+        self.cache.keep_sets(sets);
+        let mut streams = Streams { user: *name, parts: Vec::new(), packed: None };
+        for part in parts {
+            match self.piece(part, name)? {
+                Piece::Part(part) => {
+                    reserve(&mut streams.parts, 1)?;
+                    streams.parts.push(part);
+                }
+                Piece::Packed(varray) => streams.packed = Some(varray),
+            }
+        }
+        streams.check(0, 0)?;
+        Ok((streams, record as u64, records))
+    }
+
+    /// Where the sets of this name begin.
+    fn read_sets(&mut self, name: &UserString) -> Result<StreamSets, Failure> {
+        let mut sets = StreamSets { user: *name, begins: Vec::new(), sections: Vec::new() };
+        for number in self.lookup().find_all(name)? {
+            let begins = match self.piece(number, name) {
+                Ok(Piece::Part(part)) => part.part.part == 0,
+                Ok(Piece::Packed(_)) => true,
+                // Another section of this name is an entry by itself.
+                Err(Failure::Mine(error)) if error.kind() == ErrorKind::Format => continue,
+                Err(failure) => return Err(failure),
+            };
+            reserve(&mut sets.sections, 1)?;
+            sets.sections.push(number);
+            if begins {
+                reserve(&mut sets.begins, 1)?;
+                sets.begins.push(number);
+            }
+        }
+        Ok(sets)
+    }
+
+    /// If the section whose header was just read begins a part of a set of streams: that part alone, as a set, and its sections.
+    pub(super) fn read_part(&mut self) -> Result<Option<(Streams, [Section; 3])>, Failure> {
+        let found = self.read_stream_part()?;
+        Ok(found.map(|(part, sections)| {
+            (Streams { user: sections[1].user, parts: vec![part], packed: None }, sections)
+        }))
+    }
+
+    /// If the section whose header was just read begins a part of a set of streams: where that lies, and its sections.
+    fn read_stream_part(&mut self) -> Result<Option<(PartPlace, [Section; 3])>, Failure> {
         self.sections.team().note_call(Function::Streams);
-        let (Some(header), Some(block)) = (self.sections.header(), self.sections.current_data()) else {
+        let (Some(&header), Some(block)) = (self.sections.header(), self.sections.current_data()) else {
             return Ok(None);
         };
         if header.section_type != SectionType::Block || header.decoded || *header.user != *STREAMS {
@@ -263,29 +313,25 @@ impl TaskReader<'_> {
         let text = self.sections.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
         self.sections.advance(block.layout.end);
-        let (user, count, SectionLayout { data: chunks, .. }) =
-            self.next_array("the chunks", None, part.chunk_bytes)?;
+        let array = self.next_array("the chunks", None, part.chunk_bytes)?;
+        let Section { count, data_offset: chunks, .. } = array;
         if count % part.tasks != 0 {
             let message =
                 format!("streams: found {count} chunks, expected a multiple of the {} tasks", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(chunks).into());
         }
-        let (_, tasks, SectionLayout { data: bytes, end, .. }) =
-            self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
+        let lengths = self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
+        let Section { count: tasks, data_offset: bytes, .. } = lengths;
         if tasks != part.tasks {
             let message = format!("streams: found the bytes of {tasks}, expected those of {}", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(bytes).into());
         }
-        Ok(Some((PartPlace { part, chunks, rounds: count / part.tasks, bytes, end }, user)))
+        let place = PartPlace { part, chunks, rounds: count / part.tasks, bytes };
+        Ok(Some((place, [header, array, lengths])))
     }
 
-    /// The next section, which is a plain array of elements of this size: its user string, count, and layout.
-    fn next_array(
-        &mut self,
-        what: &str,
-        user: Option<&[u8]>,
-        size: u64,
-    ) -> Result<(UserString, u64, SectionLayout), Failure> {
+    /// The next section, which is a plain array of elements of this size.
+    fn next_array(&mut self, what: &str, user: Option<&[u8]>, size: u64) -> Result<Section, Failure> {
         let at = self.sections.position();
         let wrong = || {
             let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
@@ -296,16 +342,14 @@ impl TaskReader<'_> {
         if !self.lookup().next_section(true)? {
             return Err(wrong().into());
         }
-        let (Some(&header), Some(current)) = (self.sections.header(), self.sections.current()) else {
-            return Err(wrong().into());
-        };
+        let Some(&header) = self.sections.header() else { return Err(wrong().into()) };
         // Nobody has to read or skip the data.
         self.sections.let_go_on();
         let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
             return Err(wrong().into());
         }
-        Ok((header.user, header.count, current.layout))
+        Ok(header)
     }
 
     fn own_stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
@@ -314,7 +358,7 @@ impl TaskReader<'_> {
             return Err(Error::argument(format!("stream: found {task}, expected one of {tasks}, from 0")));
         }
         if let Some(packed) = &streams.packed {
-            return self.alone(|this| Ok(this.own_element(&packed.varray, task)?));
+            return self.alone(|this| Ok(this.own_element(packed, task)?));
         }
         let mut found = self.own_streams(streams, task, 1)?;
         found.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "a stream was lost"))
@@ -353,7 +397,7 @@ impl TaskReader<'_> {
         // The only stream of a part that has nothing else.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };
         let entry = varray.layout.entries + task * COUNT_BYTES as u64;
-        let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry, end: 0 };
+        let part = PartPlace { part, chunks, rounds: part.rounds(bytes), bytes: entry };
         let mut parts = Vec::new();
         reserve(&mut parts, 1)?;
         parts.push((part, bytes));
@@ -382,7 +426,7 @@ impl TaskReader<'_> {
     fn share(&mut self, function: Function, streams: &Streams, counts: &[u64]) -> Result<Partition> {
         self.sections.team().note_call(function);
         self.sections.team().note_bytes(Topic::UserString, &streams.user);
-        self.sections.team().note(Topic::ReadAhead, streams.end());
+        self.sections.team().note(Topic::ReadAhead, streams.place());
         self.sections.check_counts(counts, streams.tasks())
     }
 
@@ -397,9 +441,7 @@ impl TaskReader<'_> {
             let Some(sizes) = sizes else { return Ok(()) };
             check_room(sizes, share.count)?;
             if let Some(packed) = &streams.packed {
-                return self
-                    .sections
-                    .read_own_sizes(&packed.varray, share, |index, size| sizes[index] = size);
+                return self.sections.read_own_sizes(packed, share, |index, size| sizes[index] = size);
             }
             let found = self.own_streams(streams, share.offset, share.count)?;
             sizes.iter_mut().zip(&found).for_each(|(size, stream)| *size = stream.bytes);
@@ -432,8 +474,7 @@ impl TaskReader<'_> {
         mut data: Sink<'_>,
     ) -> Result<()> {
         if let Some(packed) = &streams.packed {
-            return self
-                .alone(|this| Ok(this.sections.read_own_varray(&packed.varray, share, sizes, data)?));
+            return self.alone(|this| Ok(this.sections.read_own_varray(packed, share, sizes, data)?));
         }
         let found = self.own_streams(streams, share.offset, share.count)?;
         if !found.iter().map(|stream| stream.bytes).eq(sizes.iter().copied()) {

@@ -13,21 +13,14 @@ use scda_format::streams::StreamPart;
 pub struct Streams {
     pub(super) user: UserString,
     pub(super) parts: Vec<PartPlace>,
-    pub(super) packed: Option<Packed>,
-}
-
-/// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Packed {
-    pub(super) varray: CurrentSection,
-    /// Where the next section begins.
-    pub(super) end: u64,
+    /// A varray whose elements are the streams, as `scda copy --pack-streams` and `scda import` write it.
+    pub(super) packed: Option<CurrentSection>,
 }
 
 /// What a section with the name of streams has of them.
 pub(super) enum Piece {
     Part(PartPlace),
-    Packed(Packed),
+    Packed(CurrentSection),
 }
 
 /// A part of a set of streams, and where its sections have their data.
@@ -37,8 +30,6 @@ pub(super) struct PartPlace {
     pub(super) chunks: u64,
     pub(super) rounds: u64,
     pub(super) bytes: u64,
-    /// Where the next section begins.
-    pub(super) end: u64,
 }
 
 impl PartPlace {
@@ -66,7 +57,7 @@ impl Streams {
         &self.user
     }
 
-    /// The number of its first part: 0, but for what [`Reader::stream_part`](crate::Reader::stream_part) finds.
+    /// The number of its first part: 0, but for a part by itself.
     #[must_use]
     pub fn part(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.part)
@@ -97,7 +88,7 @@ impl Streams {
     /// The number of streams: that of the ranks that wrote them.
     #[must_use]
     pub fn tasks(&self) -> u64 {
-        let packed = self.packed.map_or(0, |packed| packed.varray.count);
+        let packed = self.packed.map_or(0, |packed| packed.count);
         self.parts.first().map_or(packed, |first| first.part.tasks)
     }
 
@@ -107,10 +98,10 @@ impl Streams {
         self.parts.first().map_or(0, |first| first.part.chunk_bytes)
     }
 
-    /// Where the section behind the set begins.
-    pub(super) fn end(&self) -> u64 {
-        let packed = self.packed.map_or(0, |packed| packed.end);
-        self.parts.last().map_or(packed, |last| last.end)
+    /// Where it is in the file: its last part, or the varray.
+    pub(super) fn place(&self) -> u64 {
+        let packed = self.packed.map_or(0, |packed| packed.layout.start);
+        self.parts.last().map_or(packed, |last| last.bytes)
     }
 
     /// An error unless the parts behind the first `checked` ones continue these, one after the other. The first part has the
@@ -130,6 +121,27 @@ impl Streams {
             return Err(Error::new(ErrorKind::Format, message).at(part.chunks));
         }
         Ok(())
+    }
+}
+
+/// The sections of a name that are sets of streams or parts of them, by their numbers, and those that begin a set.
+pub(super) struct StreamSets {
+    pub(super) user: UserString,
+    pub(super) sections: Vec<u64>,
+    pub(super) begins: Vec<u64>,
+}
+
+/// What is kept of the streams that were listed: those of the last name.
+#[derive(Default)]
+pub(in crate::file::reader) struct StreamsCache(Option<StreamSets>);
+
+impl StreamsCache {
+    pub(super) fn take_sets(&mut self, user: &UserString) -> Option<StreamSets> {
+        self.0.take_if(|sets| sets.user == *user)
+    }
+
+    pub(super) fn keep_sets(&mut self, sets: StreamSets) {
+        self.0 = Some(sets);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Args, one_record};
 use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{LAST_RECORD, Pair, Walk};
+use crate::datasets::{LAST_RECORD, Pair, Walk, dataset_at};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::{DataFormat, Show};
@@ -127,9 +127,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
     let none = "no list \"sion/records\" stands before the streams: the file that was imported had no key-value records";
     let block = found.records.ok_or_else(|| trouble(none))?;
     let mut reader = input.open_damaged(false)?;
-    reader.seek(found.streams.offset)?;
-    reader.next_section(true)?;
-    let streams = reader.packed_streams()?.ok_or_else(|| {
+    let streams = reader.varray_streams(found.streams.offset)?.ok_or_else(|| {
         trouble("the streams are compressed: scda copy --decode writes a file whose records can be read")
     })?;
     if let Some(task) = args.stream.filter(|&task| task >= streams.tasks()) {
@@ -137,9 +135,7 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
         return Err(trouble(&format!("--stream {task}: there are {tasks} streams")));
     }
     let mut list = input.open_damaged(false)?;
-    list.seek(block.offset)?;
-    list.next_section(true)?;
-    let dataset = list.dataset()?.filter(|dataset| {
+    let dataset = dataset_at(&mut list, block.offset)?.filter(|dataset| {
         dataset.data_type == DataType::Uint64
             && matches!(dataset.shape[..], [_, 4])
             && dataset.unsupported.is_none()

@@ -134,9 +134,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
             and_known(printed, || found.check_whole(input))
         }
         MeantStreams::Section(section, is_packed) => {
-            reader.seek(section.offset)?;
-            reader.next_section(true)?;
-            if let Some(streams) = reader.packed_streams()?.filter(|_| is_packed) {
+            if let Some(streams) = reader.varray_streams(section.offset)?.filter(|_| is_packed) {
                 let range = |bytes| range(input, args, &section.user, bytes);
                 return streams::print(reader, input, &streams, task, range);
             }

@@ -2,7 +2,7 @@
 
 use super::{Args, check_columns, check_terminal};
 use crate::datasets::slabs::{self, Slabs, each_item};
-use crate::datasets::{attributes_of, to_little, values};
+use crate::datasets::{attributes_of, dataset_at, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::DataFormat;
@@ -10,14 +10,14 @@ use crate::output::{Output, visible};
 use crate::plot::clock::Clock;
 use crate::plot::meaning;
 use crate::ranges::Bounds;
-use scda::{Dataset, Kind, Reader, Region, Section};
+use scda::{Dataset, DatasetHandle, Kind, Reader, Region, Section};
 use scda_base::numbers::to_usize;
 use serde_json::Value;
 
 /// Prints items of a dataset.
 struct Values<'a> {
     out: &'a mut Output,
-    dataset: &'a Dataset,
+    dataset: &'a DatasetHandle,
     as_bytes: bool,
     columns: usize,
     /// As a table with commas: what each line begins with.
@@ -133,7 +133,7 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_TIMES: u64 = 1000;
 
 impl Series {
-    /// Prints a dataset, of which the header of the block of metadata is to be read.
+    /// Prints a dataset, with this block of metadata.
     pub fn print(
         &mut self,
         out: &mut Output,
@@ -150,9 +150,7 @@ impl Series {
                 return Err(Fail::file(input.name(), words));
             }
         };
-        reader.seek(block.offset)?;
-        reader.next_section(true)?;
-        let Some(dataset) = reader.dataset()? else { return Ok(()) };
+        let Some(dataset) = dataset_at(reader, block.offset)? else { return Ok(()) };
         if args.range.is_some() {
             let name = visible(&dataset.name);
             let words = "--range is for sections: use --box, or --raw to show the section";

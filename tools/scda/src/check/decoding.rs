@@ -4,13 +4,13 @@ use super::finding::{Fault, Finding};
 use crate::datasets::Found;
 use crate::datasets::slabs::{self, Slabs};
 use crate::fail::Result;
-use scda::{AddedRows, DataType, Dataset, Layout, Reader, Region};
+use scda::{AddedRows, DataType, Dataset, DatasetHandle, Layout, Reader, Region};
 use scda_base::numbers::to_usize;
 
 /// The most chunks that are decompressed together.
 const MOST_CHUNKS: u64 = 4096;
 
-/// What is wrong with the items of a dataset, the last section of which has this number. `of_dataset` has found it, `reader` is another
+/// What is wrong with the items of a dataset, the last section of which has this number. `of_dataset` reads it, `reader` is another
 /// reader of the file.
 pub(super) fn undecodable(
     of_dataset: &mut Reader,
@@ -19,7 +19,7 @@ pub(super) fn undecodable(
     found: &Found,
 ) -> Result<Option<Finding>> {
     let own = Stretch::of(found);
-    let error = match own.iter().try_for_each(|rows| decode(of_dataset, reader, rows)) {
+    let error = match own.iter().try_for_each(|rows| decode((of_dataset, &found.handle), reader, rows)) {
         Ok(()) => return Ok(None),
         Err(fail) => Fault::of(fail)?,
     };
@@ -58,20 +58,29 @@ impl Stretch {
     }
 }
 
-/// [`decode`] of rows that were added to the dataset that `reader` has found.
-pub(super) fn decode_rows(reader: &mut Reader, beside: &mut Reader, rows: &AddedRows) -> Result<()> {
+/// [`decode`] of rows that were added to a dataset.
+pub(super) fn decode_rows(
+    reader: &mut Reader,
+    beside: &mut Reader,
+    dataset: &DatasetHandle,
+    rows: &AddedRows,
+) -> Result<()> {
     let rows = Stretch::added(rows);
-    decode(reader, beside, &rows)
+    decode((reader, dataset), beside, &rows)
 }
 
 /// Reads the items of some rows of which something can be wrong although their section is whole: chunks that are compressed, and
 /// bools. `beside` is another reader of the file.
-fn decode(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
+fn decode(
+    (reader, dataset): (&mut Reader, &DatasetHandle),
+    beside: &mut Reader,
+    rows: &Stretch,
+) -> Result<()> {
     let (own, mut data) = (&rows.dataset, Vec::new());
     let all = Region::all(&own.shape);
-    let mut read = |slab| slabs::read(reader, own, &rows.whole(slab), &mut data);
+    let mut read = |slab| slabs::read(reader, dataset, &rows.whole(slab), &mut data);
     match own.layout {
-        Layout::Chunked { text: false, .. } => decode_chunks(reader, beside, rows),
+        Layout::Chunked { text: false, .. } => decode_chunks((reader, dataset), beside, rows),
         _ if own.data_type != DataType::Bool => Ok(()),
         Layout::Contiguous => Slabs::new(own, all).try_for_each(&mut read),
         _ => slabs::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), slabs::MOST_BYTES)
@@ -81,7 +90,11 @@ fn decode(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()
 
 /// Decompresses chunks that are streams, in their order, so that each is decompressed once. Those that have no bytes have the fill
 /// value, in which nothing can be wrong, and may claim any number of items: they are passed over.
-fn decode_chunks(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Result<()> {
+fn decode_chunks(
+    (reader, dataset): (&mut Reader, &DatasetHandle),
+    beside: &mut Reader,
+    rows: &Stretch,
+) -> Result<()> {
     let own = &rows.dataset;
     let (all, chunk) = (Region::all(&own.shape), own.chunk_shape());
     let counts: Vec<u64> = all.count.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
@@ -101,7 +114,7 @@ fn decode_chunks(reader: &mut Reader, beside: &mut Reader, rows: &Stretch) -> Re
         };
         let regions = boxes.iter().map(|slab| rows.whole(slabs::of_slab(slab, &chunk, &all)));
         let regions: Vec<_> = regions.collect();
-        slabs::read_all(reader, own, &regions, &mut data)?;
+        slabs::read_all(reader, dataset, &regions, &mut data)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::decoding::decode_rows;
 use super::finding::{Fault, Finding};
 use super::walk::header_at;
-use crate::datasets::{Added, Addition, Item, Pair, added_to, announced};
+use crate::datasets::{Added, Addition, Item, Pair, added_to, announced, dataset_at};
 use crate::fail::{Result, is_invalid};
 use scda::{ErrorKind, Reader};
 use std::collections::{BTreeMap, HashMap};
@@ -111,25 +111,26 @@ impl Later {
         rows: &Rows,
         (is_whole, decodes): (bool, bool),
     ) -> Result<Option<Finding>> {
-        let found = header_at(of_dataset, rows.block, true).map(|_| of_dataset.dataset());
         // What is wrong with the dataset itself was found there.
-        let Some(Ok(Some(dataset))) = found else { return Ok(None) };
+        let Ok(Some(dataset)) = dataset_at(of_dataset, rows.block) else { return Ok(None) };
         let own = dataset.shape.first().copied().unwrap_or(0);
         let before = self.rows.get(&rows.data).copied().unwrap_or(own);
-        let added = match of_dataset.take_unsealed_rows(rows.metadata, is_whole.then_some(before)) {
-            Ok(added) => added,
+        let with_rows = dataset.with_unsealed_rows(of_dataset, rows.metadata, is_whole.then_some(before));
+        let dataset = match with_rows {
+            Ok(dataset) => dataset,
             Err(error) if is_invalid(&error) => {
                 return Ok(Some(Finding::of_dataset(item.number, &item.section, Fault::Invalid(error))));
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        let Some(added) = dataset.added_rows().next() else { return Ok(None) };
         let count = added.dataset.shape.first().copied().unwrap_or(0);
         self.rows.insert(rows.data, added.first + count);
         if !decodes || dataset.unsupported.is_some() || added.dataset.unsupported.is_some() {
             return Ok(None);
         }
-        let error = match decode_rows(of_dataset, reader, &added) {
+        let error = match decode_rows(of_dataset, reader, &dataset, &added) {
             Ok(()) => return Ok(None),
             Err(fail) => Fault::of(fail)?,
         };

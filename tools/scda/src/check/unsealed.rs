@@ -4,7 +4,7 @@
 use super::decoding::undecodable;
 use super::finding::{Finding, Scan};
 use super::later::{Later, Rows};
-use super::walk::{header_at, walk};
+use super::walk::walk;
 use crate::datasets::{Found, Item};
 use crate::fail::Result;
 use crate::files::Input;
@@ -68,11 +68,9 @@ impl Unsealed {
     /// # Errors
     /// Those that say nothing about the file.
     pub fn dataset(&mut self, number: u64, found: &Found) -> Result<Option<Finding>> {
-        let beside = &mut self.of_datasets;
-        if found.dataset.unsupported.is_some() || header_at(beside, found.block.offset, true).is_none() {
+        if found.dataset.unsupported.is_some() {
             return Ok(None);
         }
-        beside.dataset()?;
-        undecodable(beside, &mut self.reader, number, found)
+        undecodable(&mut self.of_datasets, &mut self.reader, number, found)
     }
 }

@@ -84,7 +84,7 @@ impl<S: FnMut() -> Result<File>> InOrder<S> {
         }
     }
 
-    /// Reads the next items, in little-endian byte order, of the dataset that is the reader's current one; false at the end.
+    /// Reads the next items, in little-endian byte order, of a dataset; false at the end.
     pub fn next(&mut self, reader: &mut Reader, found: &Found, data: &mut Vec<u8>) -> Result<bool> {
         if self.fill_left == 0 {
             match self.next_part(reader, found, data)? {
@@ -108,7 +108,7 @@ impl<S: FnMut() -> Result<File>> InOrder<S> {
         found: &Found,
         data: &mut Vec<u8>,
     ) -> Result<Option<Part>> {
-        self.next_of(&mut Current { reader, found }, data)
+        self.next_of(&mut Stored { reader, found }, data)
     }
 
     fn next_of(&mut self, from: &mut impl Items, data: &mut Vec<u8>) -> Result<Option<Part>> {
@@ -177,19 +177,19 @@ trait Items {
     fn read(&mut self, part: &Region, data: &mut Vec<u8>) -> Result<()>;
 }
 
-/// The dataset that is the reader's current one.
-struct Current<'a> {
+/// A dataset of a file.
+struct Stored<'a> {
     reader: &'a mut Reader,
     found: &'a Found,
 }
 
-impl Items for Current<'_> {
+impl Items for Stored<'_> {
     fn are_fill(&mut self, part: &Region) -> Result<bool> {
-        Ok(self.reader.is_fill(part)?)
+        Ok(self.found.handle.is_fill(self.reader, part)?)
     }
 
     fn read(&mut self, part: &Region, data: &mut Vec<u8>) -> Result<()> {
-        slabs::read(self.reader, &self.found.dataset, part, data)?;
+        slabs::read(self.reader, &self.found.handle, part, data)?;
         to_little(self.found.dataset.data_type, data);
         Ok(())
     }

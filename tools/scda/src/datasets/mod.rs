@@ -18,7 +18,8 @@ use crate::fail::is_invalid;
 use crate::files::Input;
 use crate::output::visible;
 use scda::{
-    AddedRows, DataType, Dataset, ErrorKind, Group, Kind, Layout, Reader, Section, SectionType, Streams,
+    AddedRows, Content, DataType, Dataset, DatasetHandle, ErrorKind, Group, Kind, Layout, Reader, Section,
+    SectionType, Streams,
 };
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::json::{JsonMember, compact, members, tokens};
@@ -28,6 +29,8 @@ use serde_json::Value;
 
 /// A dataset with its sections.
 pub struct Found {
+    /// Reads its data.
+    pub handle: DatasetHandle,
     /// What cannot be read of the rows that were added to it cannot be read of the dataset.
     pub dataset: Dataset,
     /// The block of metadata.
@@ -37,6 +40,16 @@ pub struct Found {
     pub later: Option<u64>,
     /// Sections with rows that were added later.
     pub added: Vec<AddedRows>,
+}
+
+impl From<DatasetHandle> for Found {
+    fn from(handle: DatasetHandle) -> Self {
+        let (block, data) = (*handle.metadata_section(), *handle.data_section());
+        let (later, added) = (handle.later_attributes(), handle.added_rows().collect::<Vec<_>>());
+        let mut dataset = handle.description().clone();
+        dataset.unsupported = dataset.unsupported.or_else(|| added.iter().find_map(unsupported_rows));
+        Self { handle, dataset, block, data, later, added }
+    }
 }
 
 /// The attributes of a group with their sections.
@@ -79,6 +92,29 @@ impl Pair {
             Self::Dataset(found) => &found.data,
             Self::Group(found) => &found.block,
         }
+    }
+}
+
+/// The dataset of which the metadata begin at this offset; `None` if there are none.
+///
+/// # Errors
+/// What is wrong with the metadata, or with the section after them.
+pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<DatasetHandle>> {
+    match reader.content_at(offset)? {
+        Some((Content::Dataset(handle), _)) => Ok(Some(handle)),
+        Some((Content::Unknown(error), _)) => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// The part of a set of streams that begins at this offset; `None` if there is none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn stream_part_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Streams>> {
+    match reader.content_at(offset)? {
+        Some((Content::Streams(part), _)) => Ok(Some(part)),
+        _ => Ok(None),
     }
 }
 
@@ -145,26 +181,15 @@ impl<'a> Pairs<'a> {
         if !is_first(section.section_type, &section.user) {
             return Ok(None);
         }
-        let reader = self.reader()?;
-        let go_to = |reader: &mut Reader| -> scda::Result<()> {
-            reader.seek(section.offset)?;
-            reader.next_section(true).map(drop)
-        };
-        go_to(reader)?;
-        reader.skip()?;
-        let second = reader.next_section(true)?;
-        go_to(reader)?;
-        if section.section_type == SectionType::Inline {
-            let group = reader.group()?;
-            return Ok(group
-                .zip(second)
-                .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
-        }
-        let dataset = reader.dataset()?;
-        let (later, added) = (reader.later_attributes(), reader.added_rows().collect::<Vec<_>>());
-        let Some((mut dataset, data)) = dataset.zip(second) else { return Ok(None) };
-        dataset.unsupported = dataset.unsupported.or_else(|| added.iter().find_map(unsupported_rows));
-        Ok(Some(Pair::Dataset(Box::new(Found { dataset, block: *section, data, later, added }))))
+        let content = self.reader()?.content_at(section.offset)?;
+        Ok(match content.map(|(content, sections)| (content, sections.get(1).copied())) {
+            Some((Content::Dataset(handle), _)) => Some(Pair::Dataset(Box::new(handle.into()))),
+            Some((Content::Group(group), Some(block))) => {
+                Some(Pair::Group(Box::new(FoundGroup { group, first: *section, block })))
+            }
+            Some((Content::Unknown(error), _)) => return Err(error),
+            _ => None,
+        })
     }
 
     /// The numbers, from 1 on, of the sections of what was added to a dataset later.
@@ -195,9 +220,9 @@ impl<'a> Pairs<'a> {
             return Ok(None);
         }
         let reader = self.reader()?;
-        reader.seek(section.offset)?;
-        reader.next_section(true)?;
-        let Some(streams) = reader.stream_part()? else { return Ok(None) };
+        let Some((Content::Streams(streams), sections)) = reader.content_at(section.offset)? else {
+            return Ok(None);
+        };
         let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
         for task in 0..streams.tasks() {
             let length = reader.stream(&streams, task)?.bytes();
@@ -205,15 +230,10 @@ impl<'a> Pairs<'a> {
             bytes += length;
             extremes = (length.min(extremes.0), length.max(extremes.1));
         }
-        reader.seek(section.offset)?;
-        reader.next_section(true)?;
-        let mut next = || {
-            reader.skip()?;
-            reader.next_section(true)
-        };
-        let (chunks, lengths) = (next()?, next()?);
-        let found = chunks.zip(lengths);
-        Ok(found.map(|(chunks, lengths)| FoundStreams { streams, chunks, lengths, bytes, extremes }))
+        Ok(match sections[..] {
+            [_, chunks, lengths] => Some(FoundStreams { streams, chunks, lengths, bytes, extremes }),
+            _ => None,
+        })
     }
 
     /// As [`Self::at`]; what is wrong with the metadata is returned beside, and keeps nobody from reading on.

@@ -1,7 +1,7 @@
 //! A box of a dataset part by part, in C order and bounded memory.
 
 use crate::fail::{Fail, Result};
-use scda::{DataType, Dataset, Reader, Region};
+use scda::{DataType, Dataset, DatasetHandle, Reader, Region};
 use scda_base::numbers::to_usize;
 use scda_codec::texts;
 
@@ -200,20 +200,20 @@ pub fn resize(data: &mut Vec<u8>, bytes: usize, purpose: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads a box of the reader's current dataset. Items of variable length stand behind their lengths, each of 32 bits, the lowest byte first.
-pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
+/// Reads a box of a dataset. Items of variable length stand behind their lengths, each of 32 bits, the lowest byte first.
+pub fn read(reader: &mut Reader, dataset: &DatasetHandle, region: &Region, data: &mut Vec<u8>) -> Result<()> {
     read_all(reader, dataset, std::slice::from_ref(region), data)
 }
 
-/// Reads boxes of the reader's current dataset.
+/// Reads boxes of a dataset.
 pub fn read_all(
     reader: &mut Reader,
-    dataset: &Dataset,
+    dataset: &DatasetHandle,
     regions: &[Region],
     data: &mut Vec<u8>,
 ) -> Result<()> {
     if dataset.data_type.is_variable() {
-        let texts = reader.read_texts(regions)?;
+        let texts = dataset.read_texts(reader, regions)?;
         data.clear();
         reserve(data, texts.bytes().len() + 4 * texts.len())?;
         return texts.iter().try_for_each(|item| Ok(texts::put(data, item)?));
@@ -224,10 +224,10 @@ pub fn read_all(
     if bytes > MOST_BYTES {
         // Of a chunk that is larger than a part, the file may have some bytes, which cannot be one: that is an error before there is
         // memory for it.
-        regions.iter().try_for_each(|region| reader.is_fill(region).map(drop))?;
+        regions.iter().try_for_each(|region| dataset.is_fill(reader, region).map(drop))?;
     }
     resize(data, to_usize(bytes), PART)?;
-    Ok(reader.read_dataset(regions, data)?)
+    Ok(dataset.read(reader, regions, data)?)
 }
 
 /// The two halves of a box in C order, if it has more than one item.

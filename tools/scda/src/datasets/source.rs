@@ -13,7 +13,7 @@ use std::path::Path;
 /// Makes a temporary file.
 type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 
-/// The items of the reader's current dataset: in C order, or any boxes.
+/// The items of a dataset: in C order, or any boxes.
 pub struct Source<'a> {
     reader: &'a mut Reader,
     found: &'a Found,
@@ -97,7 +97,7 @@ impl DataStream for Source<'_> {
 
 impl BoxStream for Source<'_> {
     fn read_box(&mut self, region: &Region, data: &mut [u8]) -> io::Result<()> {
-        let read = self.reader.read_dataset(std::slice::from_ref(region), &mut *data);
+        let read = self.found.handle.read(self.reader, std::slice::from_ref(region), &mut *data);
         read.map_err(io::Error::other)?;
         to_little(self.found.dataset.data_type, data);
         self.share.add(data.len());
@@ -105,6 +105,6 @@ impl BoxStream for Source<'_> {
     }
 
     fn is_fill(&mut self, region: &Region) -> io::Result<bool> {
-        self.reader.is_fill(region).map_err(io::Error::other)
+        self.found.handle.is_fill(self.reader, region).map_err(io::Error::other)
     }
 }

@@ -7,7 +7,7 @@ use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
 use crate::output::visible;
 use crate::progress::Progress;
-use scda::{Dataset, Reader, Region};
+use scda::{Dataset, DatasetHandle, Reader, Region};
 use scda_format::dataset::fill;
 use scda_format::dataset::json::compact;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ fn number(value: f64) -> Value {
 /// Compares the values of two datasets of one type and shape. With `quiet`, nothing behind the first difference is read.
 pub fn of_values(
     at: &At,
-    (a, b): (&Dataset, &Dataset),
+    (a, b): (&DatasetHandle, &DatasetHandle),
     (in_a, in_b): (&mut Reader, &mut Reader),
     tolerance: Option<Tolerance>,
     quiet: bool,
@@ -146,7 +146,7 @@ pub fn of_values(
     let have_same_fill = a.fill_item() == b.fill_item();
     for slab in Slabs::new(a, Region::all(&a.shape)) {
         // Files of some bytes may have any number of such items.
-        if have_same_fill && in_a.is_fill(&slab)? && in_b.is_fill(&slab)? {
+        if have_same_fill && a.is_fill(in_a, &slab)? && b.is_fill(in_b, &slab)? {
             continue;
         }
         slabs::read(in_a, a, &slab, &mut x)?;
@@ -170,10 +170,12 @@ pub fn of_values(
 }
 
 /// Reads a dataset: data that are damaged are no difference but trouble.
-pub fn read_all(reader: &mut Reader, dataset: &Dataset) -> Result<()> {
+pub fn read_all(reader: &mut Reader, dataset: &DatasetHandle) -> Result<()> {
     let mut data = Vec::new();
-    Slabs::new(dataset, Region::all(&dataset.shape)).try_for_each(|slab| match reader.is_fill(&slab)? {
-        true => Ok(()),
-        false => slabs::read(reader, dataset, &slab, &mut data),
+    Slabs::new(dataset, Region::all(&dataset.shape)).try_for_each(|slab| {
+        match dataset.is_fill(reader, &slab)? {
+            true => Ok(()),
+            false => slabs::read(reader, dataset, &slab, &mut data),
+        }
     })
 }

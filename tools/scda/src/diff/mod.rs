@@ -229,7 +229,7 @@ impl Things<'_, '_, '_> {
                     .then(|| Tolerance { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) });
                 differences.extend(datasets::of_values(
                     at,
-                    (a, b),
+                    (&found.handle, &other.handle),
                     readers,
                     tolerance,
                     quiet,
@@ -237,8 +237,8 @@ impl Things<'_, '_, '_> {
                 )?);
             }
         } else if !quiet {
-            datasets::read_all(readers.0, a)?;
-            datasets::read_all(readers.1, b)?;
+            datasets::read_all(readers.0, &found.handle)?;
+            datasets::read_all(readers.1, &other.handle)?;
         }
         Ok(differences)
     }

@@ -285,7 +285,7 @@ fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bo
         let none = || "not read, because there are many; --read-all reads them".to_owned();
         return Ok(vec![range.unwrap_or_else(none)]);
     }
-    match Statistics::read(walk.dataset_reader()?, dataset, &meanings, input.threads()) {
+    match Statistics::read(walk.dataset_reader()?, &found.handle, &meanings, input.threads()) {
         Ok(numbers) => Ok(Statistics::lines(&meanings, &numbers)),
         Err(Fail::Scda(error)) => Ok(vec![format!("cannot be read: {}", visible(&error.to_string()))]),
         Err(fail) => Err(fail),

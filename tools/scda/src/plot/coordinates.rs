@@ -40,7 +40,7 @@ impl Coordinates {
             folder = outer;
             let full = if folder.is_empty() { named.to_owned() } else { format!("{folder}/{named}") };
             // What is no dataset has no coordinates.
-            let Ok(Some(found)) = reader.find_dataset(&full, -1) else { continue };
+            let Ok(Some(found)) = reader.dataset(&full) else { continue };
             if found.shape != [dataset.shape[dimension]] || found.name == dataset.name {
                 continue;
             }

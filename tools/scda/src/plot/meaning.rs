@@ -4,13 +4,13 @@ use super::clock::Clock;
 use crate::datasets::values::number;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
-use scda::{DataType, Dataset, Kind, Reader, Struct, TimeUnit};
+use scda::{DataType, Dataset, DatasetHandle, Kind, Reader, Struct, TimeUnit};
 use scda_base::numbers::to_usize;
 use serde_json::{Map, Value};
 
 /// The dataset of this name and record.
-pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<Dataset> {
-    let Some(dataset) = reader.find_dataset(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
+pub fn readable(reader: &mut Reader, name: &str, record: u64) -> Result<DatasetHandle> {
+    let Some(dataset) = reader.dataset_record(name, i64::try_from(record).unwrap_or(i64::MAX))? else {
         return Err(Fail::Trouble(format!("{}: there is no dataset of this name", visible(name))));
     };
     match &dataset.unsupported {

@@ -3,7 +3,7 @@
 use super::meaning::Meaning;
 use crate::datasets::slabs;
 use crate::fail::Result;
-use scda::{Dataset, Layout, Reader, Region};
+use scda::{Dataset, DatasetHandle, Layout, Reader, Region};
 use scda_base::numbers::to_usize;
 
 /// The most bytes that are read at once.
@@ -95,7 +95,7 @@ impl Plane {
     pub fn read(
         &self,
         reader: &mut Reader,
-        dataset: &Dataset,
+        dataset: &DatasetHandle,
         meaning: &Meaning,
     ) -> Result<([Samples; 2], Vec<f64>)> {
         let samples = self.bounded(dataset);
@@ -115,7 +115,7 @@ impl Plane {
     fn read_rows(
         &self,
         reader: &mut Reader,
-        dataset: &Dataset,
+        dataset: &DatasetHandle,
         meaning: &Meaning,
         samples: [Samples; 2],
         [outer, inner]: [usize; 2],
@@ -197,7 +197,7 @@ pub struct Points {
 
 impl Line {
     /// Reads it; of very many items, some.
-    pub fn read(&self, reader: &mut Reader, dataset: &Dataset, meaning: &Meaning) -> Result<Items> {
+    pub fn read(&self, reader: &mut Reader, dataset: &DatasetHandle, meaning: &Meaning) -> Result<Items> {
         let n = self.to - self.from;
         let are_sampled = n > MOST_OF_LINE;
         let samples = Samples::new(self.from, self.to, if are_sampled { 1 << 14 } else { to_usize(n) });
@@ -224,7 +224,7 @@ impl Line {
     fn read_alone(
         &self,
         reader: &mut Reader,
-        dataset: &Dataset,
+        dataset: &DatasetHandle,
         meaning: &Meaning,
         samples: Samples,
     ) -> Result<Vec<f64>> {

@@ -11,7 +11,7 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::visible;
 use crate::ranges::{Bounds, Records};
-use scda::{Dataset, Reader};
+use scda::{DatasetHandle, Reader};
 /// A line.
 pub struct Curve {
     pub points: Points,
@@ -59,7 +59,7 @@ pub fn dataset(
     name: &str,
     record: u64,
     component: Option<&str>,
-) -> Result<(Dataset, Meaning)> {
+) -> Result<(DatasetHandle, Meaning)> {
     let dataset = readable(reader, name, record)?;
     let meaning = Meaning::of_items(&dataset, component)?;
     Ok((dataset, meaning))
@@ -77,7 +77,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Subject> 
         let what = args.record.map_or(String::new(), |step| format!(", step {step}"));
         return match FieldPlace::find(reader, name, step)? {
             Some(place) => of_mesh(reader, args, &place, &what),
-            None if reader.find_group(name)?.is_some() => trouble(name, "this group is no mesh"),
+            None if reader.group(name)?.is_some() => trouble(name, "this group is no mesh"),
             None => trouble(name, "there is no dataset of this name"),
         };
     }

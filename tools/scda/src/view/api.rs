@@ -4,6 +4,7 @@ use super::http::Answer;
 use super::open::{Open, View};
 use super::parameters::Parameters;
 use super::{meshes, pictures};
+use crate::datasets::stream_part_at;
 use crate::fail::{Fail, Result};
 use crate::output::{escape, hex, visible};
 use crate::pieces::{Pieces, units};
@@ -106,7 +107,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let entry = open.entry(parameters)?;
     let (kind, name, number) = (entry.kind, entry.name.clone(), entry.number);
     if kind == "group" {
-        let found = open.reader.find_group(&name)?.unwrap_or_default();
+        let found = open.reader.group(&name)?.map(|group| group.attributes).unwrap_or_default();
         return Ok(Answer::json(&json!({"kind": kind, "attributes": attributes(&found)})));
     }
     if kind != "dataset" {
@@ -114,7 +115,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         return Ok(Answer::json(&json!({"kind": kind, "units": units(&section), "size": section.size})));
     }
     let record: u64 = parameters.get("record")?;
-    let Some(dataset) = open.reader.find_dataset(&name, i64::try_from(record).unwrap_or(i64::MAX))? else {
+    let Some(dataset) = open.reader.dataset_record(&name, i64::try_from(record).unwrap_or(i64::MAX))? else {
         return Err(Fail::Trouble(format!("{}: there is no record {record}", visible(&name))));
     };
     let mut dimensions = Vec::new();
@@ -212,9 +213,9 @@ fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 /// The beginning of the stream of a task, or of what is behind a byte.
 fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let number = open.entry(parameters)?.number;
-    go_to(open, number)?;
-    let streams =
-        open.reader.stream_part()?.ok_or_else(|| Fail::Trouble("there are no streams".to_owned()))?;
+    let offset = go_to(open, number)?.offset;
+    let streams = stream_part_at(&mut open.reader, offset)?
+        .ok_or_else(|| Fail::Trouble("there are no streams".to_owned()))?;
     let task: u64 = parameters.get("task")?;
     if task >= streams.tasks() {
         return Err(Fail::Trouble(format!("there are {} tasks, and no task {task}", streams.tasks())));

@@ -7,7 +7,7 @@ use crate::files::Input;
 use crate::plot::meaning::Meaning;
 use crate::plot::mesh::{FieldPlace, Mesh};
 use crate::plot::subject;
-use scda::{Dataset, Reader};
+use scda::{DatasetHandle, Reader};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The last mesh and the last field.
@@ -73,7 +73,7 @@ impl Open {
     }
 
     /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
-    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, Dataset, Meaning)> {
+    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, DatasetHandle, Meaning)> {
         let entry = self.entry(parameters)?;
         let (name, record) = (entry.name.clone(), parameters.get("record")?);
         let (dataset, meaning) =

@@ -10,7 +10,7 @@ use crate::plot::coordinates::real;
 use crate::plot::meaning::Meaning;
 use crate::plot::sample::{Items, Line, Plane, QUICK, Samples, THOROUGH};
 use crate::plot::subject;
-use scda::{DataType, Dataset, Member, Region};
+use scda::{DataType, Dataset, DatasetHandle, Member, Region};
 use scda_base::numbers::to_usize;
 use serde_json::json;
 
@@ -102,13 +102,13 @@ pub fn read_line(open: &mut Open, parameters: &Parameters) -> Result<LineItems> 
 fn line_of(
     open: &mut Open,
     parameters: &Parameters,
-    dataset: Dataset,
+    dataset: DatasetHandle,
     meaning: &Meaning,
 ) -> Result<LineItems> {
     let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
     let line = Line { dimension, from, to, fixed: fixed(parameters, &dataset)? };
     let items = line.read(&mut open.reader, &dataset, meaning)?;
-    Ok(LineItems { shape: dataset.shape, items })
+    Ok(LineItems { shape: dataset.shape.clone(), items })
 }
 
 /// The line of the dataset of the same name in another file, minus this one.
@@ -160,7 +160,7 @@ pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     let entry = open.name(parameters)?;
     let record: i64 = parameters.get("record")?;
-    let found = open.reader.find_dataset(&entry, record)?;
+    let found = open.reader.dataset_record(&entry, record)?;
     let dataset = found.ok_or_else(|| Fail::Trouble("there is no such dataset".to_owned()))?;
     let fixed = fixed(parameters, &dataset)?;
     let mut region = Region::new(fixed.clone(), vec![1; fixed.len()]);

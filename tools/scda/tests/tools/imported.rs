@@ -37,20 +37,20 @@ fn open(place: &Place, name: &str) -> Reader {
 }
 
 fn attributes(reader: &mut Reader) -> Value {
-    let group = reader.find_group("/").unwrap().unwrap();
+    let group = reader.group("/").unwrap().unwrap().attributes;
     serde_json::from_str::<Value>(&group).unwrap()["imported"].take()
 }
 
 /// A dataset of numbers with 8 bytes, or 1.
 fn numbers(reader: &mut Reader, name: &str) -> (Vec<u64>, Vec<u64>) {
-    let dataset = reader.find_dataset(name, 0).unwrap().unwrap_or_else(|| panic!("{name}"));
+    let dataset = reader.dataset_record(name, 0).unwrap().unwrap_or_else(|| panic!("{name}"));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    reader.read_dataset(&[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
     let numbers = match dataset.data_type {
         DataType::Bool => data.iter().map(|&byte| byte.into()).collect(),
         _ => data.as_chunks::<8>().0.iter().map(|&bytes| u64::from_ne_bytes(bytes)).collect(),
     };
-    (dataset.shape, numbers)
+    (dataset.shape.clone(), numbers)
 }
 
 fn streams(reader: &mut Reader) -> Vec<Vec<u8>> {
@@ -78,7 +78,7 @@ fn all(objects: &Value, name: &str) -> Vec<u64> {
 
 /// Compares an SDF array with what the manifest says of it.
 fn check_array(reader: &mut Reader, name: &str, record: i64, expected: &Value) {
-    let dataset = reader.find_dataset(name, record).unwrap().unwrap_or_else(|| panic!("{name} {record}"));
+    let dataset = reader.dataset_record(name, record).unwrap().unwrap_or_else(|| panic!("{name} {record}"));
     let found: Value = serde_json::from_str::<Value>(&dataset.attributes).unwrap()["sdf"].take();
     for key in ["order", "label", "type", "bytes_per_word", "dims"] {
         assert_eq!(found[key], expected[key], "{name} {record}: {key}");
@@ -101,7 +101,7 @@ fn check_array(reader: &mut Reader, name: &str, record: i64, expected: &Value) {
     assert_eq!(dataset.data_type, data_type);
     assert_eq!(found.get("byte_order").is_some(), matches!(data_type, DataType::Raw(_)));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    reader.read_dataset(&[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
     for (index, expected) in list(&expected["first_values"]).iter().enumerate() {
         let bytes = &data[index * number..][..number];
         let mut word = [0; 8];
@@ -182,7 +182,7 @@ fn every_stream_of_sionlib_becomes_its_element() {
         }
         assert_eq!(found.len(), n);
         // The same to who reads streams of tasks.
-        let set = reader.find_streams(b"sion/streams", 0).unwrap().unwrap();
+        let set = reader.streams_record(b"sion/streams", 0).unwrap().unwrap();
         assert_eq!(set.tasks(), n as u64);
         for (task, expected) in (0..).zip(&found) {
             let stream = reader.stream(&set, task).unwrap();
@@ -263,7 +263,7 @@ fn check_facts(found: &Value, manifest: &Value) {
 /// Compares the list of key-value records, and their values in the streams, with the manifest.
 fn check_records(reader: &mut Reader, streams: &[Vec<u8>], manifest: &Value) {
     if manifest["headers"][0]["keyval_mode"] != 51 {
-        assert!(reader.find_dataset("sion/records", 0).unwrap().is_none());
+        assert!(reader.dataset_record("sion/records", 0).unwrap().is_none());
         return;
     }
     let (shape, found) = numbers(reader, "sion/records");
@@ -394,7 +394,7 @@ fn files_of_sionlib_that_were_not_closed_keep_all_bytes() {
             assert!(written.iter().sum::<usize>() == 0 || last > 1000);
             checked += 1;
         }
-        assert!(reader.find_dataset("sion/block_bytes", 0).unwrap().is_none());
+        assert!(reader.dataset_record("sion/block_bytes", 0).unwrap().is_none());
     }
     assert_eq!(checked, 6);
 }
@@ -422,7 +422,7 @@ fn a_second_metadata_block_that_is_cut_off_loses_only_the_lengths() {
     place.write("a.sion", &records[..records.len() - 12]);
     let run = place.scda("import --force a.sion a.scda");
     run.bad(0, "a.sion: its key-value records are not listed, because the lengths are not known");
-    assert!(open(&place, "a.scda").find_dataset("sion/records", 0).unwrap().is_none());
+    assert!(open(&place, "a.scda").dataset_record("sion/records", 0).unwrap().is_none());
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
     for expected in &list(&whole["datasets"])[..4] {
         check_array(&mut reader, expected["label"].as_str().unwrap(), 0, expected);
     }
-    assert!(reader.find_dataset("e", 0).unwrap().is_none());
+    assert!(reader.dataset_record("e", 0).unwrap().is_none());
     assert_eq!(attributes(&mut reader)["complete"], false);
     let cut = std::fs::read(file("sdf_trunc_data.sdf")).unwrap();
     place.write("cut.sdf", &cut);
@@ -665,7 +665,7 @@ fn records_of_other_modes_stay_in_their_streams() {
         place.scda("import -f a.sion a.scda").bad(0, &words);
         let mut reader = open(&place, "a.scda");
         assert_eq!(streams(&mut reader), expected);
-        assert!(reader.find_dataset("sion/records", 0).unwrap().is_none());
+        assert!(reader.dataset_record("sion/records", 0).unwrap().is_none());
         assert_eq!(attributes(&mut reader)["key_values"], mode);
     }
 }
@@ -743,7 +743,7 @@ fn records_that_do_not_fit_their_stream_are_found() {
     let mut reader = open(&place, "a.scda");
     assert_eq!(streams(&mut reader)[0].len(), 1080);
     assert_eq!(attributes(&mut reader)["complete"], false);
-    assert!(reader.find_dataset("sion/records", 0).unwrap().is_none());
+    assert!(reader.dataset_record("sion/records", 0).unwrap().is_none());
 }
 
 /// A file of SDF whose arrays, of two bytes each, have these labels.
@@ -781,7 +781,7 @@ fn labels_that_no_dataset_can_have_get_other_names() {
             .into_iter()
             .enumerate()
     {
-        let found = reader.find_dataset(name, record).unwrap().unwrap_or_else(|| panic!("{name}"));
+        let found = reader.dataset_record(name, record).unwrap().unwrap_or_else(|| panic!("{name}"));
         let facts = serde_json::from_str::<Value>(&found.attributes).unwrap()["sdf"].take();
         assert_eq!(facts["order"], order);
         match std::str::from_utf8(labels[order]) {
@@ -789,7 +789,7 @@ fn labels_that_no_dataset_can_have_get_other_names() {
             Err(_) => assert_eq!(facts["label_hex"], "ff"),
         }
         let mut data = [0; 2];
-        reader.read_dataset(&[Region::all(&[2])], &mut data).unwrap();
+        found.read(&mut reader, &[Region::all(&[2])], &mut data).unwrap();
         assert_eq!(data.map(usize::from), [2 * order, 2 * order + 1]);
     }
 }
@@ -801,12 +801,12 @@ fn texts_may_end_without_a_blank() {
     place.write("a.sdf", sdf_of_texts(b"0 x i 2 0\n1 y b 1 2 2 1\n", 2));
     place.scda("import a.sdf a.scda").good();
     let mut reader = open(&place, "a.scda");
-    let x = reader.find_dataset("x", 0).unwrap().unwrap();
-    assert_eq!((x.data_type, x.shape), (DataType::Int16, vec![]));
+    let x = reader.dataset_record("x", 0).unwrap().unwrap();
+    assert_eq!((x.data_type, x.shape.clone()), (DataType::Int16, vec![]));
     let mut data = [0; 2];
-    reader.read_dataset(&[Region::all(&[])], &mut data).unwrap();
+    x.read(&mut reader, &[Region::all(&[])], &mut data).unwrap();
     assert_eq!(i16::from_ne_bytes(data), 0x0001);
-    assert_eq!(reader.find_dataset("y", 0).unwrap().unwrap().shape, [2, 1]);
+    assert_eq!(reader.dataset_record("y", 0).unwrap().unwrap().shape, [2, 1]);
 }
 
 /// As a program leaves it that is killed between the text of an array and the other numbers of the header.
@@ -834,12 +834,12 @@ fn arrays_before_one_that_was_not_written_are_saved() {
         place.scda("import --force --salvage a.sdf a.scda").bad(0, words);
         let mut reader = open(&place, "a.scda");
         for (name, expected) in [("a", [0, 1]), ("b", [2, 3])] {
-            reader.find_dataset(name, 0).unwrap().unwrap();
+            let found = reader.dataset_record(name, 0).unwrap().unwrap();
             let mut data = [0; 2];
-            reader.read_dataset(&[Region::all(&[2])], &mut data).unwrap();
+            found.read(&mut reader, &[Region::all(&[2])], &mut data).unwrap();
             assert_eq!(data, expected);
         }
-        assert!(reader.find_dataset("c", 0).unwrap().is_none());
+        assert!(reader.dataset_record("c", 0).unwrap().is_none());
         assert_eq!(attributes(&mut reader)["complete"], false);
         std::fs::remove_file(place.path("a.scda")).unwrap();
     }

@@ -56,7 +56,7 @@ fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
         Err(_) => Reader::open(Solo, path, &Params::default()).unwrap(),
         sealed => sealed.unwrap(),
     };
-    let set = file.find_streams(name, record).unwrap().unwrap();
+    let set = file.streams_record(name, record).unwrap().unwrap();
     let read = |task| {
         let stream = file.stream(&set, task).unwrap();
         let mut data = Vec::new();
@@ -599,7 +599,7 @@ fn another_section_of_the_name_of_streams_is_noted() {
         assert_eq!(check.text().contains(&words), section > 0, "{}", check.text());
         assert_eq!(check.text().contains("note"), section > 0, "{}", check.text());
         let mut file = Reader::open(Solo, &place.path("both.scda"), &Params::default()).unwrap();
-        let found = [0, -1].map(|record| file.find_streams(b"log", record).is_ok());
+        let found = [0, -1].map(|record| file.streams_record(b"log", record).is_ok());
         assert_eq!(found == [true, true], section == 0, "{order}");
         if section == 0 {
             for record in ["0", "1"] {

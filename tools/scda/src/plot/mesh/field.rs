@@ -6,7 +6,7 @@ use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::figure::units;
 use crate::plot::meaning::{Meaning, readable};
-use scda::{Dataset, Reader};
+use scda::{DatasetHandle, Reader};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::stored_name;
 
@@ -31,7 +31,7 @@ fn mesh_of(reader: &mut Reader, name: &str) -> Result<Option<(String, MeshKind)>
     for folder in FIELDS {
         let Some(at) = name.rfind(folder) else { continue };
         let group = &name[..at];
-        if let Some(kind) = reader.find_group(group)?.as_deref().and_then(kind) {
+        if let Some(kind) = reader.group(group)?.and_then(|group| kind(&group.attributes)) {
             return Ok(Some((group.to_owned(), kind)));
         }
     }
@@ -67,7 +67,9 @@ impl FieldPlace {
             let end = times.get(step).copied().unwrap_or(u64::MAX);
             return Ok(Some(Self { group, kind, begin, end, field: Some((name.to_owned(), record as u64)) }));
         }
-        let Some(kind) = reader.find_group(name)?.as_deref().and_then(kind) else { return Ok(None) };
+        let Some(kind) = reader.group(name)?.and_then(|group| kind(&group.attributes)) else {
+            return Ok(None);
+        };
         let times = sections(reader, &format!("{name}/time"))?;
         let (begin, end) = match nth(&times) {
             Some(step) => (times[step], times.get(step + 1).copied().unwrap_or(u64::MAX)),
@@ -159,7 +161,7 @@ impl Mesh {
     fn of_field(
         &self,
         reader: &mut Reader,
-        dataset: &Dataset,
+        dataset: &DatasetHandle,
         column: Option<&str>,
     ) -> Result<(Vec<f64>, String)> {
         let (meaning, component) = Meaning::column(dataset, column)?;

@@ -2,6 +2,7 @@
 
 use super::parts::{MOST, Parts, read};
 use super::{Faces, Mesh};
+use crate::datasets::dataset_at;
 use crate::fail::Result;
 use crate::plot::meaning::Meaning;
 
@@ -46,10 +47,9 @@ fn positions(parts: &mut Parts<'_>, begin: u64) -> Result<Option<Vec<f64>>> {
     let folder = format!("{}/fields/", parts.group);
     let end = parts.reader.sections()?.min(parts.end).min(begin.saturating_add(MOST_SECTIONS));
     for number in begin..end {
-        parts.reader.seek_section(number)?;
-        let Some(_) = parts.reader.next_section(true)? else { break };
-        let Some(dataset) = parts.reader.dataset()?.filter(|dataset| dataset.name.starts_with(&folder))
-        else {
+        let Some(section) = parts.reader.section(number)? else { break };
+        let dataset = dataset_at(parts.reader, section.offset)?;
+        let Some(dataset) = dataset.filter(|dataset| dataset.name.starts_with(&folder)) else {
             continue;
         };
         if Meaning::members(&dataset).iter().any(|(name, _)| name == POSITION) {

@@ -4,7 +4,7 @@ use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
 use crate::plot::meaning::Meaning;
-use scda::{Dataset, Reader, Region};
+use scda::{DatasetHandle, Reader, Region};
 /// The most cells of a mesh that are drawn: all of them are in memory.
 pub const MOST: u64 = 1 << 25;
 
@@ -37,12 +37,12 @@ impl Parts<'_> {
         Ok(record.map(|record| (all[record], record)))
     }
 
-    /// The last dataset of a name from section `begin` on, before the end of the step, which can then be read.
-    pub fn dataset(&mut self, name: &str, begin: u64) -> Result<Option<Dataset>> {
+    /// The last dataset of a name from section `begin` on, before the end of the step.
+    pub fn dataset(&mut self, name: &str, begin: u64) -> Result<Option<DatasetHandle>> {
         let found = self.section(name)?.filter(|&(number, _)| number >= begin);
         let Some((_, record)) = found else { return Ok(None) };
         let full = format!("{}/{name}", self.group);
-        Ok(self.reader.find_dataset(&full, i64::try_from(record).unwrap_or(0))?)
+        Ok(self.reader.dataset_record(&full, i64::try_from(record).unwrap_or(0))?)
     }
 
     /// Its numbers.
@@ -60,8 +60,8 @@ impl Parts<'_> {
     }
 }
 
-/// All numbers of the reader's current dataset.
-pub fn read(reader: &mut Reader, dataset: &Dataset, meaning: &Meaning) -> Result<Vec<f64>> {
+/// All numbers of a dataset.
+pub fn read(reader: &mut Reader, dataset: &DatasetHandle, meaning: &Meaning) -> Result<Vec<f64>> {
     let items = dataset.shape.iter().fold(1_u64, |all, &n| all.saturating_mul(n));
     if items > 32 * MOST {
         let name = visible(&dataset.name);

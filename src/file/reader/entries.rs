@@ -1,0 +1,254 @@
+//! What is in a file as its users see it: a dataset is one entry, and what was added to it later is a part of it.
+
+use super::datasets::{AllRows, DatasetHandle};
+use super::{Reader, ReaderState, Section, Streams};
+use crate::file::team::Failure;
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_format::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, rows_of};
+use scda_format::dataset::stored::is_metadata;
+use scda_format::dataset::{GROUP_CONVENTION, Group};
+use scda_format::header::{SectionType, UserString};
+use scda_format::streams::STREAMS;
+
+/// Something in a file, as its users see it: see [`Reader::entries`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// What it is.
+    pub content: Content,
+    /// The sections that it consists of: two of a dataset or group, three of each part of streams (those of the first part), one of all
+    /// else. What was added later is not among them.
+    pub sections: Vec<Section>,
+    /// The number of the first one, for [`Reader::seek_section`].
+    pub number: u64,
+    /// Its number among the entries of its name, from 0: for [`Reader::dataset_record`] and [`Reader::streams_record`].
+    pub record: u64,
+    /// How many entries the file has of this name.
+    pub records: u64,
+}
+
+/// What an [`Entry`] is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// A dataset.
+    Dataset(DatasetHandle),
+    /// A dataset of a type that this library does not have: what it says of that.
+    Unknown(Error),
+    /// A group with its attributes, those that were written last.
+    Group(Group),
+    /// A set of streams of tasks.
+    Streams(Streams),
+    /// A section that is none of these.
+    Section,
+}
+
+impl Entry {
+    /// The name: that of the dataset, the path of the group, the user string of streams or of the section.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        match &self.content {
+            Content::Dataset(dataset) => dataset.name.as_bytes(),
+            Content::Group(group) => group.path.as_bytes(),
+            Content::Unknown(_) | Content::Streams(_) | Content::Section => self.user(),
+        }
+    }
+
+    /// The user string of the section that has the name.
+    fn user(&self) -> &[u8] {
+        named(&self.sections).map_or(&[], |section| &section.user)
+    }
+
+    /// The number of the section after its own ones, where [`Reader::next_entry`] goes on.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.number + self.sections.len() as u64
+    }
+}
+
+/// Of the sections of an entry, the one that has the name: the first one only describes the others.
+fn named(sections: &[Section]) -> Option<&Section> {
+    sections.get(1).or(sections.first())
+}
+
+/// Goes through the entries of a file: see [`Reader::entries`].
+pub struct Entries<'a> {
+    reader: &'a mut Reader,
+    /// The number of the next section; `None` after the end, or an error.
+    next: Option<u64>,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.reader.next_entry(self.next?).transpose();
+        self.next = match &found {
+            Some(Ok(entry)) => Some(entry.end()),
+            _ => None,
+        };
+        found
+    }
+}
+
+impl Reader {
+    /// What is in the file as its users see it, in the order of the file: each record of each dataset, groups, sets of streams, and
+    /// all other sections. Attributes and rows that were added later are a part of their dataset, later parts of a set of streams a part
+    /// of that set; of a group, only the attributes that count are an entry. The position in the file stays.
+    ///
+    /// With a seal at the end of the file, sections are found by the index, else by walking through the headers. The first entry takes a
+    /// look at all user strings, to number the records; rank 0 keeps 16 bytes for each section, and nothing else grows with their number.
+    ///
+    /// Collective: each step is, as all calls of a reader are.
+    ///
+    /// ```
+    /// use scda::{Content, Params, Reader, Solo};
+    /// # use scda::{DataType, Dataset, Region, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # file.group("flow", "{}")?;
+    /// # for _ in 0..2 {
+    /// #     file.dataset(&Dataset::new("flow/rho", DataType::Float32, [3, 2]), &[Region::all(&[3, 2])], &[0; 24])?;
+    /// # }
+    /// # file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut found = Vec::new();
+    /// for entry in file.entries() {
+    ///     let entry = entry?;
+    ///     match &entry.content {
+    ///         Content::Dataset(dataset) => found.push(format!("{} {} {:?}", dataset.name, entry.record, dataset.shape)),
+    ///         Content::Group(group) => found.push(format!("{}/", group.path)),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// assert_eq!(found, ["flow/", "flow/rho 0 [3, 2]", "flow/rho 1 [3, 2]"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn entries(&mut self) -> Entries<'_> {
+        Entries { reader: self, next: Some(0) }
+    }
+
+    /// The first entry that begins with the section of this number or a later one, as [`Self::entries`] lists them; `None` if there is none.
+    /// The next one begins from [`Entry::end`] on. So a program can open other things between two entries.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`], [`Self::group`], [`Self::streams`] and [`Self::section`].
+    pub fn next_entry(&mut self, number: u64) -> Result<Option<Entry>> {
+        self.read(|state| state.aside(|state| state.next_entry(number)))
+    }
+
+    /// What begins with the section at this offset, by itself: of streams, one part; also the sections of what was added later. `None` at
+    /// the end of the file. The position in the file stays.
+    ///
+    /// # Errors
+    /// Those of [`Self::next_entry`] and [`Self::seek`].
+    #[doc(hidden)]
+    pub fn content_at(&mut self, offset: u64) -> Result<Option<(Content, Vec<Section>)>> {
+        self.read(|state| {
+            state.aside(|state| {
+                state.sections.seek(offset)?;
+                if !state.lookup().next_section(true)? {
+                    return Ok(None);
+                }
+                state.read_content().map(Some)
+            })
+        })
+    }
+}
+
+impl ReaderState {
+    /// See [`Reader::next_entry`].
+    fn next_entry(&mut self, mut number: u64) -> Result<Option<Entry>, Failure> {
+        loop {
+            if !self.lookup().section(number)? {
+                return Ok(None);
+            }
+            if self.is_addition(number)? {
+                number += 2;
+                continue;
+            }
+            if !self.lookup().section(number)? {
+                return Ok(None);
+            }
+            let (mut content, sections) = self.read_content()?;
+            let Some(&Section { user, .. }) = named(&sections) else { return Ok(None) };
+            let end = number + sections.len() as u64;
+            let last = number + u64::from(sections.len() > 1);
+            let (record, records) = match &mut content {
+                Content::Streams(part) if part.part() > 0 => {
+                    number = end;
+                    continue;
+                }
+                Content::Streams(streams) => {
+                    let (set, record, records) = self.streams().set_that_begins(last, &user)?;
+                    *streams = set;
+                    (record, records)
+                }
+                _ => self.lookup().record_of(last, &user)?,
+            };
+            // Only the attributes of a group that were written last count.
+            if matches!(content, Content::Group(_)) && record + 1 < records {
+                number = end;
+                continue;
+            }
+            return Ok(Some(Entry { content, sections, number, record, records }));
+        }
+    }
+
+    /// Whether the section of this number, whose header was just read, begins what was added to a dataset later.
+    fn is_addition(&mut self, number: u64) -> Result<bool, Failure> {
+        let Some(&Section { section_type, user, .. }) = self.sections.header() else { return Ok(false) };
+        let is_of_dataset: fn(&UserString) -> bool = match section_type {
+            SectionType::Inline if *user == *ATTRIBUTES_CONVENTION => |user| later_of(user).is_some(),
+            SectionType::Block if *user == *ROWS_CONVENTION => |user| rows_of(user).is_some(),
+            _ => return Ok(false),
+        };
+        let follows = self.lookup().section(number + 1)?;
+        Ok(follows && self.sections.header().is_some_and(|section| is_of_dataset(&section.user)))
+    }
+
+    /// What the section begins whose header was just read, and its sections.
+    fn read_content(&mut self) -> Result<(Content, Vec<Section>), Failure> {
+        let Some(&first) = self.sections.header() else {
+            return Err(Error::usage("no header was read").into());
+        };
+        if is_metadata(first.section_type, &first.user) {
+            return match self.datasets().read_metadata(None, AllRows::Read) {
+                Ok(Some(open)) => {
+                    let sections = vec![open.metadata, open.data];
+                    Ok((Content::Dataset(self.datasets().handle(open)), sections))
+                }
+                Ok(None) => Ok((Content::Section, vec![first])),
+                // All ranks have read the same metadata.
+                Err(Failure::Mine(error)) if error.kind() == ErrorKind::Unsupported => {
+                    let data = self.sections.header().copied().filter(|data| data.offset > first.offset);
+                    Ok((Content::Unknown(error), std::iter::once(first).chain(data).collect()))
+                }
+                Err(failure) => Err(failure),
+            };
+        }
+        if first.section_type == SectionType::Inline
+            && *first.user == *GROUP_CONVENTION
+            && let Some(group) = self.datasets().read_group()?
+        {
+            let block = self.sections.header().copied();
+            return Ok((Content::Group(group), std::iter::once(first).chain(block).collect()));
+        }
+        if first.section_type == SectionType::Block
+            && *first.user == *STREAMS
+            && let Some((streams, sections)) = self.streams().read_part()?
+        {
+            return Ok((Content::Streams(streams), sections.to_vec()));
+        }
+        Ok((Content::Section, vec![first]))
+    }
+
+    /// Reads other sections. The section that is being read, and the position, do not change.
+    fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.sections.leave_section();
+        let result = read(self);
+        self.sections.return_to(before);
+        result
+    }
+}
