@@ -238,8 +238,8 @@ impl Writer {
     /// file.texts(&Dataset::new("names", DataType::String, [3]), 3, &names)?;
     /// file.close()?;
     /// let mut file = Reader::open(Solo, &path, &Params::default())?;
-    /// let names = file.dataset("names")?.expect("a dataset");
-    /// let read = file.read_texts(&[Region::new([1], [2])])?;
+    /// let found = file.dataset("names")?.expect("a dataset");
+    /// let read = found.read_texts(&mut file, &[Region::new([1], [2])])?;
     /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
