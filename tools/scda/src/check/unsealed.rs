@@ -5,7 +5,7 @@ use super::decoding::undecodable;
 use super::finding::{Finding, Scan};
 use super::later::{Later, Rows};
 use super::walk::walk;
-use crate::datasets::{Found, Item};
+use crate::datasets::{Found, Item, dataset_at};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::progress::Progress;
@@ -71,6 +71,8 @@ impl Unsealed {
         if found.dataset.unsupported.is_some() {
             return Ok(None);
         }
-        undecodable(&mut self.of_datasets, &mut self.reader, number, found)
+        // A handle is read by the reader that has opened it.
+        let Some(handle) = dataset_at(&mut self.of_datasets, found.block.offset)? else { return Ok(None) };
+        undecodable(&mut self.of_datasets, &mut self.reader, number, &handle.into())
     }
 }
