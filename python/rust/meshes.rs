@@ -13,6 +13,9 @@ type SmallIntegers<'py> = PyReadonlyArray1<'py, i32>;
 /// Floating-point numbers of Python.
 type Numbers<'py> = PyReadonlyArray1<'py, f64>;
 
+/// The name of a dataset that is wrong, and how it is.
+type WrongPart = (String, String);
+
 /// Where the cells of each patch of a mesh begin, with the end of all, and the checksum of the mesh; or the dataset that is wrong, and how.
 #[pyfunction]
 pub fn patch_mesh(
@@ -22,7 +25,7 @@ pub fn patch_mesh(
     ratio: SmallIntegers<'_>,
     domain: Integers<'_>,
     geometry: Numbers<'_>,
-) -> PyResult<(Vec<u64>, String, Option<(String, String)>)> {
+) -> PyResult<(Vec<u64>, String, Option<WrongPart>)> {
     let frame = Frame {
         dimension,
         ratio: ratio.as_slice()?.to_vec(),
@@ -65,7 +68,7 @@ pub fn wrong_cells(
     types: Bytes<'_>,
     all: u64,
     is_last: bool,
-) -> PyResult<Option<(String, String)>> {
+) -> PyResult<Option<WrongPart>> {
     let (offsets, types) = (offsets.as_slice()?, types.as_slice()?);
     let check = || {
         let Some((&begin, ends)) = offsets.split_first() else { return Ok(()) };

@@ -84,7 +84,9 @@ fn python_type(rust: &str, sources: &str, is_result: bool) -> String {
             [],
         ) => name.to_owned(),
         _ => {
-            let alias = sources.split_once(&format!("type {name}<'py> = "));
+            let alias = ["<'py>", ""]
+                .into_iter()
+                .find_map(|life| sources.split_once(&format!("type {name}{life} = ")));
             let (_, meaning) =
                 alias.unwrap_or_else(|| panic!("python/rust: tests/header knows no type {rust}"));
             inner(meaning.split_once(';').unwrap().0)
@@ -151,7 +153,8 @@ pub fn stub(sources: &str) -> String {
         writeln!(out, "{name}: {kind}").unwrap();
     }
     out.push('\n');
-    for text in sources.split("#[pyfunction]\nfn ").skip(1) {
+    for text in sources.split("#[pyfunction]\n").skip(1) {
+        let text = text.trim_start_matches("pub ").trim_start_matches("fn ");
         out += &function(text, "", sources, ("", ""));
     }
     for class in sources.split("#[pyclass(").skip(1) {
