@@ -186,11 +186,11 @@ fn kept<'a>(m: &scda_patches_t<'a>) -> Option<&'a Kept> {
 }
 
 impl Kept {
-    /// Takes level and boxes of patches of the mesh.
-    fn choose(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> Result<()> {
+    /// Takes level and boxes of patches of the mesh, of which there are `n`.
+    fn choose(&mut self, n: usize, numbers: impl Iterator<Item = u64>) -> Result<()> {
         (self.level, self.boxes) = (Vec::new(), Vec::new());
-        reserve(&mut self.level, numbers.len())?;
-        reserve(&mut self.boxes, numbers.len() * 2 * self.mesh.frame.dimension)?;
+        reserve(&mut self.level, n)?;
+        reserve(&mut self.boxes, n * 2 * self.mesh.frame.dimension)?;
         for number in numbers {
             let found = self.mesh.patch(number).filter(|_| self.mesh.knows_all);
             let (level, cells) = found.ok_or_else(|| {
@@ -264,7 +264,7 @@ fn own_patches<'a>(c: &mut scda_patches_t<'a>, before: &mut Option<Box<Kept>>) -
             && c.boxes.pointer() == kept.boxes.as_ptr()
     };
     if let (Some(number), Some(kept)) = (number, before.as_mut().filter(|kept| is_taken(kept))) {
-        kept.choose(number.iter().copied())?;
+        kept.choose(number.len(), number.iter().copied())?;
         // SAFETY: they are kept with the mesh.
         c.level = unsafe { Values::at(kept.level.as_ptr()) };
         // SAFETY: as above.
@@ -461,7 +461,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
         let mesh = patches::read(reader, group, step)?;
         let mut kept = Kept { mesh, level: Vec::new(), boxes: Vec::new() };
         let share = kept.mesh.first..kept.mesh.first + kept.mesh.n;
-        let chosen = kept.choose(share.collect::<Vec<_>>().into_iter());
+        let chosen = kept.choose(to_usize(kept.mesh.n), share);
         reader.agree_on(chosen)?;
         let int = |n: usize| c_int::try_from(n).unwrap_or(c_int::MAX);
         let mut own = scda_patches_t {

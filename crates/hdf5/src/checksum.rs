@@ -6,10 +6,10 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(length);
     let (mut a, mut b, mut c) = (start, start, start);
     let mut rest = bytes;
-    while let Some((block, behind)) = rest.split_at_checked(12).filter(|(_, behind)| !behind.is_empty()) {
+    while let Some((block, after)) = rest.split_at_checked(12).filter(|(_, after)| !after.is_empty()) {
         let [x, y, z] = words(block);
         (a, b, c) = mixed(a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z));
-        rest = behind;
+        rest = after;
     }
     if rest.is_empty() {
         return c;

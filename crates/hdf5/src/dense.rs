@@ -92,7 +92,7 @@ fn put_heap(out: &mut Out, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64)
     head.number(0, 2)?;
     head.put(&[CHECKED])?;
     head.number(MAX_LINK_BYTES, 4)?;
-    // There are no huge objects. Free space is what the blocks have behind the links.
+    // There are no huge objects. Free space is what the blocks have after the links.
     for number in [0, UNDEFINED, free, UNDEFINED] {
         head.long(number)?;
     }
@@ -139,9 +139,9 @@ pub fn read(old: &mut Old<'_>, heap: u64, links: &mut HashMap<String, Target>) -
         let block = old.bytes(address, BLOCK_BYTES as u64)?;
         let mut rest = &block[BLOCK_HEAD_BYTES..];
         while rest.first() == Some(&1) {
-            let (name, target, behind) = link(rest).ok_or_else(|| unknown(address))?;
+            let (name, target, after) = link(rest).ok_or_else(|| unknown(address))?;
             add_link(links, name, target)?;
-            rest = behind;
+            rest = after;
         }
     }
     if links.len() as u64 == count { Ok(()) } else { Err(unknown(heap)) }

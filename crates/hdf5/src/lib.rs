@@ -44,7 +44,7 @@ const UNDEFINED: u64 = u64::MAX;
 pub const RESERVED_CONVENTION: &[u8] = b"scda hdf5 00";
 /// The user string of the block of a view.
 pub const VIEW_CONVENTION: &[u8] = b"scda hdf5 view 00";
-/// The bytes of data of the block with the superblock, which begins behind the header of the file.
+/// The bytes of data of the block with the superblock, which follows the header of the file.
 pub const RESERVED_BYTES: usize = 336;
 /// What stands before the superblock in that block, for people.
 const RESERVED_TEXT: &str = "At byte 512 stands the superblock of HDF5 if this file is also an HDF5 file.\n\

@@ -35,7 +35,7 @@ pub fn add_link(links: &mut HashMap<String, Target>, name: String, target: Targe
     Ok(())
 }
 
-/// The link that bytes begin with: its name, what it leads to, and the bytes behind it.
+/// The link that bytes begin with: its name, what it leads to, and the bytes after it.
 pub fn link(bytes: &[u8]) -> Option<(String, Target, &[u8])> {
     let ([1, flags], rest) = bytes.split_first_chunk::<2>()? else { return None };
     let (link_type, rest) = if flags & 8 == 0 { (0, rest) } else { (*rest.first()?, &rest[1..]) };

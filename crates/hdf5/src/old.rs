@@ -113,10 +113,10 @@ fn messages(address: u64, mut bytes: &[u8]) -> Result<Vec<Message>> {
     let mut found = Vec::new();
     while let [kind, low, high, _, rest @ ..] = bytes {
         let length = usize::from(u16::from_le_bytes([*low, *high]));
-        let Some((data, behind)) = rest.split_at_checked(length) else { break };
+        let Some((data, after)) = rest.split_at_checked(length) else { break };
         reserve(&mut found, 1)?;
         found.push(Message { kind: *kind, data: data.to_vec() });
-        bytes = behind;
+        bytes = after;
     }
     if bytes.is_empty() { Ok(found) } else { Err(wrong(address, "found a message that is cut")) }
 }

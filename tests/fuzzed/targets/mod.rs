@@ -1,6 +1,6 @@
 //! What the fuzzers do with their input. Each target takes any bytes and panics if the library errs.
 //!
-//! Used by `fuzz/`, where libFuzzer makes up the bytes, and by `main.rs` in the folder above, which repeats with an ordinary
+//! Used by `tests/fuzzers`, where libFuzzer makes up the bytes, and by `main.rs` in the folder above, which repeats with an ordinary
 //! `cargo test` what was found.
 
 mod appending;

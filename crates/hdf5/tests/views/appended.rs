@@ -181,7 +181,7 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
     for _ in 0..20_000 / sampled::one_of(100) {
         let mut bytes = bytes.clone();
         for _ in 0..=rng.below(4) {
-            // Not far behind the beginning of an object.
+            // Not far after the beginning of an object.
             let object = objects[rng.below(objects.len() as u64) as usize];
             let at = (object + rng.below(90) as usize).min(bytes.len() - 1);
             bytes[at] = if rng.below(2) == 0 { rng.next() as u8 } else { [0, 1, 255][rng.below(3) as usize] };
