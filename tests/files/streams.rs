@@ -739,13 +739,15 @@ fn the_elements_of_a_varray_are_streams() {
     let good = std::fs::read(&path).unwrap();
     let at = good.windows(4).position(|text| text == b"E 3 ").unwrap();
     let mut bad = good.clone();
-    bad[at..at + 11].copy_from_slice(b"E 999999999");
+    bad[at..at + 11].copy_from_slice(b"E 99999999 ");
     std::fs::write(&path, &bad).unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
-    // Its header is right: sizes are read where they are needed.
     let streams = file.streams_record(b"log", 0).unwrap().unwrap();
-    let stream = file.stream(&streams, count - 1);
-    assert!(stream.is_err(), "{stream:?}");
+    // Sizes are read from the nearest anchor on: the last element is found, the second is not.
+    assert_eq!(file.stream(&streams, count - 1).unwrap().bytes(), size(count - 1));
+    let error = file.stream(&streams, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ShortFile);
+    assert!(error.to_string().contains("byte 320: varray: found the end of the file at byte"), "{error}");
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use crate::attributes;
 use crate::known::{MeshNotes, known};
 use crate::names::{TIME, part_name};
-use scda::{
-    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, Reader, Region, Result, Writer,
-};
+use scda::{Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, Reader, Region, Result, Writer};
 use std::ops::Range;
 
 /// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
