@@ -146,6 +146,9 @@ impl DatasetHandle {
     }
 
     /// An error unless the dataset has the type and the shape of this one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument), naming both types and shapes.
     pub fn check_like(&self, wanted: &Dataset) -> Result<()> {
         let Dataset { name, data_type, shape, .. } = wanted;
         let found = self.description();

@@ -119,6 +119,8 @@ impl SectionWriter<'_> {
         let is_root = self.sections.team.check_root(root)?;
         self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
+        // All ranks know it, so all have the error at once.
+        SectionLayout::block(self.sections.end(), size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = match data {
                 Ok(data) => Source::Contiguous(data).check(Sizes::Fixed { count: 1, size }).map(|()| data),
@@ -146,6 +148,7 @@ impl SectionWriter<'_> {
         self.sections.team.note(Topic::Number, size);
         self.sections.team.note(Topic::Encode, encode as u64);
         let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
+        SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = match data {
             Ok(data) => data.check(sizes).map(|()| data),
@@ -170,7 +173,6 @@ impl SectionWriter<'_> {
         let elements = self.sections.team.note_partition(Topic::Counts, counts)?;
         let sums =
             proc_sizes.map(|sizes| self.sections.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
-        // All ranks know it, so all have the error at once.
         SectionLayout::varray(self.sections.end(), elements.total, sums.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
         let checked = data.map_err(Error::again).and_then(|(sizes, data)| {
