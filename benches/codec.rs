@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use fields::{fields, flash};
 use scda::{
     Codec, Communicator, Data, DataMut, DataType, Dataset, DatasetHandle, Encode, Encoder, Layout, LineBreak,
-    Memory, MemoryMut, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
+    Memory, MemoryMut, ReadOptions, Reader, Region, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
 use scda_codec::shuffle::{shuffle, unshuffle};
@@ -204,7 +204,7 @@ fn elements(kinds: &[&str]) {
         "| data | element | encoder, level | encode | x compress2 6 | decode | x | size % | of compress2 6 |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    let default = Params::DEFAULT_LEVEL;
+    let default = WriteOptions::DEFAULT_LEVEL;
     let mut knee = [(0.0, 0.0); 10];
     for kind in kinds {
         let data = data(kind);
@@ -490,7 +490,7 @@ fn curves() {
         all.push((kind.to_owned(), item, bytes_of(kind, 8 << 20)));
     }
     for (name, item_bytes, data) in &all {
-        for level in [Params::DEFAULT_LEVEL, 6] {
+        for level in [WriteOptions::DEFAULT_LEVEL, 6] {
             for chunk_bytes in (13..23).map(|log| 1 << log) {
                 let codec = ChunkCodec {
                     item_bytes: *item_bytes,
@@ -576,7 +576,7 @@ fn shuffling() {
 fn write(path: &Path, data: &[u8], size: usize, encode: Encode) -> f64 {
     let counts = [(data.len() / size) as u64];
     let start = Instant::now();
-    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, path, b"", &WriteOptions::default()).unwrap();
     file.array(b"", &counts, size as u64, Source::Contiguous(data), encode).unwrap();
     file.close().unwrap();
     let seconds = start.elapsed().as_secs_f64();
@@ -656,7 +656,7 @@ fn together() {
                             (dataset, &own[..], &data[start..start + count])
                         })
                         .collect();
-                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    let mut file = Writer::create(comm, &path, b"", &WriteOptions::default()).unwrap();
                     if is_together {
                         file.datasets(&all).unwrap();
                     } else {
@@ -696,14 +696,14 @@ fn boxes() {
     let mut dataset = Dataset::new("rho", DataType::Float64, shape);
     dataset.layout = Layout::Chunked { shape: Some(vec![64, 64, 8]), text: false };
     let data = bytes_of("doubles, smooth", 512 * 512 * 8 * 8);
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[Region::all(&shape)], &data).unwrap();
     file.close().unwrap();
     let boxes: Vec<Region> =
         (0..1000).map(|i| Region::new([i * 7919 % 508, i * 104_729 % 508, 0], count)).collect();
     let bytes = 4 * 4 * 8 * 8;
     let time = |cache_bytes: u64, read: &dyn Fn(&mut Reader, &DatasetHandle)| {
-        let mut params = Params::default();
+        let mut params = ReadOptions::default();
         params.cache_bytes = cache_bytes;
         let once = || {
             let mut file = Reader::open(Solo, &path, &params).unwrap();
@@ -731,7 +731,7 @@ fn boxes() {
         ("in one call", &in_one_call),
         ("all items", &whole),
     ] {
-        println!("| {what} | {:.2} | {:.2} |", time(Params::DEFAULT_CACHE_BYTES, read), time(0, read));
+        println!("| {what} | {:.2} | {:.2} |", time(ReadOptions::DEFAULT_CACHE_BYTES, read), time(0, read));
     }
     let _ = std::fs::remove_file(&path);
 }
@@ -757,12 +757,12 @@ fn converted() {
         let speed = |seconds: f64| data.len() as f64 / seconds / 1e9;
         let write = |in_file: DataType, data: Data<'_>| {
             let _ = std::fs::remove_file(&path);
-            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
             file.dataset(&Dataset::new("u", in_file, shape), &[Region::all(&shape)], data).unwrap();
             file.close().unwrap();
         };
         let read = |data: DataMut<'_>| {
-            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
             let found = file.dataset_record("u", 0).unwrap().unwrap();
             found.read(&mut file, &[Region::all(&shape)], data).unwrap();
         };

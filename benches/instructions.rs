@@ -5,7 +5,10 @@
 //! what has to be made before it elsewhere.
 #![allow(missing_docs)]
 
-use scda::{Encode, Encoder, LineBreak, Params, Reader, SectionType, Sink, Solo, Source, UserString, Writer};
+use scda::{
+    Encode, Encoder, LineBreak, ReadOptions, Reader, SectionType, Sink, Solo, Source, UserString,
+    WriteOptions, Writer,
+};
 use scda_codec::{ElementDecoder, ElementEncoder};
 use scda_format::entry::{CountFormat, parse_counts};
 use scda_format::header::put_section_header;
@@ -56,7 +59,7 @@ fn doubles(kind: &str) -> Vec<u8> {
 /// Sections as small as 1000 arrays of 1000 bytes and 1000 blocks of 100 bytes, by one rank alone.
 fn small_sections() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, params) = (folder.path().join("small.scda"), Params::default());
+    let (path, params) = (folder.path().join("small.scda"), WriteOptions::default());
     let (array, block) = (vec![7; 1000], [8; 100]);
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     part("write 1000 arrays of 1000 bytes", || {
@@ -71,7 +74,7 @@ fn small_sections() {
         }
     });
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &params).unwrap();
+    let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
     let mut found = vec![0; 1000];
     part("read 1000 arrays of 1000 bytes", || {
         for _ in 0..1000 {

@@ -9,7 +9,7 @@
 mod first;
 
 use first::First;
-use scda::{Encode, KnownPartition, Params, Reader, Result, Sink, Solo, Source, Writer};
+use scda::{Encode, KnownPartition, ReadOptions, Reader, Result, Sink, Solo, Source, WriteOptions, Writer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::path::Path;
@@ -47,12 +47,6 @@ fn peak_kib(program: impl FnOnce() -> Result<()>) -> usize {
     (PEAK.load(Ordering::Relaxed) - before).div_ceil(1024)
 }
 
-fn params() -> Params {
-    let mut params = Params::default();
-    params.check = false;
-    params
-}
-
 /// Microseconds of a call, from several.
 fn micros(calls: u32, mut call: impl FnMut() -> Result<()>) -> f64 {
     let mut times: Vec<f64> = (0..5)
@@ -88,7 +82,7 @@ fn ranks(path: &Path) -> Result<()> {
         let mut times = [0.0; 4];
         let part = KnownPartition::new(&few, 0, size)?;
         let memory = peak_kib(|| {
-            let mut file = Writer::create(First { size }, path, b"", &params())?;
+            let mut file = Writer::create(First { size }, path, b"", &WriteOptions::default())?;
             times[0] = micros(calls, || file.array(b"small", &few, 8, small, Encode::None));
             times[3] = micros(2000, || file.array(b"small", &part, 8, small, Encode::None));
             times[2] =
@@ -96,7 +90,7 @@ fn ranks(path: &Path) -> Result<()> {
             file.close()
         });
         let mut out = vec![0; 1000];
-        let mut file = Reader::open(First { size }, path, &params())?;
+        let mut file = Reader::open(First { size }, path, &ReadOptions::default())?;
         times[1] = micros(calls, || {
             file.next_section(true)?;
             file.read_array(&few, 8, Sink::Contiguous(&mut out))
@@ -125,7 +119,7 @@ struct Case {
 }
 
 fn write(path: &Path, case: &Case, counts: &[u64], sizes: &[u64], source: Source<'_>) -> Result<()> {
-    let mut file = Writer::create(Solo, path, b"", &params())?;
+    let mut file = Writer::create(Solo, path, b"", &WriteOptions::default())?;
     if case.varray {
         file.varray(b"", counts, sizes, None, source, case.encode)?;
     } else {
@@ -135,7 +129,7 @@ fn write(path: &Path, case: &Case, counts: &[u64], sizes: &[u64], source: Source
 }
 
 fn read(path: &Path, case: &Case, counts: &[u64], sizes: &mut [u64], sink: Sink<'_>) -> Result<()> {
-    let mut file = Reader::open(Solo, path, &params())?;
+    let mut file = Reader::open(Solo, path, &ReadOptions::default())?;
     file.next_section(true)?;
     if case.varray {
         file.read_varray_sizes(counts, Some(sizes))?;

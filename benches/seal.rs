@@ -6,7 +6,7 @@
 //! them. Time of the processor is that of the process, in its own code and in the system's.
 #![allow(unsafe_code, clippy::cast_possible_truncation)] // getrusage; test data
 
-use scda::{Encode, Params, Result, Solo, Source, Writer};
+use scda::{Encode, Result, Solo, Source, WriteOptions, Writer};
 use scda_format::crc;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
@@ -94,8 +94,8 @@ fn race(
         for i in 0..variants.len() {
             let place = (turn + i) % variants.len();
             let variant = variants[place].0;
-            let mut params = Params::default();
-            (params.check, params.seal, params.sync) = (false, variant.seal, variant.sync);
+            let mut params = WriteOptions::default();
+            (params.seal, params.sync) = (variant.seal, variant.sync);
             let _ = std::fs::remove_file(path);
             sync(path.parent().expect("a folder"));
             let (lap, ()) = lap(|| {
@@ -221,7 +221,7 @@ fn checking(path: &Path, scale: &Scale) {
     };
     println!("\n## `scda check`\n\n| threads | GB/s | GB in a second of a processor |\n| --- | --- | --- |");
     let data = scale.large_data();
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, path, b"", &params).expect("the file can be made");
     for part in data.chunks(data.len() / 4) {

@@ -705,7 +705,17 @@ static void open_disagreement (void) {
   WRONG_READ (SCDA_ERR_ARG, scda_fopen_append (g.comm, good, NULL, NULL, &params, &err));
   params.seal = 0, params.verify = odd;
   WRONG_READ (SCDA_ERR_ARG, scda_fopen_read (g.comm, good, NULL, NULL, &params, &err));
-  params.verify = 0;
+  /* What is for reading is not accepted for writing, nor what is for appending where a file is created. */
+  params = default_params (), params.verify = 1;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
+  WRONG_READ (SCDA_ERR_ARG, scda_fopen_append (g.comm, good, NULL, NULL, &params, &err));
+  params = default_params (), params.to_seal = 0;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
+  params = default_params (), params.cache_bytes = 0;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
+  params = default_params (), params.behind = 1;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
+  params = default_params (), params.check = 1;
   params.linebreak = odd;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
   params = default_params (), params.check = odd;

@@ -550,6 +550,10 @@ struct scda_fcontext;
 /**
  * The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
  * change what you need. They are used only during the call that opens the file.
+ *
+ * They have four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for writing and reading; and
+ * for reading, from `to_seal` on. One struct has them all, so that a program can write and read a file with the same parameters.
+ * Reading leaves those for writing alone. For writing, those for reading must have their defaults: `SCDA_ERR_ARG` otherwise.
  */
 struct scda_params {
   /**
@@ -557,57 +561,27 @@ struct scda_params {
    */
   size_t size;
   /**
-   * Writing: `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
-   */
-  int linebreak;
-  /**
-   * Writing: `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
-   */
-  int encoder;
-  /**
-   * Writing: the level of compression, 0 to 9 (default 2).
-   */
-  int level;
-  /**
+   * Every call:
+   *
    * The number of threads by which this rank compresses or decompresses the elements of a section, 1
    * (default) to 1024; other ranks may have other numbers. The file does not depend on it.
    */
   int threads;
+  /**
+   * `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
+   */
+  int driver;
+  /**
+   * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
+   * `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
+   */
+  MPI_Info info;
   /**
    * The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
    * (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
    * written at once.
    */
   uint64_t aggregation_bytes;
-  /**
-   * `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
-   */
-  int driver;
-  /**
-   * Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
-   * beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-   * leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
-   * and the permissions of the existing file are kept. 0 (default): the file is written under its name.
-   */
-  int atomic;
-  /**
-   * Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-   * `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
-   * one, but where the system itself stops, the name may belong to an incomplete file.
-   */
-  int sync;
-  /**
-   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
-   * find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
-   * in any program. 0 (default; 1 if the library is built for debugging): only in calls that
-   * synchronize the ranks anyway.
-   */
-  int check;
-  /**
-   * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
-   * `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
-   */
-  MPI_Info info;
   /**
    * For large sections of which a rank has less than a stripe on average: how many ranks of each node
    * write and read for all ranks of the node, each whole stripes, through memory that these share; at
@@ -623,7 +597,47 @@ struct scda_params {
    */
   uint64_t stripe_bytes;
   /**
-   * Writing: 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+   * Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
+   * for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
+   * unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
+   * quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+   */
+  uint64_t max_memory;
+  /**
+   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
+   * find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
+   * in any program. 0 (default): only in calls that synchronize the ranks anyway.
+   */
+  int check;
+  /**
+   * Writing:
+   *
+   * `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
+   */
+  int linebreak;
+  /**
+   * `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
+   */
+  int encoder;
+  /**
+   * The level of compression, 0 to 9 (default 2).
+   */
+  int level;
+  /**
+   * 1: the file gets its name only when it is complete, at close. Until then it has a name
+   * beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
+   * leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
+   * and the permissions of the existing file are kept. 0 (default): the file is written under its name.
+   */
+  int atomic;
+  /**
+   * 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
+   * `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
+   * one, but where the system itself stops, the name may belong to an incomplete file.
+   */
+  int sync;
+  /**
+   * 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
    * takes 256 bytes in it. The header of a new file says so, and is in stable storage when
    * `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
@@ -631,24 +645,31 @@ struct scda_params {
    */
   int seal;
   /**
-   * Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
-   * is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-   * differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
+   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
+   * what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+   * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
+   * exactly so many sections, because steps are more frequent than commits or other sections of the step
+   * follow: the message has the numbers of the seals next to it, and the file is as it was.
    */
-  int verify;
+  uint64_t behind;
   /**
-   * Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
-   * behind its header. What is behind was not committed, by a job that was killed or is still writing:
-   * `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
-   * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+   * The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
+   * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
+   * error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
+   * `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
    */
-  int to_seal;
+  uint64_t background_bytes;
   /**
-   * Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
-   * 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+   * Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
+   * before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
+   * that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
+   * `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
+   * as soon as a call returns.
    */
-  uint64_t cache_bytes;
+  uint64_t lend;
   /**
+   * Writing and reading:
+   *
    * Writing with `atomic`: how many of the files that had this name before stay: when the new file is
    * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
    * one `state.2.scda`, and so on; the oldest goes. Each of them is a whole file at any moment, except
@@ -663,35 +684,25 @@ struct scda_params {
    */
   uint64_t keep;
   /**
-   * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-   * what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
-   * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
-   * exactly so many sections, because steps are more frequent than commits or other sections of the step
-   * follow: the message has the numbers of the seals next to it, and the file is as it was.
+   * Reading:
+   *
+   * A file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
+   * behind its header. What is behind was not committed, by a job that was killed or is still writing:
+   * `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+   * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
    */
-  uint64_t behind;
+  int to_seal;
   /**
-   * Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
-   * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
-   * error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
-   * `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+   * 1: all ranks together compare the bytes of each section with its checksum before its header
+   * is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
+   * differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
    */
-  uint64_t background_bytes;
+  int verify;
   /**
-   * Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
-   * for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
-   * unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
-   * quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+   * The most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
+   * 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
    */
-  uint64_t max_memory;
-  /**
-   * Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
-   * before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-   * that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
-   * `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
-   * as soon as a call returns.
-   */
-  uint64_t lend;
+  uint64_t cache_bytes;
 };
 
 /**

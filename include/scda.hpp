@@ -323,27 +323,27 @@ enum encoding {
 class params {
 public:
   params () noexcept { scda_params_init (&p_); }
+  params &threads (int value) noexcept { return p_.threads = value, *this; }
+  params &driver (int value) noexcept { return p_.driver = value, *this; }
+  params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
+  params &aggregation_bytes (std::uint64_t value) noexcept { return p_.aggregation_bytes = value, *this; }
+  params &writers_per_node (std::uint64_t value) noexcept { return p_.writers_per_node = value, *this; }
+  params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
+  params &max_memory (std::uint64_t value) noexcept { return p_.max_memory = value, *this; }
+  params &check (int value = 1) noexcept { return p_.check = value, *this; }
   params &linebreak (int value) noexcept { return p_.linebreak = value, *this; }
   params &encoder (int value) noexcept { return p_.encoder = value, *this; }
   params &level (int value) noexcept { return p_.level = value, *this; }
-  params &threads (int value) noexcept { return p_.threads = value, *this; }
-  params &aggregation_bytes (std::uint64_t value) noexcept { return p_.aggregation_bytes = value, *this; }
-  params &driver (int value) noexcept { return p_.driver = value, *this; }
   params &atomic (int value = 1) noexcept { return p_.atomic = value, *this; }
   params &sync (int value = 1) noexcept { return p_.sync = value, *this; }
-  params &check (int value = 1) noexcept { return p_.check = value, *this; }
-  params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
-  params &writers_per_node (std::uint64_t value) noexcept { return p_.writers_per_node = value, *this; }
-  params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
   params &seal (int value = 1) noexcept { return p_.seal = value, *this; }
-  params &verify (int value = 1) noexcept { return p_.verify = value, *this; }
-  params &to_seal (int value = 1) noexcept { return p_.to_seal = value, *this; }
-  params &cache_bytes (std::uint64_t value) noexcept { return p_.cache_bytes = value, *this; }
-  params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
   params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
-  params &max_memory (std::uint64_t value) noexcept { return p_.max_memory = value, *this; }
   params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }
+  params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
+  params &to_seal (int value = 1) noexcept { return p_.to_seal = value, *this; }
+  params &verify (int value = 1) noexcept { return p_.verify = value, *this; }
+  params &cache_bytes (std::uint64_t value) noexcept { return p_.cache_bytes = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }
 

@@ -22,9 +22,9 @@ mod texts;
 
 pub use file::{
     AddedRows, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
-    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, Located, Params, Reader,
-    Request, Sealed, Seals, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, WholeFile,
-    Writer, stripe_of_block, writers_of_pieces,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, Located, ReadOptions,
+    Reader, Request, Sealed, Seals, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, Tuning,
+    WholeFile, WriteOptions, Writer, stripe_of_block, writers_of_pieces,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};

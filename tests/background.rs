@@ -7,15 +7,15 @@ mod common;
 
 use common::{Rng, options};
 use scda::{
-    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region,
-    Result, Sink, Solo, Source, Writer, run_on_threads,
+    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Reader, Region, Result,
+    Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
 /// With as little memory for the background as there may be, or none.
-fn params(background: bool) -> Params {
-    let mut params = options();
-    (params.background_bytes, params.seal, params.check) = (u64::from(background) << 20, true, false);
+fn params(background: bool) -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.background_bytes, params.seal, params.tuning.check) = (u64::from(background) << 20, true, false);
     params
 }
 
@@ -48,7 +48,7 @@ fn step(file: &mut Writer, (rank, size): (usize, usize), step: u64) -> Result<()
 }
 
 /// Writes a file of `steps` steps, each committed, in the background or not.
-fn write(size: usize, path: &Path, params: &Params, steps: u64, halves: bool) -> Vec<u8> {
+fn write(size: usize, path: &Path, params: &WriteOptions, steps: u64, halves: bool) -> Vec<u8> {
     run_on_threads(size, |comm| {
         let ranks = (scda::Communicator::rank(&comm), size);
         let mut file = Writer::create(comm, path, b"steps", params).unwrap();
@@ -94,7 +94,7 @@ fn the_bytes_are_those_of_the_synchronous_way_on_any_number_of_ranks() {
     for size in 1..=8 {
         let mut params = params(true);
         (params.atomic, params.sync) = (size % 3 == 0, size % 2 == 0);
-        params.aggregation_bytes = if size == 5 { 0 } else { params.aggregation_bytes };
+        params.tuning.aggregation_bytes = if size == 5 { 0 } else { params.tuning.aggregation_bytes };
         assert!(write(size, &path, &params, 7, true) == first, "{size} ranks");
         assert!(write(size, &path, &params, 7, false) == first, "{size} ranks, commits in one");
     }
@@ -389,7 +389,7 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
         let results = run_on_threads(size, |comm| -> (u64, Option<String>) {
             let ranks = (scda::Communicator::rank(&comm), size);
             let mut params = params(true);
-            params.faults = Some(Faults { every: 4 + seed % 60, seed });
+            params.tuning.faults = Some(Faults { every: 4 + seed % 60, seed });
             let mut durable = 0;
             let write = || -> Result<()> {
                 let mut file = Writer::create(comm, &path, b"steps", &params)?;
@@ -430,7 +430,7 @@ fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
 fn what_cannot_be_begun_is_an_error() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("f.scda");
-    let kind = |params: &Params| {
+    let kind = |params: &WriteOptions| {
         let mut file = Writer::create(Solo, &path, b"", params)?;
         file.commit_begin().map(drop)
     };

@@ -8,11 +8,11 @@
 mod common;
 
 use common::watched::Watched;
-use common::{Data, Model, ModelSection, Want, options};
+use common::{Data, Model, ModelSection, Want, options, tuned};
 use scda::{
     Communicator, Content, DataType, Dataset, DatasetHandle, Encode, Error, ErrorKind, Faults,
-    Layout as DataLayout, Params, Reader, Region, Request, Result, SectionType, Sink, Solo, Writer,
-    run_on_threads,
+    Layout as DataLayout, ReadOptions, Reader, Region, Request, Result, SectionType, Sink, Solo,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -97,7 +97,7 @@ fn model() -> Model {
 }
 
 /// Writes the model, with a commit in the middle if the file is sealed.
-fn write(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn write(comm: Watched, path: &Path, model: &Model, params: &WriteOptions) -> Result<()> {
     let ranks = (comm.rank(), comm.size());
     let file = Writer::create(comm, path, &model.user, params)?;
     common::write_sections(file, ranks, &model.sections, 1, |file, count| {
@@ -110,14 +110,14 @@ fn write(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<(
 fn run(
     model: &Model,
     path: &Path,
-    params: &Params,
+    params: &WriteOptions,
     size: usize,
     writing: bool,
     failing: (usize, u64),
 ) -> (Option<ErrorKind>, bool) {
     run_program(size, failing, |comm| match writing {
         true => write(comm, path, model, params),
-        false => common::read(comm, path, model, params, Want::All, 1),
+        false => common::read(comm, path, model, &tuned(&params.tuning), Want::All, 1),
     })
 }
 
@@ -143,7 +143,7 @@ fn run_program(
 }
 
 /// Appends the sections of the model, with a commit in the middle.
-fn append(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn append(comm: Watched, path: &Path, model: &Model, params: &WriteOptions) -> Result<()> {
     let ranks = (comm.rank(), comm.size());
     let file = Writer::append(comm, path, params)?;
     common::write_sections(file, ranks, &model.sections, 1, |file, count| {
@@ -166,8 +166,8 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
         (64 << 10, true, false, false),
         (0, false, false, true),
     ] {
-        let mut params = options();
-        (params.aggregation_bytes, params.check, params.seal) = (aggregation, check, true);
+        let mut params: WriteOptions = options();
+        (params.tuning.aggregation_bytes, params.tuning.check, params.seal) = (aggregation, check, true);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
         let committed = std::fs::read(&path).unwrap();
         let before = [&committed[..], &b"A torn ---"[..if torn { 10 } else { 0 }]].concat();
@@ -218,7 +218,7 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
 }
 
 /// Looks sections up and reads ranges of them, each rank its own.
-fn look_up(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn look_up(comm: Watched, path: &Path, model: &Model, params: &ReadOptions) -> Result<()> {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
     let mut file = Reader::open(comm, path, params)?;
     let count = model.sections.len() as u64;
@@ -266,9 +266,10 @@ fn an_exchange_that_fails_while_looking_up_is_an_error_of_all() {
     for (seal, verify, check) in
         [(true, false, false), (true, true, false), (false, false, false), (true, true, true)]
     {
-        let mut params = options();
-        (params.seal, params.check) = (seal, check);
+        let mut params: WriteOptions = options();
+        (params.seal, params.tuning.check) = (seal, check);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+        let mut params: ReadOptions = tuned(&params.tuning);
         params.verify = verify;
         for size in [2, 3, 5] {
             for rank in 0..size {
@@ -308,11 +309,12 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
     let model = model();
     let mut outcomes = Vec::new();
     for seed in 0..90 {
-        let mut params = options();
-        (params.seal, params.check) = (seed % 4 > 0, seed % 2 == 0);
+        let mut params: WriteOptions = options();
+        (params.seal, params.tuning.check) = (seed % 4 > 0, seed % 2 == 0);
         run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+        let mut params: ReadOptions = tuned(&params.tuning);
         params.verify = seed % 4 == 1;
-        params.faults = Some(Faults { every: 1 + seed * 3, seed });
+        params.tuning.faults = Some(Faults { every: 1 + seed * 3, seed });
         let size = 1 + seed as usize % 3;
         let (kind, _) = run_program(size, (0, u64::MAX / 2), |comm| look_up(comm, &path, &model, &params));
         outcomes.push(kind);
@@ -322,7 +324,7 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
 
 /// A file with datasets of each layout, and a group.
 fn write_datasets(path: &Path, seal: bool) {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = seal;
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     file.group("/", "{\"title\": \"faults\"}").unwrap();
@@ -339,7 +341,7 @@ fn write_datasets(path: &Path, seal: bool) {
 }
 
 /// Reads datasets by name, together and one after the other, each rank regions of its own.
-fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
+fn read_datasets(comm: Watched, path: &Path, params: &ReadOptions) -> Result<()> {
     let rank = comm.rank() as u64;
     let mut file = Reader::open(comm, path, params)?;
     let read = |file: &mut Reader, dataset: &DatasetHandle| {
@@ -380,8 +382,8 @@ fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() 
     let (mut cases, mut silent) = (0, 0);
     for (seal, check) in [(true, false), (false, false), (true, true)] {
         write_datasets(&path, seal);
-        let mut params = options();
-        (params.check, params.verify) = (check, check);
+        let mut params: ReadOptions = options();
+        (params.tuning.check, params.verify) = (check, check);
         for size in [2, 3] {
             for rank in 0..size {
                 for k in 0.. {
@@ -404,9 +406,9 @@ fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() 
     let mut outcomes = Vec::new();
     for seed in 0..60 {
         write_datasets(&path, seed % 4 > 0);
-        let mut params = options();
-        (params.check, params.verify) = (seed % 2 == 0, seed % 4 == 1);
-        params.faults = Some(Faults { every: 1 + seed * 5, seed });
+        let mut params: ReadOptions = options();
+        (params.tuning.check, params.verify) = (seed % 2 == 0, seed % 4 == 1);
+        params.tuning.faults = Some(Faults { every: 1 + seed * 5, seed });
         let size = 1 + seed as usize % 3;
         let (kind, _) = run_program(size, (0, u64::MAX / 2), |comm| read_datasets(comm, &path, &params));
         outcomes.push(kind);
@@ -422,7 +424,7 @@ fn stream_of(rank: u64) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Writes streams, with a commit between their parts if the file is sealed.
-fn write_streams(comm: Watched, path: &Path, params: &Params) -> Result<()> {
+fn write_streams(comm: Watched, path: &Path, params: &WriteOptions) -> Result<()> {
     let (first, all) = stream_of(comm.rank() as u64);
     let mut file = Writer::create(comm, path, b"", params)?;
     file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;
@@ -441,7 +443,11 @@ fn write_streams(comm: Watched, path: &Path, params: &Params) -> Result<()> {
 }
 
 /// Reads all streams on each rank; what they are is told if they are there.
-fn read_streams(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Vec<Vec<u8>>> {
+fn read_streams(
+    comm: impl Communicator + 'static,
+    path: &Path,
+    params: &ReadOptions,
+) -> Result<Vec<Vec<u8>>> {
     let mut file = Reader::open(comm, path, params)?;
     let mut found = Vec::new();
     for record in [-1, 0] {
@@ -465,17 +471,19 @@ fn an_exchange_that_fails_while_streams_are_written_or_read_is_an_error_of_all()
     let path = folder.path().join("file.scda");
     let (mut cases, mut kept) = (0, 0);
     for (seal, check) in [(true, false), (false, false), (true, true)] {
-        let mut params = options();
-        (params.check, params.seal) = (check, seal);
+        let mut params: WriteOptions = options();
+        (params.tuning.check, params.seal) = (check, seal);
         for size in [2, 3] {
             let none = (0, u64::MAX / 2);
             assert_eq!(run_program(size, none, |comm| write_streams(comm, &path, &params)).0, None);
             let whole = std::fs::read(&path).unwrap();
             let all: Vec<_> = (0..size as u64).map(|rank| stream_of(rank).1).collect();
-            assert!(read_streams(Solo, &path, &params).unwrap() == all);
+            assert!(read_streams(Solo, &path, &tuned(&params.tuning)).unwrap() == all);
             for rank in 0..size {
                 for k in 0.. {
-                    let read = |comm| read_streams(comm, &path, &params).map(|found| assert!(found == all));
+                    let read = |comm| {
+                        read_streams(comm, &path, &tuned(&params.tuning)).map(|found| assert!(found == all))
+                    };
                     let (kind, is_met) = run_program(size, (rank, k), read);
                     assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
                     if !is_met {
@@ -551,9 +559,9 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     for &size in sizes {
         for (aggregation, check, seal) in [(64 << 10, false, true), (0, false, false), (64 << 10, true, true)]
         {
-            let mut params = options();
-            params.aggregation_bytes = aggregation;
-            params.check = check;
+            let mut params: WriteOptions = options();
+            params.tuning.aggregation_bytes = aggregation;
+            params.tuning.check = check;
             params.atomic = true;
             params.seal = seal;
             let (result, _) = run(&model, &path, &params, 1, true, (0, u64::MAX / 2));

@@ -8,8 +8,8 @@ mod options;
 
 use options::options;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source,
-    Writer, run_on_threads,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Sink, Solo,
+    Source, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -27,16 +27,16 @@ fn growth(run: impl FnOnce()) -> usize {
 }
 
 fn write(path: &Path, sizes: &[u64], data: &[u8], encode: Encode, threads: usize) {
-    let mut params = Params::default();
-    (params.threads, params.level) = (threads, 0); // no time for more
+    let mut params = WriteOptions::default();
+    (params.tuning.threads, params.level) = (threads, 0); // no time for more
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     file.varray(b"", &[sizes.len() as u64], sizes, None, Source::Contiguous(data), encode).unwrap();
     file.close().unwrap();
 }
 
 fn read(path: &Path, sizes: &mut [u64], data: &mut [u8], threads: usize) {
-    let mut params = Params::default();
-    params.threads = threads;
+    let mut params = ReadOptions::default();
+    params.tuning.threads = threads;
     let counts = [sizes.len() as u64];
     let mut file = Reader::open(Solo, path, &params).unwrap();
     file.next_section(true).unwrap();
@@ -95,14 +95,14 @@ fn chunks_without_data_take_little(path: &Path) {
             r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[{items}]}}}},"codecs":[{codecs}],"#
         ) + "\"fill_value\":0,\"attributes\":{}}\n";
         for stream in [&stream[..1], &stream] {
-            let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(Solo, path, b"", &WriteOptions::default()).unwrap();
             let block = metadata.as_bytes();
             file.block(b"scda dataset 00", 0, block.len() as u64, Some(block), Encode::None).unwrap();
             let sizes = [stream.len() as u64];
             file.varray(b"x", &[1], &sizes, None, Source::Contiguous(stream), Encode::None).unwrap();
             file.close().unwrap();
             let grown = growth(|| {
-                let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+                let mut file = Reader::open(Solo, path, &ReadOptions::default()).unwrap();
                 let found = file.dataset_record("x", 0).unwrap().unwrap();
                 let mut item = vec![0; item_bytes as usize];
                 let error = found.read(&mut file, &[Region::new([1], [1])], &mut item).unwrap_err();

@@ -9,8 +9,11 @@ mod options;
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
-use options::options;
-use scda::{DataType, Dataset, Driver, Encode, ErrorKind, Mpi, Params, Reader, Region, Sink, Source, Writer};
+use options::{Options, options};
+use scda::{
+    DataType, Dataset, Driver, Encode, ErrorKind, Mpi, ReadOptions, Reader, Region, Sink, Source,
+    WriteOptions, Writer,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -123,9 +126,9 @@ fn write_many(comm: impl scda::Communicator + 'static, path: &Path) {
     file.close().unwrap();
 }
 
-fn small_buffers() -> Params {
-    let mut params = options();
-    params.aggregation_bytes = 16 << 10;
+fn small_buffers<T: Options>() -> T {
+    let mut params: T = options();
+    params.tuning().aggregation_bytes = 16 << 10;
     params
 }
 
@@ -172,7 +175,7 @@ fn part_nodes() {
 }
 
 /// Arrays and a varray of small pieces, which writers of each node write if the parameters say so.
-fn write_pieces(comm: impl scda::Communicator + 'static, path: &Path, params: &Params) {
+fn write_pieces(comm: impl scda::Communicator + 'static, path: &Path, params: &WriteOptions) {
     let counts = scda::uniform_partition(1000, comm.size());
     let first: u64 = counts[..comm.rank()].iter().sum();
     let own = first..first + counts[comm.rank()];
@@ -186,9 +189,10 @@ fn write_pieces(comm: impl scda::Communicator + 'static, path: &Path, params: &P
     file.close().unwrap();
 }
 
-fn relaying() -> Params {
-    let mut params = small_buffers();
-    (params.writers_per_node, params.stripe_bytes) = (1, 30_000);
+fn relaying<T: Options>() -> T {
+    let mut params: T = small_buffers();
+    let tuning = params.tuning();
+    (tuning.writers_per_node, tuning.stripe_bytes) = (1, 30_000);
     params
 }
 
@@ -347,8 +351,8 @@ fn part_finalized() {
     let ranks = world.size() as usize;
     let counts = |each: u64| vec![each; ranks];
     let create = |name: &str, driver| {
-        let mut params = options();
-        params.driver = driver;
+        let mut params: WriteOptions = options();
+        params.tuning.driver = driver;
         Writer::create(Mpi::new(&world).unwrap(), &file().with_extension(name), b"", &params).unwrap()
     };
     let small =
@@ -366,8 +370,8 @@ fn part_finalized() {
         writers.push((driver, waiting));
     }
     let readers = drivers.map(|driver| {
-        let mut params = options();
-        params.driver = driver;
+        let mut params: ReadOptions = options();
+        params.tuning.driver = driver;
         (driver, Reader::open(Mpi::new(&world).unwrap(), &file().with_extension("whole"), &params).unwrap())
     });
     let dropped = drivers.map(|driver| create(&format!("dropped{driver:?}"), driver));

@@ -6,8 +6,8 @@ mod common;
 
 use common::{Data, Model, ModelSection, Want, folder, manifest, options, read_on, write_on};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Reader, Region, Sink, Source,
-    ThreadComm, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, ReadOptions, Reader, Region,
+    Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use scda_format::index::{CRC_TAIL_BYTES, ROW_BYTES, TABLE_HEADER_BYTES};
 use scda_format::seal::{SEAL_BYTES, Seal};
@@ -27,8 +27,8 @@ fn every_vector_of_every_style_is_read_to_what_its_manifest_says() {
                     read_on(size, &path, &model, &options(), want, size as u64);
                 }
             }
-            let mut small = options();
-            small.aggregation_bytes = 0;
+            let mut small: ReadOptions = options();
+            small.tuning.aggregation_bytes = 0;
             read_on(3, &path, &model, &small, Want::All, 8);
         }
     }
@@ -73,7 +73,7 @@ fn every_vector_is_written_anew() {
         let model = manifest(name);
         for (style, line_break) in [("unix", LineBreak::Unix), ("mime", LineBreak::Mime)] {
             let vector = std::fs::read(folder().join(format!("{name}.{style}.scda"))).unwrap();
-            let mut params = options();
+            let mut params: WriteOptions = options();
             params.line_break = line_break;
             let path = scratch.path().join("again.scda");
             let first = write_on(1, &path, &model, &params, 1);
@@ -101,7 +101,7 @@ fn the_zlib_encoder_writes_what_the_independent_writer_wrote() {
         let model = manifest(name);
         for (style, line_break) in [("unix", LineBreak::Unix), ("mime", LineBreak::Mime)] {
             let written = [0, 1, 6, 9].map(|level| {
-                let mut params = options();
+                let mut params: WriteOptions = options();
                 (params.line_break, params.encoder, params.level) = (line_break, Encoder::Zlib, level);
                 write_on(2, &scratch.path().join("z.scda"), &model, &params, 5)
             });
@@ -224,7 +224,7 @@ impl Content {
     /// Writes the file on three ranks.
     fn write(&self, comm: ThreadComm, path: &Path, line_break: LineBreak) -> scda::Result<()> {
         let rank = comm.rank();
-        let mut params = options();
+        let mut params: WriteOptions = options();
         (params.seal, params.line_break) = (true, line_break);
         params.encoder = Encoder::Zlib; // the bytes of the other one may change with its version
         let mut file = Writer::create(comm, path, b"sealed, by libscda", &params)?;
@@ -277,7 +277,7 @@ impl Content {
     /// Reads all of a file on any ranks.
     fn read(&self, comm: ThreadComm, path: &Path) -> scda::Result<()> {
         let rank = comm.rank();
-        let mut params = options();
+        let mut params: ReadOptions = options();
         params.verify = true;
         let mut file = Reader::open(comm, path, &params)?;
         assert!(file.is_sealed() && &**file.user() == b"sealed, by libscda");
@@ -414,7 +414,7 @@ fn sealed_files_keep_their_bytes_and_are_read() {
 fn tables_of_names_keep_their_bytes_and_are_read() {
     let scratch = tempfile::tempdir().unwrap();
     let (path, expected) = (scratch.path().join("names.scda"), folder().join("names.scda"));
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     run_on_threads(2, |comm: ThreadComm| {
         let mine = (scda::Communicator::rank(&comm) == 0).then_some(&[b'.'; 32]);

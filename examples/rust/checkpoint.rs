@@ -4,7 +4,9 @@
 //!     mpiexec -n 3 target/debug/examples/checkpoint state.scda
 
 use mpi::topology::SimpleCommunicator;
-use scda::{Communicator, Encode, Mpi, Params, Reader, Sink, Source, Writer, uniform_partition};
+use scda::{
+    Communicator, Encode, Mpi, ReadOptions, Reader, Sink, Source, WriteOptions, Writer, uniform_partition,
+};
 use std::path::Path;
 
 /// The value of a cell, wherever it is computed.
@@ -23,10 +25,10 @@ fn write(world: &SimpleCommunicator, path: &Path) -> scda::Result<()> {
     // Rank 0 has 1000 cells, rank 1 has 2000, and so on.
     let counts: Vec<u64> = (1000..).step_by(1000).take(comm.size()).collect();
     let own = values(&counts, comm.rank());
-    let mut params = Params::default();
-    params.seal = true; // an index and checksums at the end
-    params.atomic = true; // an older checkpoint of this name stays until this one is complete
-    let mut file = Writer::create(comm, path, b"checkpoint.rs", &params)?;
+    let mut options = WriteOptions::default();
+    options.seal = true; // an index and checksums at the end
+    options.atomic = true; // an older checkpoint of this name stays until this one is complete
+    let mut file = Writer::create(comm, path, b"checkpoint.rs", &options)?;
     file.inline(b"time step", 0, Some(b"42                             \n"))?;
     file.array(b"field: f64", &counts, 8, Source::Contiguous(&own), Encode::None)?;
     file.close() // only now is all of it written
@@ -35,7 +37,7 @@ fn write(world: &SimpleCommunicator, path: &Path) -> scda::Result<()> {
 fn read(world: &SimpleCommunicator, path: &Path) -> scda::Result<u64> {
     let comm = Mpi::new(world)?;
     let (rank, size) = (comm.rank(), comm.size());
-    let mut file = Reader::open(comm, path, &Params::default())?;
+    let mut file = Reader::open(comm, path, &ReadOptions::default())?;
     let mut step = [0; 32];
     file.next_section(true)?.expect("the time step");
     file.read_inline(0, (rank == 0).then_some(&mut step))?;

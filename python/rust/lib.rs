@@ -82,5 +82,5 @@ mod _core {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    const DEFAULT_LEVEL: u32 = scda::Params::DEFAULT_LEVEL;
+    const DEFAULT_LEVEL: u32 = scda::WriteOptions::DEFAULT_LEVEL;
 }

@@ -8,7 +8,7 @@ use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use scda::{Content, INLINE_BYTES, Params, Request, Section, Sink, Solo};
+use scda::{Content, INLINE_BYTES, ReadOptions, Request, Section, Sink, Solo};
 use scda_base::panics::catch;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -80,11 +80,12 @@ struct ReadSettings {
 }
 
 impl ReadSettings {
-    fn params(&self) -> Params {
-        let mut params = Params::default();
-        (params.threads, params.verify, params.to_seal) = (self.threads, self.verify, self.to_seal);
-        (params.cache_bytes, params.max_memory, params.keep) = (self.cache_bytes, self.max_memory, self.keep);
-        params
+    fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        (options.tuning.threads, options.tuning.max_memory) = (self.threads, self.max_memory);
+        (options.verify, options.to_seal) = (self.verify, self.to_seal);
+        (options.cache_bytes, options.keep) = (self.cache_bytes, self.keep);
+        options
     }
 }
 
@@ -259,16 +260,16 @@ impl Reader {
         comm: Option<i32>,
         settings: ReadSettings,
     ) -> PyResult<Self> {
-        let mut params = settings.params();
-        params.driver = driver(comm, &settings.driver);
+        let mut options = settings.options();
+        options.tuning.driver = driver(comm, &settings.driver);
         let cause = Cause::default();
         let is_alone = comm.is_none();
         let source = source.map(|source| Source::new(source, cause.clone()));
         let opened = py.detach(|| {
             let mut reader = match (source, comm) {
-                (Some(source), _) => scda::Reader::open_at(source, &path, &params)?,
-                (None, Some(comm)) => return scda::Reader::open(ranks_of(comm)?, &path, &params),
-                (None, None) => scda::Reader::open(Solo, &path, &params)?,
+                (Some(source), _) => scda::Reader::open_at(source, &path, &options)?,
+                (None, Some(comm)) => return scda::Reader::open(ranks_of(comm)?, &path, &options),
+                (None, None) => scda::Reader::open(Solo, &path, &options)?,
             };
             reader.tolerate_damage()?;
             Ok(reader)

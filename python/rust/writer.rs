@@ -8,7 +8,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use scda::{
-    Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source, Texts,
+    Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Region, Solo, Source, Texts, WriteOptions,
 };
 use scda_base::floats::in_default;
 use scda_base::panics::catch;
@@ -53,24 +53,24 @@ struct WriteSettings {
 }
 
 impl WriteSettings {
-    fn params(&self) -> PyResult<Params> {
-        let mut params = Params::default();
-        params.line_break = match &*self.style {
+    fn options(&self) -> PyResult<WriteOptions> {
+        let mut options = WriteOptions::default();
+        options.line_break = match &*self.style {
             "unix" => LineBreak::Unix,
             "mime" => LineBreak::Mime,
             style => return Err(invalid(format!("style: found {style:?}"))),
         };
-        params.encoder = match &*self.encoder {
+        options.encoder = match &*self.encoder {
             "fast" => Encoder::Fast,
             "zlib" => Encoder::Zlib,
             encoder => return Err(invalid(format!("encoder: found {encoder:?}"))),
         };
-        (params.level, params.threads, params.keep) = (self.level, self.threads, self.keep);
-        params.mode = self.mode;
-        (params.atomic, params.sync, params.seal) = (self.atomic, self.sync, self.seal);
-        (params.background_bytes, params.behind) = (self.background_bytes, self.behind.unwrap_or(0));
-        params.mark_incomplete = true;
-        Ok(params)
+        (options.level, options.tuning.threads, options.keep) = (self.level, self.threads, self.keep);
+        options.mode = self.mode;
+        (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
+        (options.background_bytes, options.behind) = (self.background_bytes, self.behind.unwrap_or(0));
+        options.mark_incomplete = true;
+        Ok(options)
     }
 }
 
@@ -209,15 +209,15 @@ impl Writer {
         comm: Option<i32>,
         settings: WriteSettings,
     ) -> PyResult<Self> {
-        let mut params = settings.params()?;
-        params.driver = driver(comm, &settings.driver);
+        let mut options = settings.options()?;
+        options.tuning.driver = driver(comm, &settings.driver);
         let is_alone = comm.is_none();
-        let interrupt = is_alone.then(|| params.interrupt.clone());
+        let interrupt = is_alone.then(|| options.interrupt.clone());
         let opened = py.detach(|| match (comm, settings.behind) {
-            (Some(comm), None) => scda::Writer::create(ranks_of(comm)?, &path, &user, &params),
-            (None, None) => scda::Writer::create(Solo, &path, &user, &params),
-            (Some(comm), Some(_)) => scda::Writer::append(ranks_of(comm)?, &path, &params),
-            (None, Some(_)) => scda::Writer::append(Solo, &path, &params),
+            (Some(comm), None) => scda::Writer::create(ranks_of(comm)?, &path, &user, &options),
+            (None, None) => scda::Writer::create(Solo, &path, &user, &options),
+            (Some(comm), Some(_)) => scda::Writer::append(ranks_of(comm)?, &path, &options),
+            (None, Some(_)) => scda::Writer::append(Solo, &path, &options),
         });
         let tolerated = opened.and_then(|mut open| {
             if is_alone {

@@ -1,7 +1,7 @@
 //! Reading, with arguments that may be errors of this rank.
 
 use super::BindingCalls;
-use crate::file::{DatasetHandle, OwnRequest, Params, Reader, Section, Sink, Streams, ThisRank};
+use crate::file::{DatasetHandle, OwnRequest, ReadOptions, Reader, Section, Sink, Streams, ThisRank};
 use crate::items::DataMut;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
@@ -19,7 +19,7 @@ pub trait ReaderCalls: BindingCalls + Sized {
     fn open_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<ReadOptions>,
     ) -> Result<Self>;
 
     /// As [`Reader::next_section`], without a copy.
@@ -123,7 +123,7 @@ impl ReaderCalls for Reader {
     fn open_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<ReadOptions>,
     ) -> Result<Self> {
         Self::open_if_valid(comm, path, params)
     }

@@ -1,7 +1,7 @@
 //! Writing, with arguments that may be errors of this rank.
 
 use super::BindingCalls;
-use crate::file::{Operation, Params, Pending, ThisRank, Writer};
+use crate::file::{Operation, Pending, ThisRank, WriteOptions, Writer};
 use scda_base::error::{Error, Result};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
@@ -18,22 +18,22 @@ pub trait WriterCalls: BindingCalls + Sized {
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
         user: Result<UserString>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self>;
 
     /// As [`Writer::append`].
     fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self>;
 
-    /// Where the file is written, if it was there before: with [`Params::atomic`] its copy. An absolute path. Not collective. `None` after
+    /// Where the file is written, if it was there before: with [`WriteOptions::atomic`] its copy. An absolute path. Not collective. `None` after
     /// an error.
     fn appended(&self) -> Option<&Path>;
 
     /// Writes what the operation says: as the method of [`Writer`] of its name. Where memory is `lent`, it is that of the data, which stays as
-    /// it is if [`Params::lend`] says so.
+    /// it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
     fn write(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()>;
 
     /// What was begun on this file and not completed. Not collective.
@@ -60,7 +60,7 @@ impl WriterCalls for Writer {
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
         user: Result<UserString>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self> {
         Self::create_if_valid(comm, path, user, params)
     }
@@ -68,7 +68,7 @@ impl WriterCalls for Writer {
     fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self> {
         Self::append_if_valid(comm, path, params)
     }

@@ -2,7 +2,7 @@
 //! ranks; and large ones, staged and written through.
 
 use super::deferred_headers::DeferredHeaders;
-use super::params::Params;
+use super::options::Tuning;
 use super::source::Source;
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
 use super::turns::Turns;
@@ -94,7 +94,7 @@ struct Messages {
 }
 
 impl SectionBuffer {
-    pub fn new(team: &mut Team, params: &Params) -> Self {
+    pub fn new(team: &mut Team, params: &Tuning) -> Self {
         let room = params.small_bytes(team.size()) as u64;
         let store = Store::Messages(Messages::default());
         let fillings_left = if team.size() > MANY_RANKS { 1 } else { FILLINGS };
@@ -115,7 +115,7 @@ impl SectionBuffer {
     }
 
     /// The buffer was full once more and is empty now: when that was often, looks for a better store. Collective.
-    pub fn grow(&mut self, team: &mut Team, params: &Params) -> Result<(), Failure> {
+    pub fn grow(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
         if self.fillings_left == 0 {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl SectionBuffer {
     }
 
     /// Looks for memory that all ranks see. Collective.
-    fn share(&mut self, agreed: &Agreed<'_>, params: &Params) -> Result<()> {
+    fn share(&mut self, agreed: &Agreed<'_>, params: &Tuning) -> Result<()> {
         if let Some(turns) = Turns::share(agreed, params)? {
             self.room = turns.half() as u64;
             self.store = Store::Shared(turns, None);
@@ -515,7 +515,7 @@ mod tests {
     fn ranks_that_share_memory_take_turns() {
         const ROUNDS: u64 = 6;
         const BYTES: u64 = 300; // of a rank and round; rank 0 and the last one write all
-        let params = Params { aggregation_bytes: 9000, ..Params::default() };
+        let params = Tuning { aggregation_bytes: 9000, ..Tuning::default() };
         for ranks in [1, 2, 3] {
             let round_bytes = BYTES * ranks as u64 * 4;
             let writes = run_on_threads(ranks, |comm| {

@@ -1,7 +1,7 @@
 //! Compressing and decompressing this rank's elements, on one or more threads.
 
 use super::interrupt::Interrupt;
-use super::params::Params;
+use super::options::WriteOptions;
 use super::source::{Sizes, Source};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::floats::in_default;
@@ -70,10 +70,11 @@ pub struct Encoders(Vec<ElementEncoder>);
 
 impl Encoders {
     /// Encodes the elements of `source`, whose memory was checked against `sizes`.
-    pub fn encode(&mut self, params: &Params, source: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
+    pub fn encode(&mut self, params: &WriteOptions, source: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
         let total = sizes.total()?;
         let useful = total / BYTES_PER_THREAD;
-        let threads = usize::try_from(useful).map_or(params.threads, |n| n.clamp(1, params.threads));
+        let threads =
+            usize::try_from(useful).map_or(params.tuning.threads, |n| n.clamp(1, params.tuning.threads));
         self.make(params, threads)?;
         let each = (0..sizes.count()).map(|index| sizes.size(index));
         let cuts = cuts(each, total, threads);
@@ -90,13 +91,13 @@ impl Encoders {
     }
 
     /// The encoder of the first thread.
-    pub(super) fn first(&mut self, params: &Params) -> Result<&mut ElementEncoder> {
+    pub(super) fn first(&mut self, params: &WriteOptions) -> Result<&mut ElementEncoder> {
         self.make(params, 1)?;
         self.0.first_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no encoder was made"))
     }
 
     /// Makes encoders for `threads` threads.
-    fn make(&mut self, params: &Params, threads: usize) -> Result<()> {
+    fn make(&mut self, params: &WriteOptions, threads: usize) -> Result<()> {
         while self.0.len() < threads {
             self.0.push(ElementEncoder::new(params.encoder, params.level, params.line_break)?);
         }
@@ -270,7 +271,8 @@ mod tests {
         let sizes: Vec<u64> = (0..3000).map(|i| (i * i) % 3000).collect();
         let data: Vec<u8> = (0..sizes.iter().sum::<u64>()).map(|i| (i * i / 64) as u8).collect();
         let encode = |threads| {
-            let params = Params { threads, ..Params::default() };
+            let mut params = WriteOptions::default();
+            params.tuning.threads = threads;
             let all =
                 Encoders::default().encode(&params, Source::Contiguous(&data), Sizes::Each(&sizes)).unwrap();
             assert!(all.chunks.len() >= threads);
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_first_bad_element_is_named_whatever_the_threads() {
-        let params = Params::default();
+        let params = WriteOptions::default();
         let data: Vec<u8> = (0..2_000_000_u32).map(|i| (i / 100) as u8).collect();
         let sizes = Sizes::Fixed { count: 1000, size: 2000 };
         let encoded = Encoders::default().encode(&params, Source::Contiguous(&data), sizes).unwrap();

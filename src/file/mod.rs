@@ -1,7 +1,7 @@
 //! Writer and Reader: the collective state machines of a file's sections.
 //!
 //! Beside `writer` and `reader`, the modules are:
-//! - opening and closing: `params`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
+//! - opening and closing: `options`, `limits` (at which sizes work is divided), `open`, `target` (the names of the file that is written)
 //! - ranks: `team` (agreement), `session` (what happens after an error), `collective` (for libraries above)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
 //! - large sections: `deferred_headers` (headers are written last), `relay` and `stripes` (writers of each node)
@@ -19,7 +19,7 @@ mod interrupt;
 mod limits;
 mod node_memory;
 mod open;
-mod params;
+mod options;
 mod reader;
 mod relay;
 mod sample;
@@ -38,7 +38,7 @@ mod writer;
 pub use collective::Collective;
 pub use interrupt::Interrupt;
 pub use limits::Limits;
-pub use params::{Encode, Params};
+pub use options::{Encode, ReadOptions, Tuning, WriteOptions};
 pub use reader::{
     AddedRows, Content, DatasetHandle, Entries, Entry, Located, OwnRequest, Reader, Request, Sealed, Seals,
     Section, Stream, StreamReader, Streams,

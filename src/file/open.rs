@@ -8,7 +8,7 @@ mod mpi_io;
 #[cfg(not(feature = "mpi"))]
 mod without_mpi;
 
-use super::params::{MostThreads, Params};
+use super::options::{MostThreads, Options, ReadOptions, Tuning, WriteOptions};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
 use rustix::fs::OFlags;
@@ -28,24 +28,24 @@ use std::time::{Duration, Instant};
 use without_mpi as mpi_io;
 
 /// Opens a file by `open`, if neither the path nor the parameters are wrong on any rank. Collective.
-pub fn if_valid<T>(
+pub fn if_valid<O: Options, T>(
     comm: Box<dyn Communicator>,
     function: Function,
     path: Result<&Path>,
-    params: Result<Params>,
-    open: impl FnOnce(&mut Team, &Path, &mut Params) -> Result<T, Failure>,
-) -> Result<(Team, Params, T)> {
+    options: Result<O>,
+    open: impl FnOnce(&mut Team, &Path, &mut O) -> Result<T, Failure>,
+) -> Result<(Team, O, T)> {
     let mut team = Team::for_file(comm, &path);
     let open = |team: &mut Team| -> Result<_, Failure> {
-        let (path, mut params) = (path?, params?);
-        params.validate(function)?;
-        team.note_open(function, path, &params.words());
-        let _limited = memory::limited(params.max_memory, 0);
-        let opened = open(team, path, &mut params)?;
-        Ok((params, opened))
+        let (path, mut options) = (path?, options?);
+        options.validate(function)?;
+        team.note_open(function, path, &options.words());
+        let _limited = memory::limited(options.tuning().max_memory, 0);
+        let opened = open(team, path, &mut options)?;
+        Ok((options, opened))
     };
     match open(&mut team) {
-        Ok((params, opened)) => Ok((team, params, opened)),
+        Ok((options, opened)) => Ok((team, options, opened)),
         Err(failure) => Err(team.settle(failure)),
     }
 }
@@ -55,11 +55,11 @@ pub fn if_valid<T>(
 pub fn create(
     team: &mut Team,
     path: &Path,
-    params: &mut Params,
+    params: &mut WriteOptions,
     header: &[u8],
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
     // No file is changed before the ranks agree on the arguments.
-    let choice = choose(team, path, params, true)?;
+    let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
     match create_on_all(team, &choice, params, &mut target, header) {
         Ok(file) => Ok((file, target)),
@@ -73,7 +73,7 @@ pub fn create(
 fn create_on_all(
     team: &mut Team,
     choice: &Choice<'_>,
-    params: &mut Params,
+    params: &mut WriteOptions,
     target: &mut Target,
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
@@ -81,7 +81,7 @@ fn create_on_all(
     let name = choice.name_to_write(params, target);
     let create = |goal: &Path| {
         let name = if params.atomic { goal.to_owned() } else { names::target_path(choice.real) };
-        mpi_io::create(&name, choice.prefix, params)
+        mpi_io::create(&name, choice.prefix, &params.tuning)
     };
     let first = match team.rank() {
         0 => choice.check_name(team, &name).and_then(|()| target.prepare(driver, create)).map(Some),
@@ -116,7 +116,7 @@ fn open_by_driver(
     team: &mut Team,
     choice: &Choice<'_>,
     name: &Path,
-    params: &Params,
+    params: &WriteOptions,
     target: &mut Target,
     opened: Result<PosixFile>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
@@ -126,11 +126,11 @@ fn open_by_driver(
             team.agree(left)?;
             let is_first = team.rank() == 0;
             let check_name = || if is_first { target.check_name() } else { Ok(()) };
-            mpi_io::open(team, name, choice.prefix, params, mpi_io::Access::ReadWrite, check_name)?
+            mpi_io::open(team, name, choice.prefix, &params.tuning, mpi_io::Access::ReadWrite, check_name)?
         }
         _ => Box::new(opened?),
     };
-    Ok(with_faults(team, params, file))
+    Ok(with_faults(team, &params.tuning, file))
 }
 
 /// Writes the header of a file, and finds its stripes.
@@ -138,7 +138,7 @@ fn begin(
     team: &mut Team,
     driver: Driver,
     file: &mut dyn ParallelFile,
-    params: &mut Params,
+    params: &mut WriteOptions,
     target: &Target,
     header: &[u8],
 ) -> Result<(), Failure> {
@@ -150,7 +150,7 @@ fn begin(
     }
     let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
     team.agree_with(mine, &mut block)?;
-    params.find_stripe(block[0]);
+    params.tuning.find_stripe(block[0]);
     if driver == Driver::MpiIo && is_synced {
         let synced = file.sync();
         team.agree(synced)?;
@@ -168,7 +168,7 @@ fn close(team: &mut Team, driver: Driver, file: Box<dyn ParallelFile>, failure: 
 
 /// Whether the header of a new file is brought to stable storage before anything follows it: so a file that is to be sealed has all
 /// of its header, or nothing but its header is missing (`Target::check_begun`). A part file is nothing without its seal.
-fn is_header_synced(params: &Params) -> bool {
+fn is_header_synced(params: &WriteOptions) -> bool {
     params.seal && !params.atomic
 }
 
@@ -177,11 +177,11 @@ fn is_header_synced(params: &Params) -> bool {
 pub fn open(
     team: &mut Team,
     path: &Path,
-    params: &mut Params,
-    which: impl FnOnce(&mut Team, &Path, &Params) -> Result<PathBuf, Failure>,
+    params: &mut ReadOptions,
+    which: impl FnOnce(&mut Team, &Path, &ReadOptions) -> Result<PathBuf, Failure>,
     examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
 ) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
-    let choice = choose(team, path, params, false)?;
+    let choice = choose(team, path, &mut params.tuning, None)?;
     let real = which(team, choice.real, params)?;
     // NONBLOCK: opening a pipe would wait for a writer.
     let open = || {
@@ -195,7 +195,7 @@ pub fn open(
     let ((seen, words, seal), mine) = split(opened.and_then(|file| {
         let is_first = team.rank() == 0;
         let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
-        let mut file = with_faults(team, params, Box::new(file));
+        let mut file = with_faults(team, &params.tuning, Box::new(file));
         let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
         let [bytes, read, sections] = ends.words();
         let words = [bytes, read, sections, block];
@@ -205,11 +205,12 @@ pub fn open(
         }
     }));
     let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
-    params.find_stripe(block);
+    params.tuning.find_stripe(block);
     let file = match choice.driver {
         Driver::MpiIo => {
-            let file = mpi_io::open(team, &real, choice.prefix, params, mpi_io::Access::Read, || Ok(()))?;
-            with_faults(team, params, file)
+            let file =
+                mpi_io::open(team, &real, choice.prefix, &params.tuning, mpi_io::Access::Read, || Ok(()))?;
+            with_faults(team, &params.tuning, file)
         }
         _ => seen.ok_or_else(lost)?,
     };
@@ -223,10 +224,14 @@ pub(crate) struct ExistingFile {
     pub size: u64,
 }
 
-/// Opens a file that exists for reading and writing, as it is. With [`Params::atomic`] that is a copy of it, which
+/// Opens a file that exists for reading and writing, as it is. With [`WriteOptions::atomic`] that is a copy of it, which
 /// [`Target::complete`] gives its name. Collective.
-pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Result<ExistingFile, Failure> {
-    let choice = choose(team, path, params, true)?;
+pub(crate) fn append(
+    team: &mut Team,
+    path: &Path,
+    params: &mut WriteOptions,
+) -> Result<ExistingFile, Failure> {
+    let choice = choose(team, path, &mut params.tuning, Some(&mut params.background_bytes))?;
     let mut target = Target::new(choice.real, params, choice.is_coherent);
     match append_on_all(team, &choice, params, &mut target) {
         Ok((file, size)) => Ok(ExistingFile { file, target, size }),
@@ -240,7 +245,7 @@ pub(crate) fn append(team: &mut Team, path: &Path, params: &mut Params) -> Resul
 fn append_on_all(
     team: &mut Team,
     choice: &Choice<'_>,
-    params: &mut Params,
+    params: &mut WriteOptions,
     target: &mut Target,
 ) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     let driver = choice.driver;
@@ -254,7 +259,7 @@ fn append_on_all(
     let file = open_by_driver(team, choice, &name, params, target, opened)?;
     let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
     team.agree_with(Ok(()), &mut block)?;
-    params.find_stripe(block[0]);
+    params.tuning.find_stripe(block[0]);
     Ok((file, size))
 }
 
@@ -289,8 +294,8 @@ impl Ends {
 }
 
 /// Wraps the file if faults are to be injected.
-fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
-    match params.faults {
+fn with_faults(team: &Team, tuning: &Tuning, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
+    match tuning.faults {
         Some(faults) => Box::new(Faulty::new(file, faults, team.rank())),
         None => file,
     }
@@ -307,11 +312,11 @@ enum MpiIo {
 }
 
 impl MpiIo {
-    fn of(team: &Team, params: &Params) -> Self {
+    fn of(team: &Team, tuning: &Tuning) -> Self {
         #[cfg(feature = "mpi")]
-        let (has_mpi, has_hints) = (team.as_mpi().is_some(), !params.hints.is_none());
+        let (has_mpi, has_hints) = (team.as_mpi().is_some(), !tuning.hints.is_none());
         #[cfg(not(feature = "mpi"))]
-        let (has_mpi, has_hints) = (team.size() == 0, params.threads == 0);
+        let (has_mpi, has_hints) = (team.size() == 0, tuning.threads == 0);
         match () {
             () if !has_mpi => Self::Absent,
             () if has_hints => Self::AskedFor,
@@ -338,20 +343,23 @@ struct Choice<'a> {
 
 /// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
 /// find it coherent. Rank 0 also decides whether the ranks agree in every call, and on stripes and their writers. With it the
-/// ranks agree for the first time, on what is to be opened, and find the greatest number of their threads.
+/// ranks agree for the first time, on what is to be opened, and find the greatest number of their threads. A file that is written has memory
+/// for doing so in the background.
 fn choose<'a>(
     team: &mut Team,
     path: &'a Path,
-    params: &mut Params,
-    writes: bool,
+    tuning: &mut Tuning,
+    background: Option<&mut u64>,
 ) -> Result<Choice<'a>, Failure> {
-    let threads = FINE - params.threads as u64;
+    let (writes, asked) = (background.is_some(), background.as_deref().copied().unwrap_or(0));
+    let threads = FINE - tuning.threads as u64;
     let mut words = [FINE; 8];
     // A malformed variable is an error on a rank that is not asked, too.
     let environment = Environment::read();
     let mine = if team.rank() == 0 {
-        environment.and_then(|environment| wanted(params, &environment, MpiIo::of(team, params))).map(
-            |DriverChoice { driver, is_coherent, check, writers, stripe_bytes, background_bytes }| {
+        environment
+            .and_then(|environment| wanted((tuning, asked), &environment, MpiIo::of(team, tuning)))
+            .map(|DriverChoice { driver, is_coherent, check, writers, stripe_bytes, background_bytes }| {
                 let driver = match driver {
                     Driver::Posix => 0,
                     Driver::MpiIo => 1,
@@ -359,8 +367,7 @@ fn choose<'a>(
                 };
                 let said = is_coherent.map_or(2, u64::from);
                 words = [driver, u64::from(check), writers, stripe_bytes, background_bytes, 2, threads, said];
-            },
-        )
+            })
     } else {
         words[6] = threads;
         environment.map(drop)
@@ -372,10 +379,10 @@ fn choose<'a>(
         Err(error) => 1 + u64::from(error.kind() == ErrorKind::NoSuchFile),
     };
     team.agree_with(mine, &mut words)?;
-    let [driver, check, writers, stripe, background, coherent, threads, said] = words;
-    params.most_threads = MostThreads(FINE - threads);
-    (params.check, params.writers_per_node, params.stripe_bytes) = (check == 1, writers, stripe);
-    if params.check {
+    let [driver, check, writers, stripe, found, coherent, threads, said] = words;
+    tuning.most_threads = MostThreads(FINE - threads);
+    (tuning.check, tuning.writers_per_node, tuning.stripe_bytes) = (check == 1, writers, stripe);
+    if tuning.check {
         team.tell_waits(|words| eprintln!("{words}"));
     }
     let is_coherent = coherent == 2 && said != 0;
@@ -386,8 +393,10 @@ fn choose<'a>(
         if writes && !is_trusted && !team.is_alone() {
             check_one_node(team, system)?;
         }
-        params.background_bytes = background;
-    } else if params.background_bytes > 0 {
+        if let Some(bytes) = background {
+            *bytes = found;
+        }
+    } else if asked > 0 {
         let words = "background_bytes: only the POSIX driver can write in the background, not MPI-IO";
         return Err(Error::argument(words).into());
     }
@@ -430,8 +439,12 @@ struct DriverChoice {
 }
 
 /// What is wanted by parameters, or else by the environment of rank 0.
-fn wanted(params: &Params, environment: &Environment, mpi_io: MpiIo) -> Result<DriverChoice> {
-    let driver = match params.driver {
+fn wanted(
+    (tuning, background_bytes): (&Tuning, u64),
+    environment: &Environment,
+    mpi_io: MpiIo,
+) -> Result<DriverChoice> {
+    let driver = match tuning.driver {
         Driver::MpiIo if mpi_io == MpiIo::Absent => {
             return Err(Error::argument("driver: MPI-IO needs MPI, which is not there"));
         }
@@ -448,10 +461,10 @@ fn wanted(params: &Params, environment: &Environment, mpi_io: MpiIo) -> Result<D
     Ok(DriverChoice {
         driver,
         is_coherent: environment.coherent,
-        check: params.check || environment.check == Some(true),
-        writers: or(params.writers_per_node, environment.writers_per_node),
-        stripe_bytes: or(params.stripe_bytes, environment.stripe_bytes),
-        background_bytes: or(params.background_bytes, environment.background_bytes),
+        check: tuning.check || environment.check == Some(true),
+        writers: or(tuning.writers_per_node, environment.writers_per_node),
+        stripe_bytes: or(tuning.stripe_bytes, environment.stripe_bytes),
+        background_bytes: or(background_bytes, environment.background_bytes),
     })
 }
 
@@ -503,7 +516,7 @@ fn inode(status: &Status) -> u64 {
 
 impl Choice<'_> {
     /// The name by which the file is written: as the program has it, which may be shorter than the absolute path of a part file.
-    fn name_to_write(&self, params: &Params, target: &Target) -> PathBuf {
+    fn name_to_write(&self, params: &WriteOptions, target: &Target) -> PathBuf {
         if params.atomic { target.goal() } else { self.real }.to_owned()
     }
 
@@ -574,12 +587,13 @@ mod tests {
         Team::for_file(Box::new(comm), &Ok(path))
     }
 
-    fn params(atomic: bool) -> Params {
-        Params { atomic, driver: Driver::Posix, ..Params::default() }
+    fn params(atomic: bool) -> WriteOptions {
+        let tuning = Tuning { driver: Driver::Posix, ..Tuning::default() };
+        WriteOptions { atomic, tuning, ..WriteOptions::default() }
     }
 
     /// Opens on one rank.
-    fn append_alone(path: &Path, params: &Params) -> Result<ExistingFile> {
+    fn append_alone(path: &Path, params: &WriteOptions) -> Result<ExistingFile> {
         let mut all = run_on_threads(1, |comm| {
             let mut team = team(comm, path);
             append(&mut team, path, &mut params.clone()).map_err(|failure| team.settle(failure))
@@ -665,8 +679,9 @@ mod tests {
             assert_eq!(all, [ErrorKind::BadFile; 2]);
         }
         let all = from_two_machines(|team| {
-            let which = |_: &mut Team, path: &Path, _: &Params| Ok(path.to_owned());
-            let read = open(team, &path, &mut params(false), which, |_, size| Ok(Ends::all(size))).map(drop);
+            let which = |_: &mut Team, path: &Path, _: &ReadOptions| Ok(path.to_owned());
+            let read = open(team, &path, &mut ReadOptions::default(), which, |_, size| Ok(Ends::all(size)))
+                .map(drop);
             settled(team, read)
         });
         assert_eq!(all, [ErrorKind::BadFile; 2]);

@@ -5,7 +5,7 @@
 //! fill the other half. A rank that fails goes on with the others: only the agreement behind the section ends it.
 
 use super::node_memory::NodeMemory;
-use super::params::Params;
+use super::options::Tuning;
 use super::source::Elements;
 use super::stripes::{self, Pieces};
 use super::team::{Agreed, Failure, Team};
@@ -37,7 +37,7 @@ impl Route {
     pub fn relay(
         &mut self,
         team: &mut Team,
-        params: &Params,
+        params: &Tuning,
         bytes: u64,
     ) -> Result<Option<&mut Relay>, Failure> {
         if team.is_alone() || !stripes::are_small(params.stripe_bytes, bytes, team.size()) {
@@ -180,7 +180,7 @@ fn cut(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
 impl Relay {
     /// Finds out whether ranks of a node can write for one another, and if the user does not say so, whether there are several
     /// nodes. Collective.
-    fn find(team: &mut Team, params: &Params) -> Result<Option<Box<Self>>, Failure> {
+    fn find(team: &mut Team, params: &Tuning) -> Result<Option<Box<Self>>, Failure> {
         let (stripe, wanted) = (params.stripe_bytes, params.writers_per_node);
         let (mut pieces, mut cursors) = (Vec::new(), Vec::new());
         let (mut step, mut most_writers) = (0, 0);

@@ -1,7 +1,7 @@
 //! A sample of a section, by which `Encode::Auto` sees whether compression makes it larger.
 
 use super::encoding::Encoders;
-use super::params::Params;
+use super::options::WriteOptions;
 use super::source::{Sizes, Source};
 use scda_base::error::Result;
 use scda_base::numbers::to_usize;
@@ -113,7 +113,7 @@ impl Encoders {
     /// bytes for each byte.
     pub fn try_sample(
         &mut self,
-        params: &Params,
+        params: &WriteOptions,
         sample: &Sample,
         source: Source<'_>,
         sizes: Sizes<'_>,
@@ -180,7 +180,7 @@ mod tests {
                 true => Sizes::Fixed { count: count as u64, size: sizes[0] },
                 false => Sizes::Each(own),
             };
-            let params = Params::default();
+            let params = WriteOptions::default();
             costs += Encoders::default().try_sample(&params, &sample, source, sizes, part).unwrap();
             offset += bytes;
         }

@@ -23,7 +23,7 @@ pub trait SessionState {
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-    /// Limits the memory of an operation that begins: see [`Params::max_memory`](crate::Params::max_memory).
+    /// Limits the memory of an operation that begins: see [`Tuning::max_memory`](crate::Tuning::max_memory).
     fn limit_memory(&self) -> Option<Limited> {
         None
     }

@@ -15,7 +15,7 @@ pub struct Statistics {
     pub copied_bytes: u64,
     /// Copying them.
     pub copying: Duration,
-    /// Waiting for that thread: for room, because [`Params::background_bytes`](crate::Params::background_bytes) did not suffice, or
+    /// Waiting for that thread: for room, because [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) did not suffice, or
     /// until all was written.
     pub waiting: Duration,
     /// Bytes that compression has made.

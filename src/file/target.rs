@@ -1,6 +1,6 @@
 //! The file that is written: its names, and what happens to them at the end.
 
-use super::params::Params;
+use super::options::WriteOptions;
 use rustix::fs::OFlags;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::numbers::to_usize;
@@ -53,7 +53,7 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn new(path: &Path, params: &Params, is_coherent: bool) -> Self {
+    pub fn new(path: &Path, params: &WriteOptions, is_coherent: bool) -> Self {
         let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if params.atomic {
             path = names::target_path(&path);

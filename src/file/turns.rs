@@ -1,7 +1,7 @@
 //! Memory that the ranks of a node share, in two halves that take turns: while the ranks fill one, a rank may still
 //! write the other. So one agreement is enough for each turn.
 
-use super::params::Params;
+use super::options::Tuning;
 use super::team::{Agreed, Failure, NodeTeam, Team};
 use scda_base::error::Result;
 use scda_ranks::{Communicator, SharedMemory, share_memory};
@@ -20,17 +20,17 @@ pub struct Turns {
 
 impl Turns {
     /// Memory of the ranks, if they can share it.
-    pub fn share(agreed: &Agreed<'_>, params: &Params) -> Result<Option<Self>> {
+    pub fn share(agreed: &Agreed<'_>, params: &Tuning) -> Result<Option<Self>> {
         Self::share_among(agreed.comm(), agreed.comm().size(), params)
     }
 
     /// Memory of the ranks of this node, of the same size on all nodes, if they can share it.
-    pub fn share_on_node(agreed: &Agreed<'_>, nodes: &NodeTeam, params: &Params) -> Result<Option<Self>> {
+    pub fn share_on_node(agreed: &Agreed<'_>, nodes: &NodeTeam, params: &Tuning) -> Result<Option<Self>> {
         Self::share_among(nodes.comm(agreed), agreed.comm().size(), params)
     }
 
     /// Memory that these ranks share, as much as `ranks` ranks need.
-    fn share_among(comm: &dyn Communicator, ranks: usize, params: &Params) -> Result<Option<Self>> {
+    fn share_among(comm: &dyn Communicator, ranks: usize, params: &Tuning) -> Result<Option<Self>> {
         let half = params.half_bytes(ranks);
         if half < LEAST_BYTES {
             return Ok(None);

@@ -1,6 +1,6 @@
-//! A file of any bytes that is written as a file of sections is with [`Params::atomic`].
+//! A file of any bytes that is written as a file of sections is with [`WriteOptions::atomic`].
 
-use super::params::Params;
+use super::options::WriteOptions;
 use super::target::Target;
 use scda_base::environment::Environment;
 use scda_base::error::{Error, Result, quote_path};
@@ -28,7 +28,7 @@ impl WholeFile {
     /// # Errors
     /// Those of the file system, and `BadFile` if there is a folder, pipe or device of this name.
     pub fn create(path: &Path, mode: u32) -> Result<Self> {
-        let mut params = Params::default();
+        let mut params = WriteOptions::default();
         (params.atomic, params.sync, params.mode) = (true, true, mode);
         // Where no folder is, creating the file says so.
         let found = FileSystem::of(path).map_or(true, |system| system.is_coherent);

@@ -1,6 +1,6 @@
 //! Reading ahead: bytes of the file that all ranks have, whether they read them together or each for itself.
 
-use super::params::Params;
+use super::options::Tuning;
 use super::team::{Agreed, Failure, NodeTeam, Team, Topic, split};
 use super::turns::Turns;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -51,7 +51,7 @@ enum WindowBytes {
 }
 
 impl Window {
-    pub fn new(team: &Team, params: &Params) -> Self {
+    pub fn new(team: &Team, params: &Tuning) -> Self {
         let ranks = team.size();
         Self {
             start: 0,
@@ -102,7 +102,7 @@ impl Window {
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
-        params: &Params,
+        params: &Tuning,
         file_size: u64,
         offset: u64,
         length: u64,
@@ -123,7 +123,7 @@ impl Window {
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
-        params: &Params,
+        params: &Tuning,
         file_size: u64,
         offset: u64,
         length: u64,
@@ -191,7 +191,7 @@ impl Window {
     }
 
     /// Looks for memory that all ranks see, or the ranks of each node. Collective.
-    fn share(&mut self, team: &mut Team, params: &Params) -> Result<(), Failure> {
+    fn share(&mut self, team: &mut Team, params: &Tuning) -> Result<(), Failure> {
         let (turns, mine) = split(Turns::share(&team.agree(Ok(()))?, params));
         let agreed = team.agree(mine)?;
         if let Some(turns) = turns {
@@ -308,7 +308,7 @@ mod tests {
     /// Under Miri and the thread sanitizer it shows that the meetings of the ranks keep them apart, too.
     #[test]
     fn all_ranks_see_what_each_has_read() {
-        let params = Params::default();
+        let params = Tuning::default();
         let length = if cfg!(miri) { 140_000_u32 } else { 2_000_000 };
         let bytes: Vec<u8> = (0..length).map(|i| (i / 7) as u8).collect();
         for ranks in if cfg!(miri) { [1, 3, 5].as_slice() } else { &[1, 2, 3, 5] } {

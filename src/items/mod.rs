@@ -23,7 +23,7 @@ use std::slice;
 /// order, as items of the dataset's type or of [another](Self::of_type).
 ///
 /// ```
-/// use scda::{Data, DataType, Dataset, Memory, Params, Region, Solo, Writer};
+/// use scda::{Data, DataType, Dataset, Memory, WriteOptions, Region, Solo, Writer};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("block.scda");
@@ -31,7 +31,7 @@ use std::slice;
 /// let block = vec![0; 4 * 5 * 8];
 /// let interior = Memory::strided(&block, (5 + 1) * 8, &[5 * 8, 8]);
 ///
-/// let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+/// let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
 /// let density = Dataset::new("density", DataType::Float64, [2, 3]);
 /// file.dataset(&density, &[Region::all(&[2, 3])], Data::Boxes(&[interior]))?;
 /// file.close()?;
@@ -197,10 +197,10 @@ impl<'a> Memory<'a> {
     /// become integers the integer part is taken. `Range` is the error for a number that does not fit.
     ///
     /// ```
-    /// # use scda::{Data, DataType, Dataset, Memory, Params, Region, Solo, Writer};
+    /// # use scda::{Data, DataType, Dataset, Memory, WriteOptions, Region, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("single.scda");
-    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// let computed: Vec<u8> = [0.1_f64, 0.2].iter().flat_map(|number| number.to_ne_bytes()).collect();
     /// let memory = Memory::packed(&computed).of_type(DataType::Float64);
     /// let stored = Dataset::new("single", DataType::Float32, [2]);

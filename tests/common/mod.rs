@@ -11,11 +11,12 @@ pub mod skipped;
 pub mod system;
 pub mod watched;
 
-pub use options::options;
+#[allow(unused_imports)] // each test uses its part
+pub use options::{Options, options, tuned};
 pub use rng::Rng;
 use scda::{
-    Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, ThreadComm, Writer,
-    run_on,
+    Communicator, Encode, ReadOptions, Reader, Result, Section, SectionType, Sink, Source, ThreadComm,
+    WriteOptions, Writer, run_on,
 };
 use std::path::{Path, PathBuf};
 
@@ -157,7 +158,7 @@ pub fn write(
     comm: impl Communicator + 'static,
     path: &Path,
     model: &Model,
-    params: &Params,
+    params: &WriteOptions,
     seed: u64,
 ) -> Result<()> {
     let ranks = (comm.rank(), comm.size());
@@ -209,7 +210,7 @@ pub fn write_sections(
 }
 
 /// Writes the model on `size` ranks and returns the bytes of the file.
-pub fn write_on(size: usize, path: &Path, model: &Model, params: &Params, seed: u64) -> Vec<u8> {
+pub fn write_on(size: usize, path: &Path, model: &Model, params: &WriteOptions, seed: u64) -> Vec<u8> {
     write_on_ranks(ThreadComm::new(size), path, model, params, seed)
 }
 
@@ -218,7 +219,7 @@ pub fn write_on_ranks(
     ranks: Vec<ThreadComm>,
     path: &Path,
     model: &Model,
-    params: &Params,
+    params: &WriteOptions,
     seed: u64,
 ) -> Vec<u8> {
     for result in run_on(ranks, |comm| write(comm, path, model, params, seed)) {
@@ -241,7 +242,7 @@ pub fn read(
     comm: impl Communicator + 'static,
     path: &Path,
     model: &Model,
-    params: &Params,
+    params: &ReadOptions,
     want: Want,
     seed: u64,
 ) -> Result<()> {
@@ -336,7 +337,7 @@ fn read_elements(
 }
 
 /// Reads a file on `size` ranks and compares.
-pub fn read_on(size: usize, path: &Path, model: &Model, params: &Params, want: Want, seed: u64) {
+pub fn read_on(size: usize, path: &Path, model: &Model, params: &ReadOptions, want: Want, seed: u64) {
     read_on_ranks(ThreadComm::new(size), path, model, params, want, seed);
 }
 
@@ -345,7 +346,7 @@ pub fn read_on_ranks(
     ranks: Vec<ThreadComm>,
     path: &Path,
     model: &Model,
-    params: &Params,
+    params: &ReadOptions,
     want: Want,
     seed: u64,
 ) {
@@ -360,7 +361,7 @@ pub fn read_anything(
     comm: impl Communicator + 'static,
     path: &Path,
     decode: bool,
-    params: &Params,
+    params: &ReadOptions,
     seed: u64,
 ) -> Result<Vec<(Section, Vec<u8>)>> {
     let mut sections = Vec::new();
@@ -374,7 +375,7 @@ pub fn read_into(
     comm: impl Communicator + 'static,
     path: &Path,
     decode: bool,
-    params: &Params,
+    params: &ReadOptions,
     seed: u64,
 ) -> Result<()> {
     let (rank, size) = (comm.rank(), comm.size());

@@ -1,7 +1,7 @@
 //! Seals a file in memory, the naive way: every section is read again, and rows are text. From docs/format.md.
 
 use super::options;
-use scda::{LineBreak, Reader, SectionType, Solo};
+use scda::{LineBreak, ReadOptions, Reader, SectionType, Solo};
 use scda_format::crc;
 
 /// Text padded to 64 or 32 bytes, as that of a section or entry.
@@ -75,7 +75,7 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, file).unwrap();
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.raw = true;
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
     let (mut table, mut sections) = (Table { rows: Vec::new(), anchors: Vec::new() }, 0);

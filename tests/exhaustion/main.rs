@@ -11,12 +11,12 @@ mod options;
 mod sampled;
 
 use memory::{Who, become_};
-use options::options;
+use options::{options, tuned};
 use sampled::one_of;
 use scda::{
     Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout,
-    Params, Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer,
-    run_on_threads, uniform_partition,
+    ReadOptions, Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, WriteOptions,
+    Writer, run_on_threads, uniform_partition,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -106,7 +106,7 @@ fn sections(threads: usize) -> Vec<Section> {
 fn write(
     comm: ThreadComm,
     path: &Path,
-    params: &Params,
+    params: &WriteOptions,
     all: &[Section],
     parts: &[Part],
     meet: &Barrier,
@@ -132,7 +132,13 @@ fn write(
     file.close()
 }
 
-fn read(comm: ThreadComm, path: &Path, params: &Params, all: &[Section], parts: &mut [Part]) -> Result<()> {
+fn read(
+    comm: ThreadComm,
+    path: &Path,
+    params: &ReadOptions,
+    all: &[Section],
+    parts: &mut [Part],
+) -> Result<()> {
     let rank = comm.rank();
     let mut file = Reader::open(comm, path, params)?;
     for (section, part) in all.iter().zip(parts) {
@@ -191,7 +197,7 @@ impl ElementStream for Elements<'_> {
     }
 }
 
-fn write_streams(path: &Path, params: &Params, sizes: &[u64], data: &[u8]) -> Result<()> {
+fn write_streams(path: &Path, params: &WriteOptions, sizes: &[u64], data: &[u8]) -> Result<()> {
     let mut file = Writer::create(Solo, path, b"streams", params)?;
     for encode in [Encode::None, Encode::Always] {
         file.varray_from(b"v", sizes.len() as u64, &mut Elements { sizes, data }, encode)?;
@@ -202,7 +208,7 @@ fn write_streams(path: &Path, params: &Params, sizes: &[u64], data: &[u8]) -> Re
     file.close()
 }
 
-fn read_ranges(path: &Path, params: &Params, sizes: &mut [u64], data: &mut [u8]) -> Result<()> {
+fn read_ranges(path: &Path, params: &ReadOptions, sizes: &mut [u64], data: &mut [u8]) -> Result<()> {
     let mut file = Reader::open(Solo, path, params)?;
     let style = file.line_break();
     while let Some(section) = file.next_section(true)? {
@@ -261,7 +267,7 @@ fn as_rank(rank: usize, program: impl FnOnce() -> Result<()>) -> Option<ErrorKin
 }
 
 /// Streams and ranges, on a process alone. Returns how many allocations failed.
-fn exhaust_alone(what: &str, path: &Path, params: &Params) -> i64 {
+fn exhaust_alone(what: &str, path: &Path, params: &WriteOptions, reading: &ReadOptions) -> i64 {
     let sizes = vec![90; 5000];
     let data: Vec<u8> = (0..450_000_u64).map(|i| (i * i / 64) as u8).collect();
     let write = exhaust(&format!("{what}, writing streams"), Who::Rank(0), || {
@@ -271,7 +277,7 @@ fn exhaust_alone(what: &str, path: &Path, params: &Params) -> i64 {
     let read = exhaust(&format!("{what}, reading ranges"), Who::Rank(0), || {
         let mut memory = memory.lock().unwrap();
         let (sizes, data) = &mut *memory;
-        vec![as_rank(0, || read_ranges(path, params, sizes, data))]
+        vec![as_rank(0, || read_ranges(path, reading, sizes, data))]
     });
     assert!(write > 5 && read > 5, "{what}: {write} {read}");
     write + read
@@ -312,7 +318,7 @@ fn columns(ranks: usize, rank: usize) -> Columns {
 fn write_datasets(
     comm: ThreadComm,
     path: &Path,
-    params: &Params,
+    params: &WriteOptions,
     all: &[Dataset],
     own: &Columns,
 ) -> Result<()> {
@@ -334,7 +340,7 @@ fn write_datasets(
 fn read_datasets(
     comm: ThreadComm,
     path: &Path,
-    params: &Params,
+    params: &ReadOptions,
     all: &[Dataset],
     own: &mut Columns,
 ) -> Result<()> {
@@ -359,7 +365,7 @@ fn read_datasets(
 }
 
 /// Datasets, on ranks that have columns. Returns how many allocations failed.
-fn exhaust_datasets(ranks: usize, path: &Path, params: &Params) -> i64 {
+fn exhaust_datasets(ranks: usize, path: &Path, params: &WriteOptions, reading: &ReadOptions) -> i64 {
     let all = datasets();
     let parts: Vec<Mutex<Columns>> = (0..ranks).map(|rank| Mutex::new(columns(ranks, rank))).collect();
     let run = |program: &(dyn Fn(ThreadComm, &mut Columns) -> Result<()> + Sync)| {
@@ -372,7 +378,7 @@ fn exhaust_datasets(ranks: usize, path: &Path, params: &Params) -> i64 {
     let write_all = || run(&|comm, own| write_datasets(comm, path, params, &all, own));
     assert!(write_all().iter().all(Option::is_none));
     let whole = std::fs::read(path).unwrap();
-    let threads = params.threads;
+    let threads = params.tuning.threads;
     let whos = (0..ranks).map(Who::Rank).chain((threads > 1).then_some(Who::Workers));
     let mut total = 0;
     for who in whos {
@@ -383,7 +389,7 @@ fn exhaust_datasets(ranks: usize, path: &Path, params: &Params) -> i64 {
             errors
         });
         let read = exhaust(&format!("{what}, reading"), who, || {
-            run(&|comm, own| read_datasets(comm, path, params, &all, own))
+            run(&|comm, own| read_datasets(comm, path, reading, &all, own))
         });
         // Chunks that others decompress for this rank cost it no memory.
         assert!(write > 5 && read > 0 || who == Who::Workers, "{what}, {who:?}: {write} {read}");
@@ -419,14 +425,15 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
         (3, 1, Encoder::Fast),
     ];
     for &(ranks, threads, encoder) in &all[..all.len().div_ceil(one_of(2))] {
-        let mut params = options();
-        (params.threads, params.encoder, params.atomic) = (threads, encoder, true);
+        let mut params: WriteOptions = options();
+        (params.tuning.threads, params.encoder, params.atomic) = (threads, encoder, true);
         // Where there is much, no time for compressing it.
         params.level = if threads > 1 { 0 } else { 1 };
         let all = sections(threads);
-        params.strict = encoder == Encoder::Zlib;
-        params.check = false;
+        params.tuning.check = false;
         params.seal = threads == 1;
+        let mut reading: ReadOptions = tuned(&params.tuning);
+        reading.strict = encoder == Encoder::Zlib;
         let part = |rank| Mutex::new(all.iter().map(|section| section.part(ranks, rank)).collect());
         let parts: Vec<Mutex<Vec<Part>>> = (0..ranks).map(part).collect();
         let write_all = || {
@@ -441,7 +448,7 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
             run_on_threads(ranks, |comm| {
                 let rank = comm.rank();
                 let mut parts = parts[rank].lock().unwrap();
-                let error = as_rank(rank, || read(comm, &path, &params, &all, &mut parts));
+                let error = as_rank(rank, || read(comm, &path, &reading, &all, &mut parts));
                 error.is_none().then(|| check(&all, &parts, rank));
                 error
             })
@@ -473,10 +480,10 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
             total += count_read;
         }
         if encoder == Encoder::Fast {
-            total += exhaust_datasets(ranks, &path, &params);
+            total += exhaust_datasets(ranks, &path, &params, &reading);
         }
         if ranks == 1 {
-            total += exhaust_alone(&format!("{threads} threads, {encoder:?}"), &path, &params);
+            total += exhaust_alone(&format!("{threads} threads, {encoder:?}"), &path, &params, &reading);
         }
     }
     println!("{total} allocations failed, {of_workers} of other threads than those of the ranks");

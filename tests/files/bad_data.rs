@@ -1,7 +1,7 @@
 //! The files of tests/bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
 
 use crate::common::{options, read_into};
-use scda::{Communicator, Params, Reader, Region, Result, Solo, run_on_threads};
+use scda::{Communicator, ReadOptions, Reader, Region, Result, Solo, Tuning, run_on_threads};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,8 +25,8 @@ struct Way<'a> {
 
 /// Reads everything. Tells how many sections were whole.
 fn read(comm: impl Communicator + 'static, path: &Path, way: &Way<'_>) -> (usize, Result<()>) {
-    let mut params = options();
-    params.aggregation_bytes = usize::try_from(way.aggregation_bytes).unwrap();
+    let mut params: ReadOptions = options();
+    params.tuning.aggregation_bytes = usize::try_from(way.aggregation_bytes).unwrap();
     params.verify = way.verify;
     if way.reader == "dataset" {
         let read = Reader::open(comm, path, &params).and_then(|mut file| {
@@ -48,7 +48,7 @@ fn each_file_gets_the_error_that_it_must() {
         let reader = expected["reader"].as_str().unwrap();
         let verify = expected["error"] == "checksum";
         for size in [1, 3] {
-            for aggregation_bytes in [0, Params::DEFAULT_AGGREGATION_BYTES as u64] {
+            for aggregation_bytes in [0, Tuning::DEFAULT_AGGREGATION_BYTES as u64] {
                 for (seed, decode) in [(1, true), (2, true), (3, false)] {
                     if reader == "decode" && !decode {
                         // Sections like any others, except one that the end of the file cuts off.

@@ -3,7 +3,10 @@
 
 use super::TYPES;
 use crate::common::options;
-use scda::{Codec, Communicator, DataType, Dataset, Encoder, Layout, Reader, Region, Writer, run_on_threads};
+use scda::{
+    Codec, Communicator, DataType, Dataset, Encoder, Layout, Reader, Region, WriteOptions, Writer,
+    run_on_threads,
+};
 use std::path::{Path, PathBuf};
 
 const SHAPE: [u64; 2] = [5, 7];
@@ -86,7 +89,7 @@ fn a_machine_of_either_byte_order_writes_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let expected = std::fs::read(vector()).unwrap();
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.encoder = Encoder::Zlib; // the bytes of the other one may change with its version
     for ranks in [1, 2, 3] {
         run_on_threads(ranks, |comm| {

@@ -4,7 +4,7 @@
 
 use crate::common::{options, system::reads};
 use scda::{
-    Codec, Communicator, DataType, Dataset, ErrorKind, Layout, Params, Reader, Region, Solo, Writer,
+    Codec, Communicator, DataType, Dataset, ErrorKind, Layout, ReadOptions, Reader, Region, Solo, Writer,
     run_on_threads,
 };
 use std::path::Path;
@@ -30,9 +30,9 @@ fn write(path: &Path) {
 }
 
 fn open(path: &Path, cache_bytes: u64) -> Reader {
-    let mut params = options();
+    let mut params: ReadOptions = options();
     // Nothing is read ahead, as in a large file.
-    (params.cache_bytes, params.aggregation_bytes) = (cache_bytes, 0);
+    (params.cache_bytes, params.tuning.aggregation_bytes) = (cache_bytes, 0);
     Reader::open(Solo, path, &params).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn a_chunk_that_is_kept_is_not_read_again() {
     };
     let (without, boxes) = cost(0);
     assert!(without >= boxes, "{without} reads of {boxes} boxes");
-    let (with, _) = cost(Params::DEFAULT_CACHE_BYTES);
+    let (with, _) = cost(ReadOptions::DEFAULT_CACHE_BYTES);
     // Two for each of 16 chunks, and the metadata.
     assert!(with <= 48, "{with} reads of {boxes} boxes");
     // One chunk alone is better than none, and what is smaller than a chunk keeps nothing.
@@ -86,7 +86,7 @@ fn chunks_of_several_datasets_on_any_ranks_are_not_mixed_up() {
         for ranks in [1, 3] {
             run_on_threads(ranks, |comm| {
                 let first = comm.rank() as u64;
-                let mut params = options();
+                let mut params: ReadOptions = options();
                 params.cache_bytes = cache_bytes;
                 let mut file = Reader::open(comm, &path, &params).unwrap();
                 for turn in 0..4 {

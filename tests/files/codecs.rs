@@ -5,8 +5,8 @@
 use super::TYPES;
 use crate::common::options;
 use scda::{
-    Codec, Communicator, Content, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region, Writer,
-    run_on_threads,
+    Codec, Communicator, Content, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region,
+    WriteOptions, Writer, run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
 use scda_format::crc;
@@ -143,8 +143,8 @@ fn files_of_each_codec_keep_their_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     for (ranks, threads) in [(1, 1), (2, 1), (3, 2)] {
-        let mut params = options();
-        (params.encoder, params.threads) = (Encoder::Zlib, threads);
+        let mut params: WriteOptions = options();
+        (params.encoder, params.tuning.threads) = (Encoder::Zlib, threads);
         run_on_threads(ranks, |comm| {
             let mine = || PASSED.into_iter().skip(comm.rank()).step_by(ranks);
             let regions: Vec<Region> = mine().map(|(start, count)| Region::new(start, count)).collect();

@@ -6,8 +6,8 @@ use crate::common::{Rng, options};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, Content, DataMut, DataType, Dataset, DatasetHandle, Encode, ErrorKind, Layout, Reader,
-    Region, Request, Sink, Solo, Source, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, DatasetHandle, Encode, ErrorKind, Layout, ReadOptions,
+    Reader, Region, Request, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -298,7 +298,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         let mut rng = Rng(seed);
         let arrays: Vec<Array> =
             (0..6).map(|k| Array::random(&mut rng, &format!("group/a{}", k % 4))).collect();
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = seed % 2 == 0;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         for array in &arrays {
@@ -311,7 +311,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         run_on_threads(seed as usize % 4 + 1, |comm| {
             let mut own = Rng(seed ^ (comm.rank() as u64 + 1) << 32);
             let mut common = Rng(seed);
-            let mut params = options();
+            let mut params: ReadOptions = options();
             params.verify = seed % 4 == 0;
             params.strict = seed % 3 == 0;
             let mut file = Reader::open(comm, &path, &params).unwrap();
@@ -362,7 +362,7 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
 
 /// A file with one dataset, and whatever the test makes of its sections.
 fn one(path: &Path, array: &Array, seal: bool) {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = seal;
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
     array.write(&mut file, Encode::None);
@@ -416,8 +416,8 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
     }
     one(&path, &array, false);
     for threads in [1, 2, 3, 8] {
-        let mut params = options();
-        params.threads = threads;
+        let mut params: ReadOptions = options();
+        params.tuning.threads = threads;
         let mut file = Reader::open(Solo, &path, &params).unwrap();
         let handle = file.dataset_record("a", 0).unwrap().unwrap();
         let regions =
@@ -586,7 +586,7 @@ fn nothing_that_is_opened_moves_the_position() {
     let named = |name: &str, kind| Array { name: name.into(), ..simple(kind) };
     let arrays = [named("a", Kind::Contiguous), named("b", Kind::Binary), named("c", Kind::Text)];
     for seal in [false, true] {
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = seal;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         file.group("g", "{}").unwrap();

@@ -1,12 +1,15 @@
-//! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
+//! Going back in a sealed file (`WriteOptions::behind`), and keeping older files of a name (`WriteOptions::keep`).
 
 use crate::common::options;
-use scda::{Communicator, ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
+use scda::{
+    Communicator, ErrorKind, ReadOptions, Reader, Result, Solo, ThreadComm, WriteOptions, Writer,
+    run_on_threads,
+};
 use scda_format::truncation;
 use std::path::Path;
 
-fn params() -> Params {
-    let mut params = options();
+fn params() -> WriteOptions {
+    let mut params: WriteOptions = options();
     params.seal = true;
     params
 }
@@ -23,7 +26,7 @@ fn write_steps(file: &mut Writer, rank: usize, steps: &[u8]) -> Result<()> {
 
 /// The steps of a file, compared with its checksums.
 fn steps(path: &Path) -> Vec<u8> {
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.verify = true;
     let mut file = Reader::open(Solo, path, &params).unwrap();
     let (mut steps, mut data) = (Vec::new(), [0; 32]);
@@ -182,7 +185,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
             Reader::open(Solo, &path, &options()).unwrap().left_out(),
             Some((left.len() - cut) as u64)
         );
-        let mut raw = options();
+        let mut raw: ReadOptions = options();
         raw.to_seal = false;
         let seals = Reader::open(Solo, &path, &raw).unwrap().seals().unwrap();
         assert_eq!((seals.all.len(), seals.fault.is_none()), (2, true));
@@ -302,7 +305,7 @@ fn the_last_checkpoints_are_kept() {
         assert!(error.to_string().contains("keep: "), "{error}");
     }
     for (to_seal, raw) in [(false, false), (true, true)] {
-        let mut params = options();
+        let mut params: ReadOptions = options();
         (params.keep, params.to_seal, params.raw) = (2, to_seal, raw);
         let error = Reader::open(Solo, &path, &params).err().unwrap();
         assert!(error.to_string().contains("keep: 2 needs to_seal, and not raw"), "{error}");
@@ -332,7 +335,7 @@ fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     }
     let torn = std::fs::read(at("state.1.scda")).unwrap();
     let last = || {
-        let mut params = options();
+        let mut params: ReadOptions = options();
         params.keep = 2;
         run_on_threads(2, |comm: ThreadComm| Reader::open(comm, &path, &params).unwrap().age())[0]
     };
@@ -362,7 +365,7 @@ fn torn_files_do_not_count_and_what_belongs_to_others_stays() {
     assert!(at("state.2.scda").is_dir() && std::fs::read_link(at("state.3.scda")).is_ok());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
     std::fs::remove_file(&path).unwrap();
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.keep = 2;
     assert_eq!(Reader::open(Solo, &path, &params).unwrap().age(), 5);
 }
@@ -384,7 +387,7 @@ fn a_file_that_a_killed_job_appended_to_is_kept_and_one_without_seals_too() {
     (b'c'..=b'd').for_each(|step| write_state(&copy, step, 1));
     assert!(std::fs::read(at("copy.1.scda")).unwrap() == torn);
     assert_eq!(steps(&at("copy.2.scda")), b"c");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     (params.atomic, params.keep) = (true, 1);
     let plain = at("plain.scda");
     for step in 0..3 {

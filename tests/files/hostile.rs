@@ -1,8 +1,9 @@
 //! Files made to hurt: each gets its error before anything is allocated or walked on its word.
 
-use crate::common::{options, read_anything};
+use crate::common::{options, read_anything, tuned};
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Sink, Solo, Source, Writer, run_on_threads,
+    DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Sink, Solo, Source,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::fs::File;
 use std::io::Write;
@@ -161,8 +162,8 @@ fn no_more_memory_is_taken_than_max_memory() {
     inflated(&path);
     let item = [Region { start: vec![5], count: vec![1] }];
     let read = |ranks: usize, max_memory: u64, threads: usize| {
-        let mut params = options();
-        (params.max_memory, params.threads) = (max_memory, threads);
+        let mut params: ReadOptions = options();
+        (params.tuning.max_memory, params.tuning.threads) = (max_memory, threads);
         let found = run_on_threads(ranks, |comm| {
             let open = || Reader::open(comm.clone(), &path, &params);
             let mut file = open()?;
@@ -200,7 +201,7 @@ fn no_more_memory_is_taken_than_max_memory() {
 fn a_large_file_is_read_with_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.scda");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     let data: Vec<u8> = (0..1_u32 << 20).map(|i| (u64::from(i).pow(2) >> 9).to_le_bytes()[0]).collect();
@@ -218,8 +219,8 @@ fn a_large_file_is_read_with_little_memory() {
         file.commit().unwrap();
     }
     file.close().unwrap();
-    let mut params = options();
-    (params.max_memory, params.verify) = (4 << 20, true);
+    let mut params: ReadOptions = options();
+    (params.tuning.max_memory, params.verify) = (4 << 20, true);
     for ranks in [1, 2] {
         run_on_threads(ranks, |comm| {
             assert_eq!(read_anything(comm.clone(), &path, true, &params, 3).unwrap().len(), 48);
@@ -242,7 +243,7 @@ fn a_large_file_is_read_with_little_memory() {
 fn a_count_that_is_cut_off_is_an_error_with_both_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = false;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     file.array(b"", &[5], 1, Source::Contiguous(b"abcde"), Encode::None).unwrap();
@@ -250,7 +251,7 @@ fn a_count_that_is_cut_off_is_an_error_with_both_sizes() {
     // The second count, behind the headers of the file and of the section.
     let (start, end) = (128 + 64 + 32, 240);
     File::options().write(true).open(&path).unwrap().set_len(end).unwrap();
-    let mut file = Reader::open(Solo, &path, &params).unwrap();
+    let mut file = Reader::open(Solo, &path, &tuned(&params.tuning)).unwrap();
     let error = file.next_section(true).unwrap_err();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::ShortFile, Some(start)));
     let words = format!("found the end of the file at byte {end}, expected at least {} bytes", start + 32);

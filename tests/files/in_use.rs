@@ -2,7 +2,10 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::options;
-use scda::{Driver, Encode, ErrorKind, Params, Reader, Result, Solo, Writer, part_path, run_on_threads};
+use scda::{
+    Driver, Encode, ErrorKind, ReadOptions, Reader, Result, Solo, WriteOptions, Writer, part_path,
+    run_on_threads,
+};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -11,9 +14,9 @@ use std::process::{Child, Command, Stdio};
 /// The ways to write: create or append, in place or to a part file.
 const WAYS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
-fn params(atomic: bool) -> Params {
-    let mut params = options();
-    (params.seal, params.atomic, params.driver) = (true, atomic, Driver::Posix);
+fn params(atomic: bool) -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.seal, params.atomic, params.tuning.driver) = (true, atomic, Driver::Posix);
     params
 }
 
@@ -43,7 +46,7 @@ fn contents(folder: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
 
 /// The bytes of the blocks of a file, which must be whole.
 fn blocks(path: &Path) -> Vec<u8> {
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.verify = true;
     let mut reader = Reader::open(Solo, path, &params).unwrap();
     let mut all = Vec::new();

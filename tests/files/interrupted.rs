@@ -5,7 +5,7 @@
 
 use crate::common::{self, Data, Model, ModelSection, Rng, options};
 use scda::{
-    Encode, ErrorKind, Faults, Params, Reader, Result, Solo, Source, ThreadComm, Writer, run_on_threads,
+    Encode, ErrorKind, Faults, Reader, Result, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -61,9 +61,9 @@ fn check_left(path: &Path, whole: &[u8]) -> (Vec<u64>, Option<ErrorKind>) {
     (ends, failed)
 }
 
-fn params() -> Params {
-    let mut params = options();
-    (params.check, params.aggregation_bytes) = (false, 64 << 10);
+fn params() -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.tuning.check, params.tuning.aggregation_bytes) = (false, 64 << 10);
     params
 }
 
@@ -77,7 +77,7 @@ fn after_an_error_of_one_rank_the_file_ends_with_a_whole_section() {
         for seed in 0..60 {
             let path = folder.path().join("f");
             let mut params = params();
-            params.faults = Some(Faults { every: 60, seed });
+            params.tuning.faults = Some(Faults { every: 60, seed });
             let results = run_on_threads(ranks, |comm| common::write(comm, &path, &model, &params, 7));
             let (ends, failed) = check_left(&path, &whole);
             longest = longest.max(ends.len());
@@ -138,8 +138,8 @@ fn what_was_reported_as_written_is_there_after_a_call_that_is_refused() {
         for check in [false, true] {
             for aggregation_bytes in [0, 64 << 10, 4 << 20] {
                 for (kind, rounds) in (0..7).flat_map(|kind| [(kind, 1), (kind, 100)]) {
-                    let mut params = options();
-                    (params.check, params.aggregation_bytes) = (check, aggregation_bytes);
+                    let mut params: WriteOptions = options();
+                    (params.tuning.check, params.tuning.aggregation_bytes) = (check, aggregation_bytes);
                     let write = |comm: ThreadComm| -> Result<()> {
                         let rank = scda::Communicator::rank(&comm);
                         let mut file = Writer::create(comm, &path, b"", &params)?;
@@ -390,8 +390,8 @@ fn arguments_that_are_refused_are_tolerated() {
         [(false, 4 << 20, 10), (true, 4 << 20, 10), (true, 0, 10), (true, 4 << 20, 3 << 20)]
     {
         let write = |refuses: bool| {
-            let mut params = options();
-            (params.seal, params.aggregation_bytes) = (seal, buffer);
+            let mut params: WriteOptions = options();
+            (params.seal, params.tuning.aggregation_bytes) = (seal, buffer);
             let mut file = Writer::create(Solo, &path, b"tolerant", &params).unwrap();
             file.tolerate_arguments().unwrap();
             let data = vec![b'x'; bytes];

@@ -1,7 +1,8 @@
 //! Many ranks. `scripts/long.sh` runs these, in an optimised build.
 
-use crate::common::{Data, Model, ModelSection, Want, options, read_on, write_on};
+use crate::common::{Data, Model, ModelSection, Want, options, read_on, tuned, write_on};
 use scda::Encode;
+use scda::WriteOptions;
 
 /// Sections that are smaller and larger than what waits, and than the number of ranks.
 fn model() -> Model {
@@ -26,14 +27,14 @@ fn model() -> Model {
 fn a_thousand_ranks_write_and_read_what_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let (one, many) = (folder.path().join("one"), folder.path().join("many"));
-    let mut params = options();
-    params.check = false;
+    let mut params: WriteOptions = options();
+    params.tuning.check = false;
     for aggregation in [4 << 20, 0] {
-        params.aggregation_bytes = aggregation;
+        params.tuning.aggregation_bytes = aggregation;
         let expected = write_on(1, &one, &model(), &params, 1);
         for seed in 0..2 {
             assert!(write_on(1000, &many, &model(), &params, seed) == expected);
-            read_on(1000, &many, &model(), &params, Want::Some, seed);
+            read_on(1000, &many, &model(), &tuned(&params.tuning), Want::Some, seed);
         }
     }
 }

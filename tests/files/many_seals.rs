@@ -5,15 +5,15 @@
 use crate::common::system::reads;
 use crate::common::{options, seal};
 use scda::{
-    Content, DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, Reader, Region, Solo, ThreadComm,
-    Writer, run_on_threads,
+    Content, DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, ReadOptions, Reader, Region, Solo,
+    ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use scda_format::seal::Seal;
 use std::path::Path;
 
 /// A file of this many commits: in each the sections "step", "u" of this many bytes, and one of a name of its own.
 fn write(path: &Path, commits: u64, bytes: u64) {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, path, b"many commits", &params).unwrap();
     let data = vec![7; usize::try_from(bytes).unwrap()];
@@ -112,8 +112,8 @@ fn a_table_of_names_is_right_only_where_all_was_read() {
     let path = folder.path().join("file");
     write(&path, 17, 100_000);
     let check = |faults| {
-        let mut params = options();
-        params.faults = faults;
+        let mut params: ReadOptions = options();
+        params.tuning.faults = faults;
         let mut reader = Reader::open(Solo, &path, &params).ok()?;
         let seals = reader.seals().ok()?.all;
         let number = seals.iter().rposition(|sealed| sealed.names_bytes() > 0)?;
@@ -147,7 +147,7 @@ fn tables_of_names_are_as_specified() {
     let write = |name: &str, ranks: usize, commits: u64, step: usize| {
         run_on_threads(ranks, |comm: ThreadComm| {
             let rank = scda::Communicator::rank(&comm);
-            let mut params = options();
+            let mut params: WriteOptions = options();
             params.seal = true;
             for first in (0..commits).step_by(step) {
                 let comm = comm.clone();
@@ -191,7 +191,7 @@ fn tables_of_names_are_as_specified() {
 fn a_missed_name_costs_like_a_hit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     for number in 0..40_000 {
@@ -254,7 +254,7 @@ fn a_damaged_index_among_many() {
 fn adding_rows_costs_the_same_after_many_additions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let add = |file: &mut Writer, extends: bool| {
         let mut rows = Dataset::new("rho", DataType::Uint8, [1, 3]);
@@ -302,7 +302,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
 fn seals_of_many_sections_make_the_others_cost_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let costs = [50, 400].map(|commits| {
         let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();

@@ -1,10 +1,13 @@
 //! Ranks on several nodes: the same bytes, the same errors, and few messages that leave a node.
 
 use crate::common::watched::Watched;
-use crate::common::{self, Data, Model, ModelSection, Want, model, options, read_on_ranks, write_on};
+use crate::common::{
+    self, Data, Model, ModelSection, Options, Want, model, options, read_on_ranks, tuned, write_on,
+};
 use scda::{
-    Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, Params, Reader,
-    Region, Request, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,
+    Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, ReadOptions, Reader,
+    Region, Request, Result, SectionType, Sink, Source, ThreadComm, WriteOptions, Writer, run_on,
+    uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// For each rank the number of its node: nodes of different size, whose ranks are consecutive or not; one of one rank.
 const MAPS: [&[usize]; 4] = [&[0, 0, 1, 1, 1], &[0, 1, 0, 1, 0, 1, 2], &[1, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1]];
 
-fn params() -> Params {
-    let mut params = options();
-    (params.check, params.aggregation_bytes) = (false, 9000);
+fn params<T: Options>() -> T {
+    let mut params: T = options();
+    let tuning = params.tuning();
+    (tuning.check, tuning.aggregation_bytes) = (false, 9000);
     params
 }
 
@@ -34,27 +38,27 @@ fn nodes_change_no_byte() {
     let path = folder.path().join("nodes.scda");
     let model = many();
     for seal in [false, true] {
-        let mut params = params();
+        let mut params: WriteOptions = params();
         params.seal = seal;
         let first = write_on(1, &path, &model, &params, 0);
         for (map, seed) in MAPS.into_iter().zip(1..) {
             let ranks = || ThreadComm::on_nodes(map);
             assert!(common::write_on_ranks(ranks(), &path, &model, &params, seed) == first, "{map:?}");
             for want in [Want::All, Want::Some, Want::Nothing] {
-                read_on_ranks(ranks(), &path, &model, &params, want, seed);
+                read_on_ranks(ranks(), &path, &model, &tuned(&params.tuning), want, seed);
             }
             let mut larger = params.clone();
-            larger.aggregation_bytes = 1 << 20;
+            larger.tuning.aggregation_bytes = 1 << 20;
             assert!(common::write_on_ranks(ranks(), &path, &model, &larger, seed) == first, "{map:?}");
-            read_on_ranks(ranks(), &path, &model, &larger, Want::All, seed);
+            read_on_ranks(ranks(), &path, &model, &tuned(&larger.tuning), Want::All, seed);
         }
     }
 }
 
 /// Parameters with which some ranks of each node write and read.
-fn relaying(writers_per_node: u64, stripe_bytes: u64) -> Params {
-    let mut params = params();
-    (params.writers_per_node, params.stripe_bytes) = (writers_per_node, stripe_bytes);
+fn relaying(writers_per_node: u64, stripe_bytes: u64) -> WriteOptions {
+    let mut params: WriteOptions = params();
+    (params.tuning.writers_per_node, params.tuning.stripe_bytes) = (writers_per_node, stripe_bytes);
     params
 }
 
@@ -66,8 +70,8 @@ fn writers_of_a_node_change_no_byte() {
     model.sections.extend(common::model(2, 30_000).sections);
     let all: Vec<&[usize]> = MAPS.into_iter().chain([&[0; 3][..], &[0, 1, 2]]).collect();
     for (seal, maps) in [(false, &all[..]), (true, &all[1..2])] {
-        let sealed = |mut params: Params| {
-            (params.seal, params.verify) = (seal, seal);
+        let sealed = |mut params: WriteOptions| {
+            params.seal = seal;
             params
         };
         let first = write_on(1, &path, &model, &sealed(params()), 0);
@@ -79,7 +83,9 @@ fn writers_of_a_node_change_no_byte() {
                 let written = common::write_on_ranks(ranks(), &path, &model, &params, seed);
                 assert!(written == first, "{map:?}, {writers} writers, stripes of {stripe}");
                 for want in [Want::All, Want::Some, Want::Nothing] {
-                    read_on_ranks(ranks(), &path, &model, &params, want, seed);
+                    let mut reading: ReadOptions = tuned(&params.tuning);
+                    reading.verify = seal;
+                    read_on_ranks(ranks(), &path, &model, &reading, want, seed);
                 }
             }
         }
@@ -96,14 +102,14 @@ fn an_access_that_fails_on_a_writer_is_an_error_of_all() {
     for map in MAPS {
         for seed in 0..60 {
             let mut params = relaying(1 + seed % 3, 3000 + 1000 * (seed % 7));
-            params.faults = Some(Faults { every: 1 + seed * seed / 2, seed });
+            params.tuning.faults = Some(Faults { every: 1 + seed * seed / 2, seed });
             let writing = seed % 2 == 0;
             if !writing {
                 std::fs::write(&path, &whole).unwrap();
             }
             let results = run_on(ThreadComm::on_nodes(map), |comm| match writing {
                 true => common::write(comm, &path, &model, &params, seed),
-                false => common::read(comm, &path, &model, &params, Want::All, seed),
+                false => common::read(comm, &path, &model, &tuned(&params.tuning), Want::All, seed),
             });
             let errors: Vec<_> =
                 results.iter().map(|result| result.as_ref().err().map(Error::to_string)).collect();
@@ -152,7 +158,7 @@ fn parts_for_writers_cost_one_pass_over_the_elements() {
             let own = 10 * usize::try_from(counts[comm.rank()]).unwrap();
             let elements = Asked(&data[..own], AtomicU64::new(0));
             let mut params = relaying(writers, 800);
-            params.aggregation_bytes = 0;
+            params.tuning.aggregation_bytes = 0;
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
             file.array(b"", &counts, 10, Source::Indirect(&elements), Encode::None).unwrap();
             file.close().unwrap();
@@ -203,11 +209,11 @@ fn small(sections: usize) -> Model {
     Model { vendor: Vec::new(), user: b"nodes".to_vec(), sections: vec![section; sections] }
 }
 
-fn write(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn write(comm: Watched, path: &Path, model: &Model, params: &WriteOptions) -> Result<()> {
     common::write(comm, path, model, params, 1)
 }
 
-fn read(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn read(comm: Watched, path: &Path, model: &Model, params: &ReadOptions) -> Result<()> {
     common::read(comm, path, model, params, Want::All, 1)
 }
 
@@ -270,7 +276,7 @@ fn an_exchange_that_fails_among_writers_is_an_error_of_all() {
 }
 
 /// Writes and reads on two maps of nodes while each exchange of each rank fails in turn. Returns how many these are.
-fn fail_each_exchange(model: &Model, params: &Params) -> u32 {
+fn fail_each_exchange(model: &Model, params: &WriteOptions) -> u32 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nodes.scda");
     let whole = write_on(1, &path, model, params, 0);
@@ -284,7 +290,7 @@ fn fail_each_exchange(model: &Model, params: &Params) -> u32 {
                     }
                     let (results, logs) = run(map, (rank, k), |comm| match writing {
                         true => write(comm, &path, model, params),
-                        false => read(comm, &path, model, params),
+                        false => read(comm, &path, model, &tuned(&params.tuning)),
                     });
                     let errors: Vec<Option<String>> =
                         results.iter().map(|result| result.as_ref().err().map(Error::to_string)).collect();
@@ -369,7 +375,7 @@ fn write_step(file: &mut Writer, (rank, ranks): (usize, usize), step: u64) -> Re
 }
 
 /// Writes a sealed file in two jobs, the second of which appends. The first error.
-fn write_and_append(ranks: &dyn Fn() -> Vec<ThreadComm>, path: &Path, params: &Params) -> Vec<u8> {
+fn write_and_append(ranks: &dyn Fn() -> Vec<ThreadComm>, path: &Path, params: &WriteOptions) -> Vec<u8> {
     for step in 0..2 {
         let results = run_on(ranks(), |comm| {
             let who = (comm.rank(), comm.size());
@@ -386,9 +392,9 @@ fn write_and_append(ranks: &dyn Fn() -> Vec<ThreadComm>, path: &Path, params: &P
 }
 
 /// Finds by name what was written, in any order, and then reads from the beginning, all of it compared with the checksums.
-fn find_and_verify(comm: ThreadComm, path: &Path, params: &Params) -> Result<()> {
+fn find_and_verify(comm: ThreadComm, path: &Path, params: &WriteOptions) -> Result<()> {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let mut params = params.clone();
+    let mut params: ReadOptions = tuned(&params.tuning);
     params.verify = true;
     let mut file = Reader::open(comm, path, &params)?;
     for step in [1, 0] {
@@ -456,7 +462,7 @@ fn larger_jobs_on_nodes_write_the_same_datasets_and_streams() {
         };
         let first = write_and_append(&|| ThreadComm::new(map.len()), &path, &sealed(0, 0));
         for params in [sealed(0, 0), sealed(0, 1 << 16), sealed(2, 5003)] {
-            let stripes = (params.writers_per_node, params.stripe_bytes);
+            let stripes = (params.tuning.writers_per_node, params.tuning.stripe_bytes);
             let written = write_and_append(&|| ThreadComm::on_nodes(map), &path, &params);
             assert!(written == first, "{map:?}, writers and stripes {stripes:?}");
             let results = run_on(ThreadComm::on_nodes(map), |comm| find_and_verify(comm, &path, &params));
@@ -474,7 +480,7 @@ fn an_access_that_fails_in_a_larger_job_is_an_error_of_all() {
     for map in LARGER {
         for seed in 0..8 {
             let mut params = relaying(seed % 3, 20_000);
-            (params.seal, params.faults) = (true, Some(Faults { every: 100, seed }));
+            (params.seal, params.tuning.faults) = (true, Some(Faults { every: 100, seed }));
             let results = run_on(ThreadComm::on_nodes(map), |comm| {
                 let who = (comm.rank(), comm.size());
                 let mut file = Writer::create(comm, &path, b"steps", &params)?;

@@ -1,9 +1,9 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
-use crate::common::options;
+use crate::common::{options, tuned};
 use scda::{
-    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Params, Reader, SectionType,
-    Sink, Solo, Source, Writer, run_on_threads,
+    DataStream, ElementStream, Encode, Encoder, ErrorKind, Faults, LineBreak, Reader, SectionType, Sink,
+    Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -49,9 +49,9 @@ impl ElementStream for Elements<'_> {
     }
 }
 
-fn params(line_break: LineBreak, threads: usize) -> Params {
-    let mut params = options();
-    (params.line_break, params.threads) = (line_break, threads);
+fn params(line_break: LineBreak, threads: usize) -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.line_break, params.tuning.threads) = (line_break, threads);
     // The quickest in a debug build: what compresses is C.
     (params.encoder, params.level) = (Encoder::Zlib, 1);
     params
@@ -92,7 +92,7 @@ fn streams_make_the_same_files_as_memory() {
         assert!(std::fs::read(&whole).unwrap() == std::fs::read(&streamed).unwrap());
 
         // All of it is canonical in this style, and in no other.
-        let mut file = Reader::open(Solo, &streamed, &params).unwrap();
+        let mut file = Reader::open(Solo, &streamed, &tuned(&params.tuning)).unwrap();
         assert_eq!((&file.vendor()[..7], file.line_break()), (&b"libscda"[..], style));
         file.check_canonical(style).unwrap();
         for decode in [true, false] {
@@ -104,7 +104,7 @@ fn streams_make_the_same_files_as_memory() {
         }
         assert_eq!(file.check_canonical(style).unwrap_err().kind(), ErrorKind::Usage);
         let other = if style == LineBreak::Unix { LineBreak::Mime } else { LineBreak::Unix };
-        let mut file = Reader::open(Solo, &streamed, &params).unwrap();
+        let mut file = Reader::open(Solo, &streamed, &tuned(&params.tuning)).unwrap();
         let error = file.check_canonical(other).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(30)));
     }
@@ -114,7 +114,7 @@ fn streams_make_the_same_files_as_memory() {
 fn a_stream_that_fails_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.atomic = true;
     let files = |folder: &Path| std::fs::read_dir(folder).unwrap().count();
     let short = data(5 << 20);
@@ -143,9 +143,9 @@ fn streamed_sections_are_whole_where_a_later_write_fails() {
     for background in [false, true] {
         let (mut stayed, mut gone) = (0, 0);
         for seed in 0..60 {
-            let mut params = options();
+            let mut params: WriteOptions = options();
             params.background_bytes = u64::from(background) << 24;
-            params.faults = Some(Faults { every: 8, seed });
+            params.tuning.faults = Some(Faults { every: 8, seed });
             let Ok(mut file) = Writer::create(Solo, &path, b"", &params) else { continue };
             let mut flushed = 0;
             let mut write = || {
@@ -242,7 +242,7 @@ fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
     a.close().unwrap();
     b.close().unwrap();
     assert!(std::fs::read(&whole).unwrap() == std::fs::read(&streamed).unwrap());
-    let mut file = Reader::open(Solo, &streamed, &params).unwrap();
+    let mut file = Reader::open(Solo, &streamed, &tuned(&params.tuning)).unwrap();
     let (mut plain, mut compressed) = (0, 0);
     while let Some(section) = file.next_section(true).unwrap() {
         if section.count > 1000 {

@@ -3,7 +3,9 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::{self, Data, Rng, model, options, write_on};
-use scda::{Communicator, ErrorKind, Reader, Result, Section, Sink, Solo, run_on_threads};
+use scda::{
+    Communicator, ErrorKind, ReadOptions, Reader, Result, Section, Sink, Solo, WriteOptions, run_on_threads,
+};
 use std::path::Path;
 
 fn flat(sizes: &[u64]) -> Vec<u8> {
@@ -50,8 +52,8 @@ fn ranges_in_any_order_are_what_was_written() {
     for seed in 0..6 {
         let model = model(seed, [2_000, 200_000][seed as usize % 2]);
         write_on(2, &path, &model, &options(), seed);
-        let mut params = options();
-        params.threads = seed as usize % 3 + 1;
+        let mut params: ReadOptions = options();
+        params.tuning.threads = seed as usize % 3 + 1;
         let mut rng = Rng(seed);
         let mut file = Reader::open(Solo, &path, &params).unwrap();
         let mut sections = Vec::new();
@@ -116,14 +118,14 @@ fn each_rank_reads_ranges_of_its_own() {
     let path = scratch.path().join("ranges.scda");
     for seed in 0..6 {
         let model = model(seed, [2_000, 200_000][seed as usize % 2]);
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = seed % 3 > 0;
         write_on(2, &path, &model, &params, seed);
         for size in [2, 3, 5] {
             run_on_threads(size, |comm| {
                 let (rank, mut common) = (comm.rank() as u64, Rng(seed));
                 let mut own = Rng(seed ^ (rank + 1));
-                let mut verifying = options();
+                let mut verifying: ReadOptions = options();
                 verifying.verify = params.seal;
                 let mut file = Reader::open(comm, &path, &verifying).unwrap();
                 for expected in &model.sections {

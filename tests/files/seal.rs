@@ -3,7 +3,7 @@
 
 use crate::common::options;
 use crate::common::seal::{entry, marked_by, sealed};
-use scda::{Encode, LineBreak, Params, Reader, Solo, Source, Writer};
+use scda::{Encode, LineBreak, ReadOptions, Reader, Solo, Source, WriteOptions, Writer};
 use scda_format::crc;
 use scda_format::index::{
     ANCHORS, INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows, table_header,
@@ -18,7 +18,11 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
 const ON_THE_PAGE: &str = "0.2";
 
 /// The bytes of the file that this writes.
-fn written(user: &[u8], params: &Params, write: impl FnOnce(&mut Writer) -> scda::Result<()>) -> Vec<u8> {
+fn written(
+    user: &[u8],
+    params: &WriteOptions,
+    write: impl FnOnce(&mut Writer) -> scda::Result<()>,
+) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let mut writer = Writer::create(Solo, &path, user, params).unwrap();
@@ -28,13 +32,13 @@ fn written(user: &[u8], params: &Params, write: impl FnOnce(&mut Writer) -> scda
 }
 
 /// The sections of a file, without its header.
-fn sections(params: &Params, write: impl FnOnce(&mut Writer) -> scda::Result<()>) -> Vec<u8> {
+fn sections(params: &WriteOptions, write: impl FnOnce(&mut Writer) -> scda::Result<()>) -> Vec<u8> {
     written(b"", params, write)[128..].to_vec()
 }
 
 /// The file of docs/format.md.
 fn example() -> Vec<u8> {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.encoder = scda::Encoder::Zlib;
     let file = written(b"a sealed file", &params, |writer| {
         writer.inline(b"time step", 0, Some(b"42                              "))?;
@@ -45,7 +49,7 @@ fn example() -> Vec<u8> {
 
 /// The file of docs/format.md with anchors.
 fn example_with_anchors() -> Vec<u8> {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.encoder = scda::Encoder::Zlib;
     let file = written(b"with anchors", &params, |writer| {
         let grid = Source::Contiguous(b"000000000000111111111111222222222222");
@@ -60,7 +64,7 @@ fn example_with_anchors() -> Vec<u8> {
 
 /// A file of all kinds of sections with two seals, and the offset of the first.
 fn all_kinds(line_break: LineBreak, elements: u64) -> (Vec<u8>, u64) {
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.line_break = line_break;
     let sizes: Vec<u64> = (0..elements).map(|i| i % 3).collect();
     let data: Vec<u8> = (0..4 * elements).map(|i| (i % 251) as u8).collect();
@@ -231,7 +235,7 @@ fn the_parts_of_a_seal_may_have_different_line_breaks() {
     let is_sealed = |file: &[u8]| {
         std::fs::write(&path, file).unwrap();
         let (is_good, text) = python(&["scda_seal.py", path.to_str().unwrap()]);
-        let mut params = options();
+        let mut params: ReadOptions = options();
         params.verify = true;
         let opened = Reader::open(Solo, &path, &params);
         assert_eq!(opened.is_ok(), is_good, "{text}");

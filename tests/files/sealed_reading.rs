@@ -4,8 +4,8 @@
 use crate::common::system::{counted, reads};
 use crate::common::{options, seal};
 use scda::{
-    Communicator, Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads,
-    uniform_partition,
+    Communicator, Encode, ErrorKind, LineBreak, ReadOptions, Reader, Solo, Source, WriteOptions, Writer,
+    run_on_threads, uniform_partition,
 };
 use scda_format::crc;
 use scda_format::seal::Seal;
@@ -50,7 +50,7 @@ fn seal_of(file: &[u8]) -> u64 {
 /// Offsets and user strings of the sections, as any number of ranks find them.
 type Walked = Vec<(u64, Vec<u8>)>;
 
-fn walk_on(ranks: usize, path: &Path, params: &Params, decode: bool) -> Walked {
+fn walk_on(ranks: usize, path: &Path, params: &ReadOptions, decode: bool) -> Walked {
     let mut all = run_on_threads(ranks, |comm| {
         let mut reader = Reader::open(comm, path, params).unwrap();
         let mut found = Vec::new();
@@ -91,7 +91,7 @@ fn raw_walk(file: &[u8]) -> Walked {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, file).unwrap();
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.raw = true;
     walk_on(2, &path, &params, true)
 }
@@ -320,7 +320,7 @@ fn few_reads_find_one_of_many_sections() {
     let path = folder.path().join("file");
     let mut costs = Vec::new();
     for sections in [10_000_u64, 100_000] {
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = true;
         let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
         for i in 0..sections {
@@ -518,7 +518,7 @@ fn an_element_far_away_is_found_by_its_anchor() {
     let array: Vec<u8> = (0..elements).flat_map(u64::to_le_bytes).collect();
     let mut bytes = [[0; 2]; 2];
     for is_sealed in [false, true] {
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = is_sealed;
         let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
         for encode in [Encode::None, Encode::Always] {
@@ -615,8 +615,8 @@ fn damaged_anchors_are_an_error() {
     }
 }
 
-fn verifying() -> Params {
-    let mut params = options();
+fn verifying() -> ReadOptions {
+    let mut params: ReadOptions = options();
     params.verify = true;
     params
 }
@@ -700,7 +700,7 @@ fn sealed_files_are_verified() {
 fn a_section_is_verified_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     for name in [b"a", b"b"] {
@@ -755,7 +755,7 @@ fn verifying_finds_every_flipped_bit() {
 fn a_damaged_entry_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     for i in 0..5000 {
@@ -789,7 +789,7 @@ fn a_damaged_entry_of_a_long_index_hides_no_section() {
 fn a_damaged_name_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = true;
     let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
     writer.inline(b"of another seal", 0, Some(&[b' '; 32])).unwrap();

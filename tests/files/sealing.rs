@@ -6,15 +6,15 @@
 use crate::common::seal::{marked, sealed};
 use crate::common::{self, Data, Model, ModelSection, Rng, options, write_sections};
 use scda::{
-    DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
-    Source, ThreadComm, Writer, run_on_threads,
+    DataStream, ElementStream, Encode, ErrorKind, LineBreak, ReadOptions, Reader, Result, SectionType, Sink,
+    Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> Params {
-    let mut params = options();
-    (params.seal, params.line_break, params.aggregation_bytes) = (seal, style, aggregation_bytes);
+fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.seal, params.line_break, params.tuning.aggregation_bytes) = (seal, style, aggregation_bytes);
     params
 }
 
@@ -56,7 +56,7 @@ fn write(
     comm: ThreadComm,
     path: &Path,
     model: &Model,
-    params: &Params,
+    params: &WriteOptions,
     seed: u64,
     commits: &[usize],
 ) -> Result<()> {
@@ -89,8 +89,8 @@ fn a_seal_is_the_same_for_any_ranks_and_says_what_is_in_the_file() {
             {
                 for sync in [false, true] {
                     let mut params = params(true, style, aggregation_bytes);
-                    (params.sync, params.threads) = (sync, 1 + ranks % 2);
-                    params.check = ranks == 2;
+                    (params.sync, params.tuning.threads) = (sync, 1 + ranks % 2);
+                    params.tuning.check = ranks == 2;
                     for written in run_on_threads(ranks, |comm| {
                         write(comm, &path, &model, &params, seed + ranks as u64, &commits)
                     }) {
@@ -115,7 +115,7 @@ fn append(
     comm: ThreadComm,
     path: &Path,
     sections: &[ModelSection],
-    params: &Params,
+    params: &WriteOptions,
     seed: u64,
 ) -> Result<u64> {
     let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
@@ -124,7 +124,7 @@ fn append(
     write_sections(file, ranks, sections, seed, |_, _| Ok(())).map(|()| cut)
 }
 
-fn append_on(ranks: usize, path: &Path, sections: &[ModelSection], params: &Params) -> Result<u64> {
+fn append_on(ranks: usize, path: &Path, sections: &[ModelSection], params: &WriteOptions) -> Result<u64> {
     run_on_threads(ranks, |comm| append(comm, path, sections, params, ranks as u64)).pop().unwrap()
 }
 
@@ -145,7 +145,7 @@ fn appending_goes_on_where_a_file_ends() {
     for (ranks, atomic) in [(1, false), (1, true), (3, false), (3, true)] {
         let mut params = params(true, style, 100_000);
         params.atomic = atomic;
-        let append_to = |start: &[u8], from: usize, params: &Params| {
+        let append_to = |start: &[u8], from: usize, params: &WriteOptions| {
             std::fs::write(&path, start).unwrap();
             let cut = append_on(ranks, &path, &model.sections[from..], params);
             (cut.map_err(|error| error.kind()), std::fs::read(&path).unwrap())
@@ -439,7 +439,7 @@ fn what_could_not_be_synced_is_not_sealed() {
         let (mut before, mut after) = (0, 0);
         for seed in 0..100 {
             let mut params = params(true, LineBreak::Unix, 4 << 20);
-            (params.sync, params.faults) = (true, Some(scda::Faults { every: 8, seed }));
+            (params.sync, params.tuning.faults) = (true, Some(scda::Faults { every: 8, seed }));
             let errors = run_on_threads(ranks, |comm| {
                 let mut file = Writer::create(comm, &path, b"u", &params)?;
                 file.inline(b"a", 0, Some(&[b'a'; 32]))?;
@@ -474,13 +474,13 @@ fn faults_leave_what_was_committed() {
             (1 + rng.below(4) as usize, [LineBreak::Unix, LineBreak::Mime][seed as usize % 2]);
         let (model, commits) = random_model(seed, &mut rng);
         let mut params = params(false, style, [0, 64 << 10, 4 << 20][rng.below(3) as usize]);
-        (params.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
+        (params.tuning.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
         let plain = marked(&common::write_on(1, &plain_path, &model, &params, seed), style);
         let ends: Vec<usize> =
             common::section_ends(&plain_path).into_iter().map(|end| end as usize).collect();
         let expected = expected(&plain, &ends, &commits, style);
         params.seal = true;
-        params.faults = Some(scda::Faults { every: 1 + rng.below(150), seed });
+        params.tuning.faults = Some(scda::Faults { every: 1 + rng.below(150), seed });
         let committed = std::sync::Mutex::new(0);
         let errors = run_on_threads(ranks, |comm| {
             let ranks = (scda::Communicator::rank(&comm), ranks);
@@ -528,7 +528,7 @@ fn faults_while_appending_leave_what_was_committed() {
         commits.retain(|&count| count > first);
         commits.insert(0, first);
         let mut params = params(false, style, [0, 64 << 10, 4 << 20][rng.below(3) as usize]);
-        (params.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
+        (params.tuning.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
         let plain = marked(&common::write_on(1, &plain_path, &model, &params, seed), style);
         let ends: Vec<usize> =
             common::section_ends(&plain_path).into_iter().map(|end| end as usize).collect();
@@ -538,7 +538,7 @@ fn faults_while_appending_leave_what_was_committed() {
         let before = [&committed[..], &vec![b'x'; torn]].concat();
         std::fs::write(&path, &before).unwrap();
         (params.seal, params.atomic) = (true, rng.below(4) == 0);
-        params.faults = Some(scda::Faults { every: 1 + rng.below(100), seed });
+        params.tuning.faults = Some(scda::Faults { every: 1 + rng.below(100), seed });
         let sealed_until = std::sync::Mutex::new(first);
         let errors = run_on_threads(ranks, |comm| {
             let ranks = (scda::Communicator::rank(&comm), ranks);
@@ -576,7 +576,7 @@ fn faults_while_appending_leave_what_was_committed() {
             failed += 1;
         }
         // The next one goes on.
-        params.faults = None;
+        params.tuning.faults = None;
         append_on(ranks, &path, &[], &params).unwrap();
         assert!(std::fs::read(&path).unwrap().starts_with(&committed));
     }
@@ -718,7 +718,7 @@ fn half_a_pair_is_not_sealed() {
         assert!(end(&mut file).is_err(), "{number}");
         drop(file);
         // What was whole before it is there.
-        let mut all = options();
+        let mut all: ReadOptions = options();
         all.to_seal = false;
         assert_eq!(Reader::open(Solo, &path, &all).unwrap().sections().unwrap(), 1, "{number}");
         assert_eq!(Reader::open(Solo, &path, &options()).unwrap().sections().unwrap(), 0, "{number}");

@@ -5,8 +5,9 @@
 use crate::common::system::reads;
 use crate::common::{Rng, options};
 use scda::{
-    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, Params, Reader,
-    Region, Result, Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, ReadOptions,
+    Reader, Region, Result, Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
+    uniform_partition,
 };
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -19,8 +20,8 @@ fn stream(seed: u64, task: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + task as u64 + seed) as u8 | 1).collect()
 }
 
-fn params(seal: bool) -> Params {
-    let mut params = options();
+fn params(seal: bool) -> WriteOptions {
+    let mut params: WriteOptions = options();
     params.seal = seal;
     params
 }
@@ -103,7 +104,7 @@ fn read(
 ) -> Result<()> {
     let (rank, size) = (comm.rank(), comm.size());
     let mut rng = Rng(rank as u64 + 5);
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.verify = seal;
     let mut file = Reader::open(comm, path, &params)?;
     for (record, seed) in [(0, 0), (1, 1), (-1, 1), (-2, 0)] {
@@ -164,7 +165,7 @@ fn any_rank_reads_any_stream() {
                 }
             }
             // For a reader that knows nothing of streams they are a block and two arrays, with the right checksums.
-            let mut params = options();
+            let mut params: ReadOptions = options();
             params.verify = seal;
             let mut file = Reader::open(Solo, &path, &params).unwrap();
             let mut names = Vec::new();
@@ -416,7 +417,7 @@ fn a_rank_learns_of_its_own_error_at_once_and_of_others_at_the_end() {
         let results = run_on_threads(3, |comm| {
             let rank = comm.rank();
             let mut params = params(seed % 2 == 0);
-            params.faults = Some(Faults { every: 20, seed });
+            params.tuning.faults = Some(Faults { every: 20, seed });
             let mut file = Writer::create(comm, &path, b"", &params).ok()?;
             file.begin_streams(b"s", 4096).ok()?;
             let mut mine = Ok(());
@@ -624,7 +625,7 @@ fn without_a_choice_a_chunk_is_a_stripe() {
             path.metadata().unwrap().len()
         };
         let mut params = params(false);
-        params.stripe_bytes = stripe_bytes;
+        params.tuning.stripe_bytes = stripe_bytes;
         run_on_threads(3, |comm| {
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
             file.begin_streams(b"s", chunk_bytes).unwrap();
@@ -847,7 +848,7 @@ fn streams_are_canonical_whatever_their_last_byte() {
             file.end_streams().unwrap();
             file.close().unwrap();
         });
-        let mut file = Reader::open(Solo, &path, &params(false)).unwrap();
+        let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
         file.check_canonical(LineBreak::Unix).unwrap();
         while file.next_section(true).unwrap().is_some() {
             file.check_canonical(LineBreak::Unix).unwrap();
@@ -865,7 +866,7 @@ fn a_stream_that_cannot_be_read_is_an_error_of_its_reader() {
     file.write_stream(&[1; 300_000]).unwrap();
     file.end_streams().unwrap();
     file.close().unwrap();
-    let mut file = Reader::open(Solo, &path, &params(false)).unwrap();
+    let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
     let streams = file.streams_record(b"log", 0).unwrap().unwrap();
     let stream = file.stream(&streams, 0).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10_000).unwrap();

@@ -3,8 +3,8 @@
 
 use crate::common::options;
 use scda::{
-    Communicator, Encode, ErrorKind, LineBreak, Params, ReadAt, Reader, Sink, Solo, Source, Writer,
-    run_on_threads, uniform_partition,
+    Communicator, Encode, ErrorKind, LineBreak, ReadAt, ReadOptions, Reader, Sink, Solo, Source,
+    WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use scda_format::index::{INDEX, table_header, table_padding};
 use scda_format::seal::Seal;
@@ -14,8 +14,8 @@ use std::sync::{Barrier, Mutex};
 
 const STYLE: LineBreak = LineBreak::Unix;
 
-fn sealing() -> Params {
-    let mut params = options();
+fn sealing() -> WriteOptions {
+    let mut params: WriteOptions = options();
     params.seal = true;
     params
 }
@@ -90,7 +90,7 @@ fn a_torn_commit_is_as_if_it_were_not_there() {
         assert_eq!(reader.is_sealed(), whole > 0);
     }
     // All that is there, if that is wanted.
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.to_seal = false;
     std::fs::write(&path, &file[..ends[3] - 288]).unwrap();
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
@@ -104,7 +104,7 @@ fn what_is_behind_a_seal_is_verified_up_to_it() {
     let path = folder.path().join("f");
     let ends = series(&path, 2);
     let file = std::fs::read(&path).unwrap();
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.verify = true;
     std::fs::write(&path, &file[..ends[2] - 1]).unwrap();
     let mut reader = Reader::open(Solo, &path, &params).unwrap();
@@ -153,7 +153,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
     let again = Seal { index: end, previous: end - 288, sections: 6, length: end + 160 + 288, crc: 0 };
     let index = [table_header(INDEX, 0, 256, STYLE).as_slice(), &table_padding(0, STYLE)].concat();
     let empty = [&file[..], &index, &again.bytes(STYLE)].concat();
-    let mut kept = options();
+    let mut kept: ReadOptions = options();
     kept.keep = 1;
     for (file, cut) in [(&file, ends[1]), (&empty, ends[2])] {
         for (range, byte, is_damaged) in [
@@ -250,7 +250,7 @@ fn a_reader_does_not_follow_a_series_that_has_gone_back() {
         series(&path, 3);
         let kinds = run_on_threads(ranks, |comm| {
             let (rank, others) = (comm.rank(), comm.clone());
-            let (mut reading, mut going_back) = (options(), options());
+            let (mut reading, mut going_back) = (options::<ReadOptions>(), options::<WriteOptions>());
             (reading.to_seal, going_back.behind) = (to_seal, 3);
             let mut reader = Reader::open(comm, &path, &reading).unwrap();
             assert!(!reader.refresh().unwrap());
@@ -290,7 +290,7 @@ fn a_job_that_has_gone_back_and_ends_with_the_same_commit_is_noticed() {
         let mut reader = Reader::open(Solo, &path, &options()).unwrap();
         assert_eq!(reader.find(b"value", 0).unwrap(), Some(1));
         assert!(!reader.refresh().unwrap());
-        let mut going_back = options();
+        let mut going_back: WriteOptions = options();
         going_back.behind = 1;
         let mut writer = Writer::append(Solo, &path, &going_back).unwrap();
         commit(&mut writer, b"value", b"new");

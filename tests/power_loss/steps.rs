@@ -2,8 +2,8 @@
 
 use crate::common::{Rng, options};
 use scda::{
-    Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut, Params,
-    Reader, Region, Result, Sink, Solo, Source, Writer, uniform_partition,
+    Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut,
+    ReadOptions, Reader, Region, Result, Sink, Solo, Source, WriteOptions, Writer, uniform_partition,
 };
 use scda_format::crc;
 use std::path::Path;
@@ -28,10 +28,10 @@ const FILE_HEADER_BYTES: u64 = 128;
 /// A file in which nothing is yet is shorter.
 const LEAST_BYTES: u64 = 512;
 
-pub fn params(atomic: bool, buffer: usize) -> Params {
-    let mut params = options();
-    (params.seal, params.sync, params.atomic, params.driver) = (true, true, atomic, Driver::Posix);
-    params.aggregation_bytes = buffer;
+pub fn params(atomic: bool, buffer: usize) -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.seal, params.sync, params.atomic, params.tuning.driver) = (true, true, atomic, Driver::Posix);
+    params.tuning.aggregation_bytes = buffer;
     params
 }
 
@@ -128,7 +128,7 @@ impl Steps {
     }
 
     pub fn open(path: &Path) -> Result<Reader> {
-        let mut params = options();
+        let mut params: ReadOptions = options();
         params.verify = true;
         Reader::open(Solo, path, &params)
     }

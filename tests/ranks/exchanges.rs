@@ -1,10 +1,10 @@
 //! How often the ranks meet: a constant number of times for a section, whatever their number, and
 //! not at all for small plain ones.
 
-use crate::common::{first::First, options};
+use crate::common::{Options, first::First, options};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Result, SharedMemory, Sink,
-    Solo, Source, Writer, run_on_threads, uniform_partition,
+    Communicator, DataType, Dataset, Encode, Layout, ReadOptions, Reader, Region, Result, SharedMemory, Sink,
+    Solo, Source, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -126,9 +126,9 @@ impl Case {
     }
 }
 
-fn params() -> Params {
-    let mut params = options();
-    params.check = false;
+fn params<T: Options>() -> T {
+    let mut params: T = options();
+    params.tuning().check = false;
     params
 }
 
@@ -138,7 +138,7 @@ fn write(comm: impl Communicator + 'static, path: &Path, sections: usize, case: 
     let sizes = vec![case.size; usize::try_from(counts[rank]).unwrap()];
     let data = vec![7; usize::try_from(counts[rank] * case.size).unwrap()];
     let sums: Vec<u64> = counts.iter().map(|n| n * case.size).collect();
-    let mut params = params();
+    let mut params: WriteOptions = params();
     params.seal = case.seal;
     let mut file = Writer::create(comm, path, b"", &params)?;
     for _ in 0..sections {
@@ -317,7 +317,7 @@ fn a_sealed_section_costs_no_more_collectives() {
 }
 
 /// The collectives of an action on a file that is open for reading, the same on all ranks.
-fn of_reading(ranks: usize, path: &Path, params: &Params, action: impl Fn(&mut Reader) + Sync) -> u64 {
+fn of_reading(ranks: usize, path: &Path, params: &ReadOptions, action: impl Fn(&mut Reader) + Sync) -> u64 {
     let counts = run_on_threads(ranks, |comm| {
         let (counting, counts) = Counting::new(comm, false);
         let mut reader = Reader::open(counting, path, params).unwrap();
@@ -425,7 +425,7 @@ fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
         (true, Layout::Contiguous),
         (false, Layout::Chunked { shape: None, text: false }),
     ] {
-        let mut params = params();
+        let mut params: WriteOptions = params();
         params.seal = seal;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
         for name in ["a", "b", "c", "d"] {
@@ -468,7 +468,7 @@ fn verifying_costs_as_many_collectives_for_any_number_of_ranks() {
                 let case = Case { size, seal: true, ..CASE };
                 run_on_threads(3, |comm| write(comm, &path, sections, case).unwrap());
                 let reading = |verify: bool| {
-                    let mut params = params();
+                    let mut params: ReadOptions = params();
                     params.verify = verify;
                     of_reading(ranks, &path, &params, |reader| {
                         while reader.next_section(true).unwrap().is_some() {

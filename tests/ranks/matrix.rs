@@ -3,14 +3,14 @@
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, options, read_on, write_on};
+use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, options, read_on, tuned, write_on};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Reader, Region, WriteOptions,
+    Writer, run_on_threads,
 };
 
-fn params(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = options();
+fn params(change: impl FnOnce(&mut WriteOptions)) -> WriteOptions {
+    let mut params: WriteOptions = options();
     change(&mut params);
     params
 }
@@ -30,18 +30,35 @@ fn the_bytes_do_not_depend_on_the_ranks_nor_on_how_they_are_written() {
                     let mut params = base();
                     match variant {
                         0 => {}
-                        1 => params.aggregation_bytes = 0,
-                        2 => (params.aggregation_bytes, params.check) = (3000, false),
-                        3 => (params.atomic, params.check, params.aggregation_bytes) = (true, false, 100_000),
-                        _ => (params.threads, params.sync, params.check) = (3, true, false),
+                        1 => params.tuning.aggregation_bytes = 0,
+                        2 => (params.tuning.aggregation_bytes, params.tuning.check) = (3000, false),
+                        3 => {
+                            (params.atomic, params.tuning.check, params.tuning.aggregation_bytes) =
+                                (true, false, 100_000)
+                        }
+                        _ => (params.tuning.threads, params.sync, params.tuning.check) = (3, true, false),
                     }
                     let seed = seed * 1000 + case as u64 * 10 + variant;
                     let again = write_on(size, &path, &model, &params, seed);
                     assert!(again == first, "seed {seed}, {size} ranks, variant {variant}");
-                    read_on(size % 5 + 1, &path, &model, &params, Want::Some, seed);
+                    read_on(size % 5 + 1, &path, &model, &tuned(&params.tuning), Want::Some, seed);
                 }
-                read_on(size, &path, &model, &params(|p| p.check = false), Want::All, seed + 77);
-                read_on(size, &path, &model, &params(|p| p.aggregation_bytes = 3000), Want::All, seed);
+                read_on(
+                    size,
+                    &path,
+                    &model,
+                    &tuned(&params(|p| p.tuning.check = false).tuning),
+                    Want::All,
+                    seed + 77,
+                );
+                read_on(
+                    size,
+                    &path,
+                    &model,
+                    &tuned(&params(|p| p.tuning.aggregation_bytes = 3000).tuning),
+                    Want::All,
+                    seed,
+                );
                 read_on(size, &path, &model, &options(), Want::Nothing, seed);
             }
         }
@@ -58,13 +75,13 @@ fn many_small_sections_give_the_same_bytes_and_are_read() {
         let largest = if seed % 10 == 0 { 300_000 } else { 3000 };
         model.sections.extend(common::model(seed, largest).sections);
     }
-    let params = params(|p| p.check = false);
+    let params = params(|p| p.tuning.check = false);
     let first = write_on(1, &path, &model, &params, 0);
     assert!(first.len() > 3 << 20);
     for size in [2, 3, 5] {
         assert!(write_on(size, &path, &model, &params, size as u64) == first, "{size} ranks");
-        read_on(size, &path, &model, &params, Want::All, 3);
-        read_on(size, &path, &model, &params, Want::Some, 4);
+        read_on(size, &path, &model, &tuned(&params.tuning), Want::All, 3);
+        read_on(size, &path, &model, &tuned(&params.tuning), Want::Some, 4);
     }
 }
 
@@ -105,11 +122,11 @@ fn auto_compresses_what_gets_smaller(element_bytes: u64) {
     let expected = write_on(1, &path, &chosen, &options(), 1);
     for size in [1, 2, 3, 7] {
         for seed in 0..3 {
-            let threads = |threads| params(|p| p.threads = threads);
+            let threads = |threads| params(|p| p.tuning.threads = threads);
             let found = write_on(size, &path, &auto, &threads(1 + seed as usize), seed);
             assert!(found == expected, "{size} ranks, seed {seed}");
-            read_on(size, &path, &chosen, &threads(3), Want::All, seed);
-            read_on(1, &path, &chosen, &threads(2 + seed as usize), Want::Some, seed);
+            read_on(size, &path, &chosen, &tuned(&threads(3).tuning), Want::All, seed);
+            read_on(1, &path, &chosen, &tuned(&threads(2 + seed as usize).tuning), Want::Some, seed);
         }
     }
 }
@@ -145,8 +162,8 @@ fn ranks_may_have_different_numbers_of_threads() {
             let columns = 2400 / threads.len() as u64;
             let found = run_on_threads(threads.len(), |comm| {
                 let rank = comm.rank();
-                let (mut params, begin) = (options(), columns * rank as u64);
-                params.threads = threads[rank];
+                let (mut params, begin) = (options::<WriteOptions>(), columns * rank as u64);
+                params.tuning.threads = threads[rank];
                 let columns = begin..begin + columns;
                 let data: Vec<u8> = (0..rows)
                     .flat_map(|row| columns.clone().flat_map(move |column| item(row, column)))
@@ -155,7 +172,7 @@ fn ranks_may_have_different_numbers_of_threads() {
                 let mut file = Writer::create(comm.clone(), &path, b"", &params).unwrap();
                 file.dataset(&dataset, &[region], &data).unwrap();
                 file.close().unwrap();
-                let mut file = Reader::open(comm, &path, &params).unwrap();
+                let mut file = Reader::open(comm, &path, &tuned(&params.tuning)).unwrap();
                 let found = file.dataset_record("d", 0).unwrap().unwrap();
                 let mut data = vec![0; all.len()];
                 found.read(&mut file, &[Region::all(&dataset.shape)], &mut data).unwrap();

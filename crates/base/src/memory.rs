@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What an operation may allocate, on all of its threads: see `Params::max_memory`.
+/// What an operation may allocate, on all of its threads: see `Tuning::max_memory`.
 #[derive(Clone)]
 pub struct Allowance {
     limit: Arc<Limit>,

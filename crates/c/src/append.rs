@@ -4,7 +4,7 @@ use super::context::{on_writer, scda_fcontext_t};
 use super::guard;
 use super::mpi_types::Comm;
 use super::open::{append, hand_out};
-use super::params::{read_params, scda_params_t};
+use super::params::{Chosen, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::versioned::In;
 use scda::Writer;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn scda_fopen_append(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = read_params(params);
+        let params = Chosen::of(params);
         append(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)

@@ -4,7 +4,7 @@ use super::context::{Context, scda_fcontext_t, with};
 use super::memory::{Room, Values, put};
 use super::mpi_types::{comm_of_fortran, hints_of_fortran};
 use super::open::{hand_out, open_in_mode};
-use super::params::{read_params, scda_params_t};
+use super::params::{Chosen, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
 use super::versioned::In;
@@ -51,10 +51,10 @@ pub unsafe extern "C" fn scda_fopen_f(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let mut chosen = read_params(params);
+        let mut chosen = Chosen::of(params);
         if let (Ok(chosen), Some(info)) = (&mut chosen, info) {
             // SAFETY: C passes valid hints of Fortran.
-            unsafe { hints_of_fortran(*info, chosen) };
+            unsafe { hints_of_fortran(*info, &mut chosen.tuning) };
         }
         // SAFETY: C passes a valid communicator of Fortran.
         let comm = unsafe { comm_of_fortran(comm) }.duplicate()?;

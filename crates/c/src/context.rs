@@ -418,7 +418,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |name| {
             let path = folder.path().join(name);
-            let writer = Writer::create(scda::Solo, &path, b"", &scda::Params::default()).unwrap();
+            let writer = Writer::create(scda::Solo, &path, b"", &scda::WriteOptions::default()).unwrap();
             register(Context::Writing(writer)).unwrap()
         };
         let mut seen = Vec::new();

@@ -1,6 +1,6 @@
 //! The types of MPI in the interface, or their stand-ins in a build without MPI.
 
-use scda::Params;
+use scda::Tuning;
 use scda_base::error::Result;
 use scda_ranks::Communicator;
 #[cfg(feature = "mpi")]
@@ -83,11 +83,11 @@ pub unsafe fn comm_of_fortran<'a>(comm: c_int) -> Comm<'a> {
 /// # Safety
 /// `info` is `MPI_INFO_NULL` or valid hints of MPI in Fortran, until the file is open.
 #[cfg(feature = "mpi")]
-pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
+pub unsafe fn hints_of_fortran(info: c_int, tuning: &mut Tuning) {
     // SAFETY: MPI is running, and the caller has valid hints of Fortran.
     if let Some(info) = of_fortran(|| unsafe { sys::info_of_fortran(info) }) {
         // SAFETY: the hints stay valid until the file is open, as the caller guarantees.
-        params.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(info) };
+        tuning.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(info) };
     }
 }
 
@@ -96,4 +96,4 @@ pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
 /// # Safety
 /// None.
 #[cfg(not(feature = "mpi"))]
-pub unsafe fn hints_of_fortran(_info: c_int, _params: &mut Params) {}
+pub unsafe fn hints_of_fortran(_info: c_int, _tuning: &mut Tuning) {}

@@ -5,12 +5,12 @@ use super::context::{Context, close, on_writer, register, scda_fcontext_t, with}
 use super::memory::{Room, Values};
 use super::mpi_types::Comm;
 use super::notes::note_path;
-use super::params::{read_params, scda_params_t};
+use super::params::{Chosen, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
 use super::versioned::In;
 use super::{Outcome, guard, keep_message};
 use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
-use scda::{Params, Reader, Writer};
+use scda::{Reader, Writer};
 use scda_base::error::{Error, Result};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
@@ -32,10 +32,11 @@ fn create(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: Result<Params>,
+    params: Result<Chosen>,
 ) -> Result<Context> {
     let user = userstr.bytes(len).and_then(UserString::new);
-    Writer::create_if_valid(comm, filename.path(), user, params).map(Context::Writing)
+    let options = params.and_then(Chosen::into_writing);
+    Writer::create_if_valid(comm, filename.path(), user, options).map(Context::Writing)
 }
 
 fn open(
@@ -43,11 +44,11 @@ fn open(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Params>,
+    params: Result<Chosen>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let reader = Reader::open_if_valid(comm, path, params)?;
+    let reader = Reader::open_if_valid(comm, path, params.and_then(Chosen::into_reading))?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
         keep_message(
             &format!("{name}: opened to read up to its last seal: {bytes} bytes behind were not committed"),
@@ -64,7 +65,7 @@ pub(super) fn open_in_mode(
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Params>,
+    params: Result<Chosen>,
 ) -> Result<Context> {
     let mode = mode.optional().map(CStr::to_bytes);
     match mode {
@@ -85,11 +86,11 @@ pub(super) fn append(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: Result<Params>,
+    params: Result<Chosen>,
 ) -> Result<Context> {
     let path = filename.path();
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
-    let writer = Writer::append_if_valid(comm, path, params)?;
+    let writer = Writer::append_if_valid(comm, path, params.and_then(Chosen::into_writing))?;
     userstr.put(writer.user(), len);
     let bytes = writer.bytes_cut_off();
     if bytes > 0 {
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn scda_fopen(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = Ok(Params::default());
+        let params = Ok(Chosen::bare());
         open_in_mode(comm.duplicate()?, filename, mode, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
@@ -171,7 +172,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = read_params(params);
+        let params = Chosen::of(params);
         create(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn scda_fopen_read(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        let params = read_params(params);
+        let params = Chosen::of(params);
         open(comm.duplicate()?, filename, userstr, len, params).and_then(hand_out)
     };
     guard(err, null_mut(), body)

@@ -3,9 +3,10 @@
 use super::guard;
 use super::mpi_types::MPI_Info;
 use super::versioned::{In, Unset, versioned};
-use scda::{Encoder, Params};
+use scda::{Encoder, ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
+use scda_codec::MAX_LEVEL;
 use scda_format::padding::LineBreak;
 use scda_storage::Driver;
 use std::ffi::c_int;
@@ -36,43 +37,29 @@ pub const SCDA_DRIVER_POSIX: c_int = 2;
 
 /// The parameters of opening a file; they agree on all ranks, except `threads`. Fill them by `scda_params_init`, then
 /// change what you need. They are used only during the call that opens the file.
+///
+/// They have four parts: for every call, from `threads` on; for writing, from `linebreak` on; `keep`, for writing and reading; and
+/// for reading, from `to_seal` on. One struct has them all, so that a program can write and read a file with the same parameters.
+/// Reading leaves those for writing alone. For writing, those for reading must have their defaults: `SCDA_ERR_ARG` otherwise.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_params {
     /// The size of this struct in bytes, as `scda_params_init` sets it. It may be that of an older or newer version.
     pub size: usize,
-    /// Writing: `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
-    pub linebreak: c_int,
-    /// Writing: `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
-    pub encoder: c_int,
-    /// Writing: the level of compression, 0 to 9 (default 2).
-    pub level: c_int,
+    /// Every call:
+    ///
     /// The number of threads by which this rank compresses or decompresses the elements of a section, 1
     /// (default) to 1024; other ranks may have other numbers. The file does not depend on it.
     pub threads: c_int,
+    /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
+    pub driver: c_int,
+    /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
+    /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
+    pub info: MPI_Info,
     /// The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
     /// (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
     /// written at once.
     pub aggregation_bytes: u64,
-    /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
-    pub driver: c_int,
-    /// Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
-    /// beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-    /// leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
-    /// and the permissions of the existing file are kept. 0 (default): the file is written under its name.
-    pub atomic: c_int,
-    /// Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-    /// `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
-    /// one, but where the system itself stops, the name may belong to an incomplete file.
-    pub sync: c_int,
-    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
-    /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
-    /// in any program. 0 (default; 1 if the library is built for debugging): only in calls that
-    /// synchronize the ranks anyway.
-    pub check: c_int,
-    /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
-    /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
-    pub info: MPI_Info,
     /// For large sections of which a rank has less than a stripe on average: how many ranks of each node
     /// write and read for all ranks of the node, each whole stripes, through memory that these share; at
     /// most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
@@ -83,24 +70,57 @@ pub struct scda_params {
     /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
-    /// Writing: 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
+    /// for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
+    /// unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
+    /// quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+    pub max_memory: u64,
+    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
+    /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
+    /// in any program. 0 (default): only in calls that synchronize the ranks anyway.
+    pub check: c_int,
+    /// Writing:
+    ///
+    /// `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
+    pub linebreak: c_int,
+    /// `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
+    pub encoder: c_int,
+    /// The level of compression, 0 to 9 (default 2).
+    pub level: c_int,
+    /// 1: the file gets its name only when it is complete, at close. Until then it has a name
+    /// beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
+    /// leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
+    /// and the permissions of the existing file are kept. 0 (default): the file is written under its name.
+    pub atomic: c_int,
+    /// 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
+    /// `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
+    /// one, but where the system itself stops, the name may belong to an incomplete file.
+    pub sync: c_int,
+    /// 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
     /// takes 256 bytes in it. The header of a new file says so, and is in stable storage when
     /// `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
-    /// Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
-    /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-    /// differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
-    pub verify: c_int,
-    /// Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
-    /// behind its header. What is behind was not committed, by a job that was killed or is still writing:
-    /// `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
-    /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
-    pub to_seal: c_int,
-    /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
-    /// 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
-    pub cache_bytes: u64,
+    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
+    /// what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+    /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
+    /// exactly so many sections, because steps are more frequent than commits or other sections of the step
+    /// follow: the message has the numbers of the seals next to it, and the file is as it was.
+    pub behind: u64,
+    /// The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
+    /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
+    /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
+    /// `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+    pub background_bytes: u64,
+    /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
+    /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
+    /// that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
+    /// `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
+    /// as soon as a call returns.
+    pub lend: u64,
+    /// Writing and reading:
+    ///
     /// Writing with `atomic`: how many of the files that had this name before stay: when the new file is
     /// complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
     /// one `state.2.scda`, and so on; the oldest goes. Each of them is a whole file at any moment, except
@@ -113,34 +133,26 @@ pub struct scda_params {
     /// whole state. `SCDA_ERR_FORMAT` if the file is there and none of them has a seal, otherwise the error of the file. 0
     /// (default): none; then a file needs no seal. Not with `to_seal` 0.
     pub keep: u64,
-    /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-    /// what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
-    /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
-    /// exactly so many sections, because steps are more frequent than commits or other sections of the step
-    /// follow: the message has the numbers of the seals next to it, and the file is as it was.
-    pub behind: u64,
-    /// Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
-    /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
-    /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
-    /// `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
-    pub background_bytes: u64,
-    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
-    /// for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
-    /// unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
-    /// quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
-    pub max_memory: u64,
-    /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
-    /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-    /// that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
-    /// `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
-    /// as soon as a call returns.
-    pub lend: u64,
+    /// Reading:
+    ///
+    /// A file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
+    /// behind its header. What is behind was not committed, by a job that was killed or is still writing:
+    /// `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+    /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+    pub to_seal: c_int,
+    /// 1: all ranks together compare the bytes of each section with its checksum before its header
+    /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
+    /// differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
+    pub verify: c_int,
+    /// The most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
+    /// 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    pub cache_bytes: u64,
 }
 
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), lend: u64);
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -156,30 +168,32 @@ pub unsafe extern "C" fn scda_params_init_size(params: Unset<'_, scda_params_t>,
 }
 
 fn defaults() -> scda_params_t {
-    let params = Params::default();
+    let (writing, reading) = (WriteOptions::default(), ReadOptions::default());
+    let Tuning { threads, aggregation_bytes, writers_per_node, stripe_bytes, max_memory, .. } =
+        writing.tuning;
     scda_params_t {
         size: size_of::<scda_params_t>(),
+        threads: c_int::try_from(threads).unwrap_or(1),
+        driver: SCDA_DRIVER_AUTO,
+        info: no_info(),
+        aggregation_bytes: aggregation_bytes as u64,
+        writers_per_node,
+        stripe_bytes,
+        max_memory,
+        check: 0,
         linebreak: SCDA_LINEBREAK_UNIX,
         encoder: SCDA_ENCODER_FAST,
-        level: c_int::try_from(params.level).unwrap_or(0),
-        threads: c_int::try_from(params.threads).unwrap_or(1),
-        aggregation_bytes: params.aggregation_bytes as u64,
-        driver: SCDA_DRIVER_AUTO,
+        level: c_int::try_from(writing.level).unwrap_or(0),
         atomic: 0,
         sync: 0,
-        check: c_int::from(params.check),
-        info: no_info(),
-        writers_per_node: params.writers_per_node,
-        stripe_bytes: params.stripe_bytes,
         seal: 1,
-        verify: 0,
-        to_seal: c_int::from(params.to_seal),
-        cache_bytes: params.cache_bytes,
-        keep: params.keep,
-        behind: params.behind,
-        background_bytes: params.background_bytes,
-        max_memory: params.max_memory,
+        behind: writing.behind,
+        background_bytes: writing.background_bytes,
         lend: 0,
+        keep: writing.keep,
+        to_seal: c_int::from(reading.to_seal),
+        verify: c_int::from(reading.verify),
+        cache_bytes: reading.cache_bytes,
     }
 }
 
@@ -207,61 +221,106 @@ fn flag(name: &str, value: c_int) -> Result<bool> {
     }
 }
 
-/// The parameters at a pointer; the defaults if it is NULL.
-pub(super) fn read_params(params: In<'_, scda_params_t>) -> Result<Params> {
-    let mut read = Params::default();
-    if params.is_null() {
-        read.seal = true;
-        return Ok(read);
+/// The parameters of a call.
+pub(super) struct Chosen {
+    c: scda_params_t,
+    pub tuning: Tuning,
+}
+
+impl Chosen {
+    /// The defaults of the paper's call: no seal.
+    pub fn bare() -> Self {
+        Self { c: scda_params_t { seal: 0, ..defaults() }, tuning: Tuning::default() }
     }
-    let c = params.read()?;
-    read.line_break = match c.linebreak {
-        SCDA_LINEBREAK_UNIX => LineBreak::Unix,
-        SCDA_LINEBREAK_MIME => LineBreak::Mime,
-        other => {
-            return Err(illegal("linebreak", other, "SCDA_LINEBREAK_UNIX or SCDA_LINEBREAK_MIME"));
+
+    /// Those at a pointer; the defaults if it is NULL.
+    pub fn of(params: In<'_, scda_params_t>) -> Result<Self> {
+        if params.is_null() {
+            return Ok(Self { c: defaults(), tuning: Tuning::default() });
         }
-    };
-    read.encoder = match c.encoder {
-        SCDA_ENCODER_FAST => Encoder::Fast,
-        SCDA_ENCODER_ZLIB => Encoder::Zlib,
-        other => {
-            return Err(illegal("encoder", other, "SCDA_ENCODER_FAST or SCDA_ENCODER_ZLIB"));
+        let c = params.read()?;
+        let mut tuning = Tuning::default();
+        tuning.threads =
+            usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?;
+        tuning.driver = match c.driver {
+            SCDA_DRIVER_AUTO => Driver::Auto,
+            SCDA_DRIVER_MPIIO => Driver::MpiIo,
+            SCDA_DRIVER_POSIX => Driver::Posix,
+            other => {
+                let expected = "SCDA_DRIVER_AUTO, SCDA_DRIVER_MPIIO or SCDA_DRIVER_POSIX";
+                return Err(illegal("driver", other, expected));
+            }
+        };
+        #[cfg(feature = "mpi")]
+        {
+            // SAFETY: C passes a valid handle, which is used only while the file is opened.
+            tuning.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(c.info) };
         }
-    };
-    read.level = u32::try_from(c.level).map_err(|_| illegal("level", c.level, "0 to 9"))?;
-    read.threads = usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?;
-    read.raw = false;
-    read.seal = flag("seal", c.seal)?;
-    read.aggregation_bytes = to_usize(c.aggregation_bytes);
-    read.writers_per_node = c.writers_per_node;
-    read.stripe_bytes = c.stripe_bytes;
-    read.driver = match c.driver {
-        SCDA_DRIVER_AUTO => Driver::Auto,
-        SCDA_DRIVER_MPIIO => Driver::MpiIo,
-        SCDA_DRIVER_POSIX => Driver::Posix,
-        other => {
-            let expected = "SCDA_DRIVER_AUTO, SCDA_DRIVER_MPIIO or SCDA_DRIVER_POSIX";
-            return Err(illegal("driver", other, expected));
-        }
-    };
-    read.atomic = flag("atomic", c.atomic)?;
-    read.sync = c.sync != -1 && flag("sync", c.sync)?;
-    read.later = c.sync == -1;
-    read.check = flag("check", c.check)?;
-    read.strict = false;
-    read.verify = flag("verify", c.verify)?;
-    read.to_seal = flag("to_seal", c.to_seal)?;
-    read.cache_bytes = c.cache_bytes;
-    read.keep = c.keep;
-    read.behind = c.behind;
-    read.background_bytes = c.background_bytes;
-    read.max_memory = c.max_memory;
-    read.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;
-    #[cfg(feature = "mpi")]
-    {
-        // SAFETY: C passes a valid handle, which is used only while the file is opened.
-        read.hints = unsafe { scda_storage::mpi_io::Hints::from_raw(c.info) };
+        tuning.aggregation_bytes = to_usize(c.aggregation_bytes);
+        (tuning.writers_per_node, tuning.stripe_bytes) = (c.writers_per_node, c.stripe_bytes);
+        (tuning.max_memory, tuning.check) = (c.max_memory, flag("check", c.check)?);
+        Ok(Self { c, tuning })
     }
-    Ok(read)
+
+    pub fn into_writing(self) -> Result<WriteOptions> {
+        let Self { c, .. } = &self;
+        let read = defaults();
+        for (name, found, expected) in [
+            ("to_seal", u64::from(flag("to_seal", c.to_seal)?), u64::from(read.to_seal == 1)),
+            ("verify", u64::from(flag("verify", c.verify)?), u64::from(read.verify == 1)),
+            ("cache_bytes", c.cache_bytes, read.cache_bytes),
+        ] {
+            if found != expected {
+                let words =
+                    format!("params.{name}: found {found}, expected {expected} for a file that is written");
+                return Err(Error::argument(words));
+            }
+        }
+        let mut options = self.writing()?;
+        options.tuning = self.tuning;
+        Ok(options)
+    }
+
+    /// The part for writing.
+    fn writing(&self) -> Result<WriteOptions> {
+        let c = &self.c;
+        let mut options = WriteOptions::default();
+        options.line_break = match c.linebreak {
+            SCDA_LINEBREAK_UNIX => LineBreak::Unix,
+            SCDA_LINEBREAK_MIME => LineBreak::Mime,
+            other => {
+                return Err(illegal("linebreak", other, "SCDA_LINEBREAK_UNIX or SCDA_LINEBREAK_MIME"));
+            }
+        };
+        options.encoder = match c.encoder {
+            SCDA_ENCODER_FAST => Encoder::Fast,
+            SCDA_ENCODER_ZLIB => Encoder::Zlib,
+            other => {
+                return Err(illegal("encoder", other, "SCDA_ENCODER_FAST or SCDA_ENCODER_ZLIB"));
+            }
+        };
+        options.level = u32::try_from(c.level)
+            .ok()
+            .filter(|level| *level <= MAX_LEVEL)
+            .ok_or_else(|| illegal("level", c.level, "0 to 9"))?;
+        options.atomic = flag("atomic", c.atomic)?;
+        options.sync = c.sync != -1 && flag("sync", c.sync)?;
+        options.later = c.sync == -1;
+        options.seal = flag("seal", c.seal)?;
+        (options.behind, options.background_bytes, options.keep) = (c.behind, c.background_bytes, c.keep);
+        options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;
+        Ok(options)
+    }
+
+    pub fn into_reading(self) -> Result<ReadOptions> {
+        // Values that no call takes are errors here, too.
+        self.writing()?;
+        let Self { c, tuning } = self;
+        let mut options = ReadOptions::default();
+        options.tuning = tuning;
+        options.to_seal = flag("to_seal", c.to_seal)?;
+        options.verify = flag("verify", c.verify)?;
+        (options.cache_bytes, options.keep) = (c.cache_bytes, c.keep);
+        Ok(options)
+    }
 }

@@ -4,7 +4,7 @@ use super::errors::{sc_scda_ferror, tell};
 use super::libsc::{LEVEL_DEFAULT, is_logged};
 use super::open_files::{OpenFile, closed, opened};
 use scda::bindings::{ReaderCalls, WriterCalls};
-use scda::{Params, Reader, Writer};
+use scda::{ReadOptions, Reader, Tuning, WriteOptions, Writer};
 use scda_base::error::{Error, Result};
 use scda_c::context::{Context, register, run_close, scda_fcontext_t};
 use scda_c::memory::put;
@@ -107,9 +107,9 @@ impl ParamsIn<'_> {
 }
 
 /// libsc's parameters, the defaults for NULL, and whether errors are logged.
-fn read_params(params: ParamsIn<'_>) -> (Params, bool) {
+fn read_params(params: ParamsIn<'_>) -> (Tuning, bool) {
     // libsc returns an error from the call in which it happens.
-    let mut all = Params::default();
+    let mut all = Tuning::default();
     all.check = true;
     let Some(params) = params.read() else {
         return (all, true);
@@ -132,16 +132,16 @@ fn open(
     comm: sc_comm<'_>,
     params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
-    body: impl FnOnce(Box<dyn Communicator>, Params) -> Result<Context>,
+    body: impl FnOnce(Box<dyn Communicator>, Tuning) -> Result<Context>,
 ) -> *mut scda_fcontext_t {
     let (mut rank, mut logged) = (0, true);
     let run = || {
-        let (params, is_logged) = read_params(params);
+        let (tuning, is_logged) = read_params(params);
         logged = is_logged;
         let comm = ranks(comm)?;
         let size = comm.size() as u64;
         rank = comm.rank();
-        let fc = register(body(comm, params)?)?;
+        let fc = register(body(comm, tuning)?)?;
         opened(fc, size, rank, logged);
         Ok((fc, Outcome::Success))
     };
@@ -186,9 +186,11 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
     params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
-    let body = |comm, params| {
+    let body = |comm, tuning| {
         let user = written_user_string(userstr, len).and_then(UserString::new);
-        Writer::create_if_valid(comm, filename.path(), user, Ok(params)).map(Context::Writing)
+        let mut options = WriteOptions::default();
+        options.tuning = tuning;
+        Writer::create_if_valid(comm, filename.path(), user, Ok(options)).map(Context::Writing)
     };
     open(comm, params, errcode, body)
 }
@@ -203,9 +205,11 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
     params: ParamsIn<'_>,
     errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
-    let body = |comm, params| {
-        let params = not_null("user_string or len", &[userstr.is_null(), len.is_none()]).map(|()| params);
-        let reader = Reader::open_if_valid(comm, filename.path(), params)?;
+    let body = |comm, tuning| {
+        let mut options = ReadOptions::default();
+        options.tuning = tuning;
+        let options = not_null("user_string or len", &[userstr.is_null(), len.is_none()]).map(|()| options);
+        let reader = Reader::open_if_valid(comm, filename.path(), options)?;
         userstr.put(reader.user(), len);
         Ok(Context::reading(reader))
     };

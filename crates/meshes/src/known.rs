@@ -3,7 +3,7 @@
 use crate::attributes;
 use crate::checksum::Checksum;
 use crate::names::part_name;
-use scda::{Collective, Params, Reader, Result, Solo, Writer};
+use scda::{Collective, ReadOptions, Reader, Result, Solo, Writer};
 use std::collections::BTreeMap;
 
 /// What is known of the groups of a file that is open for writing, by their names. Keep it with the file.
@@ -64,7 +64,7 @@ pub(crate) fn look(file: &mut Writer, known: &mut Known, group: &str, kind: &str
     known.note.is_looked = 1;
     let mut found = Vec::new();
     if file.rank() == 0
-        && let Ok(mut reader) = Reader::open(Solo, &path, &Params::default())
+        && let Ok(mut reader) = Reader::open(Solo, &path, &ReadOptions::default())
     {
         let attributes = reader.group(group).ok().flatten().map(|group| group.attributes).unwrap_or_default();
         found.push(u8::from(attributes::whole_number(&attributes, kind).is_some()));

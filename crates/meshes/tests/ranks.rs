@@ -2,7 +2,8 @@
 //! Patches and particles on several ranks: the same bytes by any number of them, read by any other.
 
 use scda::{
-    Collective, DataType, Dataset, Memory, MemoryMut, Params, Reader, ThreadComm, Writer, run_on_threads,
+    Collective, DataType, Dataset, Memory, MemoryMut, ReadOptions, Reader, ThreadComm, WriteOptions, Writer,
+    run_on_threads,
 };
 use scda_meshes::particles::{self, OwnCells};
 use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
@@ -30,7 +31,7 @@ const MEMORY: FieldMemory =
     FieldMemory { data_type: DataType::Float64, components: 1, ghost: 0, cell_bytes: 0 };
 
 fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(comm, path, b"meshes", &params)?;
     let (rank, size, mut notes) = (file.rank(), file.size(), MeshNotes::new());
@@ -66,7 +67,7 @@ fn write(comm: ThreadComm, path: &Path, dealt: bool) -> scda::Result<()> {
 }
 
 fn read(comm: ThreadComm, path: &Path) -> scda::Result<()> {
-    let mut file = Reader::open(comm, path, &Params::default())?;
+    let mut file = Reader::open(comm, path, &ReadOptions::default())?;
     assert_eq!((steps::count(&mut file, "patches")?, steps::read_time(&mut file, "patches", -1)?), (1, 0.5));
     let mesh = patches::read(&mut file, "patches", 0)?;
     let numbers = own(file.rank(), file.size());
@@ -124,7 +125,7 @@ fn an_error_of_one_rank_is_one_of_all() {
     ];
     for (change, words) in cases {
         run_on_threads(3, |comm| {
-            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            let mut file = Writer::create(comm, &path, b"", &WriteOptions::default()).unwrap();
             let (mut boxes, mut numbers, rank) = (vec![-2, 4], vec![0], file.rank());
             match rank {
                 0 => change(&mut boxes, &mut numbers),

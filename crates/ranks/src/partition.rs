@@ -79,9 +79,9 @@ impl Partition {
 /// As a slice of numbers, it begins with one that exceeds 63 bits, which is no count.
 ///
 /// ```
-/// use scda::{Encode, KnownPartition, Params, Solo, Source, Writer};
+/// use scda::{Encode, KnownPartition, Solo, Source, WriteOptions, Writer};
 /// # let file = std::env::temp_dir().join(format!("scda-known-{}", std::process::id()));
-/// let mut writer = Writer::create(Solo, &file, b"", &Params::default())?;
+/// let mut writer = Writer::create(Solo, &file, b"", &WriteOptions::default())?;
 /// let cells: KnownPartition = writer.partition(3)?; // from each rank's own number, once
 /// writer.array(b"level", &cells, 1, Source::Contiguous(&[1, 2, 2]), Encode::None)?;
 /// writer.array(b"age", &cells, 2, Source::Contiguous(&[0; 6]), Encode::None)?;

@@ -11,10 +11,10 @@ impl Mpi {
     /// `Universe` is dropped, which finalizes MPI. Whatever is called later returns a `Usage` error.
     ///
     /// ```no_run
-    /// use scda::{Mpi, Params, Writer};
+    /// use scda::{Mpi, WriteOptions, Writer};
     ///
     /// let universe = mpi::initialize().expect("MPI is not initialised yet");
-    /// let mut file = Writer::create(Mpi::new(&universe.world())?, "state.scda".as_ref(), b"", &Params::default())?;
+    /// let mut file = Writer::create(Mpi::new(&universe.world())?, "state.scda".as_ref(), b"", &WriteOptions::default())?;
     /// file.close()?;
     /// # Ok::<(), scda::Error>(())
     /// ```

@@ -30,7 +30,7 @@ pub fn target_path(path: &Path) -> PathBuf {
     path
 }
 
-/// Where an atomic write of `path` (`Params::atomic`) goes until it is complete: a file
+/// Where an atomic write of `path` (`WriteOptions::atomic`) goes until it is complete: a file
 /// in the folder of [`target_path`], whose name has [`PART_SUFFIX`]. An interrupted write leaves it, and the next
 /// write of `path` removes it.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Opens files with MPI-IO.
 
 use super::lost;
-use crate::file::params::Params;
+use crate::file::options::Tuning;
 use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
 use scda_storage::ParallelFile;
@@ -24,7 +24,7 @@ pub fn check_name(path: &Path, prefix: &OsStr, ranks: usize) -> Result<()> {
 }
 
 /// Creates a file on this rank alone. It must not exist.
-pub fn create(path: &Path, prefix: &OsStr, params: &Params) -> Result<()> {
+pub fn create(path: &Path, prefix: &OsStr, params: &Tuning) -> Result<()> {
     MpiFile::create(&MpiName::new(path, prefix, 1)?, &complete(params.hints)?)
 }
 
@@ -33,7 +33,7 @@ pub fn open(
     team: &mut Team,
     path: &Path,
     prefix: &OsStr,
-    params: &Params,
+    params: &Tuning,
     access: Access,
     opened: impl FnOnce() -> Result<()>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {

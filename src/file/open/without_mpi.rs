@@ -1,6 +1,6 @@
 //! Without MPI there is no MPI-IO to choose.
 
-use crate::file::params::Params;
+use crate::file::options::Tuning;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_storage::ParallelFile;
@@ -25,7 +25,7 @@ pub fn check_name(_: &Path, _: &OsStr, _: usize) -> Result<()> {
     Err(chosen())
 }
 
-pub fn create(_: &Path, _: &OsStr, _: &Params) -> Result<()> {
+pub fn create(_: &Path, _: &OsStr, _: &Tuning) -> Result<()> {
     Err(chosen())
 }
 
@@ -33,7 +33,7 @@ pub fn open(
     _: &mut Team,
     _: &Path,
     _: &OsStr,
-    _: &Params,
+    _: &Tuning,
     _: Access,
     _: impl FnOnce() -> Result<()>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {

@@ -102,17 +102,17 @@ impl Reader {
     /// Collective: each step is, as all calls of a reader are.
     ///
     /// ```
-    /// use scda::{Content, Params, Reader, Solo};
-    /// # use scda::{DataType, Dataset, Region, Writer};
+    /// use scda::{Content, ReadOptions, Reader, Solo};
+    /// # use scda::{DataType, Dataset, Region, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// # file.group("flow", "{}")?;
     /// # for _ in 0..2 {
     /// #     file.dataset(&Dataset::new("flow/rho", DataType::Float32, [3, 2]), &[Region::all(&[3, 2])], &[0; 24])?;
     /// # }
     /// # file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let mut found = Vec::new();
     /// for entry in file.entries() {
     ///     let entry = entry?;

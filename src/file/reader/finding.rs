@@ -75,10 +75,10 @@ impl Reader {
     /// `Checksum`, and those of [`Self::sections`].
     ///
     /// ```
-    /// # use scda::{Encode, Params, Reader, Solo, Source, Writer};
+    /// # use scda::{Encode, ReadOptions, Reader, Solo, Source, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("series.scda");
-    /// let mut params = Params::default();
+    /// let mut params = ReadOptions::default();
     /// params.seal = true;
     /// let mut file = Writer::create(Solo, &path, b"", &params)?;
     /// for step in 0..5_u64 {
@@ -86,7 +86,7 @@ impl Reader {
     ///     file.block(b"energy", 0, 8, Some(&[0; 8]), Encode::None)?;
     /// }
     /// file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// assert_eq!((file.sections()?, file.find(b"time", -1)?, file.find(b"pressure", 0)?), (10, Some(8), None));
     /// file.seek_section(8)?;
     /// let last = file.next_section(true)?.expect("a section");

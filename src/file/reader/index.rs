@@ -1,7 +1,7 @@
 //! Recognises the seals in a file that is read, and skips them.
 
 use crate::file::open::Ends;
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_format::FILE_HEADER_BYTES;
@@ -236,10 +236,10 @@ pub(super) enum Extent {
 }
 
 impl Extent {
-    pub fn of(params: &Params) -> Self {
+    pub fn of(params: &ReadOptions) -> Self {
         match params {
-            Params { raw: true, .. } => Self::Raw,
-            Params { to_seal: true, .. } => Self::ToSeal,
+            ReadOptions { raw: true, .. } => Self::Raw,
+            ReadOptions { to_seal: true, .. } => Self::ToSeal,
             _ => Self::All,
         }
     }

@@ -1,6 +1,6 @@
 //! The last whole one of the files that a name had: what a job restarts from.
 
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::reader::Reader;
 use crate::file::team::{Failure, Team};
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
@@ -10,7 +10,7 @@ use scda_storage::file_system;
 use scda_storage::names::kept_target_path;
 use std::path::Path;
 
-/// Whether a file is one of those that [`Params::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
+/// Whether a file is one of those that [`ReadOptions::keep`] keeps: an older one if it is whole; the newest one also if a job can restart
 /// from it, or if that cannot be told. Not collective.
 pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
     match is_whole(path) {
@@ -18,14 +18,15 @@ pub(crate) fn is_kept(path: &Path, is_newest: bool) -> bool {
         Err(error) if !is_of_damage(&error) => is_newest,
         _ => {
             is_newest
-                && Reader::open(Solo, path, &alone(&Params::default())).is_ok_and(|file| file.is_sealed())
+                && Reader::open(Solo, path, &alone(&ReadOptions::default()))
+                    .is_ok_and(|file| file.is_sealed())
         }
     }
 }
 
 /// Whether a seal ends the file; without seals, whether its last section does.
 fn is_whole(path: &Path) -> Result<bool> {
-    let params = Params { to_seal: false, ..alone(&Params::default()) };
+    let params = ReadOptions { to_seal: false, ..alone(&ReadOptions::default()) };
     let mut file = Reader::open(Solo, path, &params)?;
     if file.is_sealed() || file.has_seal_mark() {
         return Ok(file.is_sealed());
@@ -37,15 +38,18 @@ fn is_whole(path: &Path) -> Result<bool> {
 }
 
 /// The parameters with which one process opens one file.
-fn alone(params: &Params) -> Params {
-    let alone = Params { keep: 0, driver: Driver::Posix, background_bytes: 0, ..params.clone() };
+fn alone(params: &ReadOptions) -> ReadOptions {
+    let mut alone = ReadOptions { keep: 0, ..params.clone() };
+    alone.tuning.driver = Driver::Posix;
     #[cfg(feature = "mpi")]
-    let alone = Params { hints: scda_storage::mpi_io::Hints::default(), ..alone };
+    {
+        alone.tuning.hints = scda_storage::mpi_io::Hints::default();
+    }
     alone
 }
 
-/// Which file is opened, by its age: with [`Params::keep`], rank 0 looks. `path` is as the file system knows it. Collective.
-pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &Params) -> Result<u64, Failure> {
+/// Which file is opened, by its age: with [`ReadOptions::keep`], rank 0 looks. `path` is as the file system knows it. Collective.
+pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &ReadOptions) -> Result<u64, Failure> {
     if params.keep == 0 {
         return Ok(0);
     }
@@ -54,9 +58,9 @@ pub(super) fn agreed_age(team: &mut Team, path: &Path, params: &Params) -> Resul
     Ok(age)
 }
 
-/// How many files of this name are newer than the last one that has a seal, of those that [`Params::keep`] names. If none has,
+/// How many files of this name are newer than the last one that has a seal, of those that [`ReadOptions::keep`] names. If none has,
 /// the error is that of the newest one.
-fn age_of_last_whole(path: &Path, params: &Params) -> Result<u64> {
+fn age_of_last_whole(path: &Path, params: &ReadOptions) -> Result<u64> {
     let alone = alone(params);
     // Names that belong to something else do not count, as when the file is written.
     let (mut first, mut age, mut left) = (None, 0, params.keep + 1);
@@ -95,12 +99,12 @@ fn is_of_damage(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Encode, Writer, run_on_threads};
+    use crate::{Encode, WriteOptions, Writer, run_on_threads};
     use scda_storage::names::kept_path;
 
     /// What all ranks find in the last whole file of this name: its number and its age; or the code of their error.
     fn found(path: &Path, keep: u64) -> Result<(u8, u64), i32> {
-        let params = Params { keep, ..Params::default() };
+        let params = ReadOptions { keep, ..ReadOptions::default() };
         let all = run_on_threads(3, |comm| {
             let mut file = Reader::open(comm, path, &params).map_err(|error| error.code())?;
             file.next_section(false).unwrap();
@@ -122,7 +126,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.scda");
         let write = |number, seal| {
-            let params = Params { keep: 2, atomic: true, seal, ..Params::default() };
+            let params = WriteOptions { keep: 2, atomic: true, seal, ..WriteOptions::default() };
             let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
             file.inline(b"", 0, Some(&[number; 32])).unwrap();
             file.block(b"", 0, 0, Some(&[]), Encode::None).unwrap();
@@ -160,7 +164,7 @@ mod tests {
         ["home", "scratch"].iter().for_each(|name| std::fs::create_dir(at(name)).unwrap());
         std::os::unix::fs::symlink("../scratch/state.scda", &link).unwrap();
         for number in 0..3 {
-            let params = Params { keep: 2, atomic: true, seal: true, ..Params::default() };
+            let params = WriteOptions { keep: 2, atomic: true, seal: true, ..WriteOptions::default() };
             let mut file = Writer::create(Solo, &link, b"", &params).unwrap();
             file.inline(b"", 0, Some(&[number; 32])).unwrap();
             file.close().unwrap();

@@ -34,7 +34,7 @@ use self::lookup::{Lookup, LookupCache};
 use self::sections::{Sections, alone};
 use self::streams::{StreamsCache, TaskReader};
 use super::open::{self, Ends};
-use super::params::Params;
+use super::options::ReadOptions;
 use super::session::{Session, SessionState};
 use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
@@ -78,14 +78,14 @@ pub struct Section {
 /// given to the failed call has unspecified contents.
 ///
 /// ```
-/// use scda::{Params, Reader, Sink, Solo};
-/// # use scda::{Encode, Source, Writer};
+/// use scda::{ReadOptions, Reader, Sink, Solo};
+/// # use scda::{Encode, Source, WriteOptions, Writer};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("state.scda");
-/// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+/// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
 /// # file.array(b"field", &[2], 4, Source::Contiguous(b"abcdefgh"), Encode::Always)?;
 /// # file.close()?;
-/// let mut file = Reader::open(Solo, &path, &Params::default())?;
+/// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
 /// let section = file.next_section(true)?.expect("a section");
 /// let mut data = vec![0; (section.count * section.size) as usize];
 /// file.read_array(&[section.count], section.size, Sink::Contiguous(&mut data))?;
@@ -116,8 +116,8 @@ impl Reader {
     ///
     /// # Errors
     /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, `Checksum` with
-    /// [`Params::verify`], and the errors of the file system.
-    pub fn open(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
+    /// [`ReadOptions::verify`], and the errors of the file system.
+    pub fn open(comm: impl Communicator + 'static, path: &Path, params: &ReadOptions) -> Result<Self> {
         Self::open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
 
@@ -125,12 +125,12 @@ impl Reader {
     pub(crate) fn open_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<ReadOptions>,
     ) -> Result<Self> {
         let (mut age, mut found) = (0, PathBuf::new());
         let opened = Self::open_by(comm, path, params, |team, path, params| {
             let extent = Extent::of(params);
-            let which = |team: &mut Team, real: &Path, params: &Params| {
+            let which = |team: &mut Team, real: &Path, params: &ReadOptions| {
                 age = last::agreed_age(team, real, params)?;
                 found = kept_target_path(path, real, age);
                 team.rename(&found);
@@ -145,7 +145,7 @@ impl Reader {
     ///
     /// # Errors
     /// Those of [`Self::open`], and `Io` and others for those of `source`.
-    pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &Params) -> Result<Self> {
+    pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &ReadOptions) -> Result<Self> {
         let opened = Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());
@@ -153,7 +153,7 @@ impl Reader {
             let mut file: Box<dyn ParallelFile> = Box::new(Elsewhere(source));
             let size = file.size()?;
             let ends = Extent::of(params).ends(&mut *file, size)?;
-            params.find_stripe(0);
+            params.tuning.find_stripe(0);
             Ok((file, ends))
         });
         Ok(Self { path: name.to_owned(), ..opened? })
@@ -162,8 +162,8 @@ impl Reader {
     fn open_by(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
-        open: impl FnOnce(&mut Team, &Path, &mut Params) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
+        params: Result<ReadOptions>,
+        open: impl FnOnce(&mut Team, &Path, &mut ReadOptions) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
     ) -> Result<Self> {
         let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
         let mut session = Session::new(ReaderState::new(team, file, ends, params));
@@ -177,13 +177,13 @@ impl Reader {
         Ok(Self { header: Box::new(header), session, path: PathBuf::new(), age: 0 })
     }
 
-    /// The file that was opened: with [`Params::keep`], perhaps an older one than that of the name.
+    /// The file that was opened: with [`ReadOptions::keep`], perhaps an older one than that of the name.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which of the files that the name had was opened: 0 is the newest. See [`Params::keep`].
+    /// Which of the files that the name had was opened: 0 is the newest. See [`ReadOptions::keep`].
     #[must_use]
     pub fn age(&self) -> u64 {
         self.age
@@ -227,7 +227,7 @@ impl Reader {
         self.session.state().map(|state| state.sections.ends().file)
     }
 
-    /// How many bytes behind the last seal are not read: see [`Params::to_seal`]. Not collective. `None` after an error.
+    /// How many bytes behind the last seal are not read: see [`ReadOptions::to_seal`]. Not collective. `None` after an error.
     #[must_use]
     pub fn left_out(&self) -> Option<u64> {
         self.session.state().map(|state| {
@@ -237,17 +237,17 @@ impl Reader {
     }
 
     /// Looks whether the file has grown by what another job has committed meanwhile, and reads on to there; with
-    /// [`Params::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
+    /// [`ReadOptions::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
     ///
     /// # Errors
-    /// `FileInUse` if a job went back behind a seal that was read ([`Params::behind`]), or created the file anew: open it again. The
+    /// `FileInUse` if a job went back behind a seal that was read ([`ReadOptions::behind`]), or created the file anew: open it again. The
     /// last seal is compared, and on rank 0 those by which sections were found; what no seal ends is not. `ShortFile` if a file that
     /// does not end with a seal has become shorter. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {
         self.session.operate(ReaderState::refresh)
     }
 
-    /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`Params::raw`], and after an
+    /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`ReadOptions::raw`], and after an
     /// error, there is no telling: false.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
@@ -263,10 +263,10 @@ impl Reader {
 
     /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file.
     /// With `decode`, a compressed section appears as what was compressed; else as the two
-    /// sections that the file has. The sections of seals are passed over, unless [`Params::raw`] is set.
+    /// sections that the file has. The sections of seals are passed over, unless [`ReadOptions::raw`] is set.
     ///
     /// # Errors
-    /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, `Checksum` with [`Params::verify`], and the errors of the file
+    /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, `Checksum` with [`ReadOptions::verify`], and the errors of the file
     /// system.
     pub fn next_section(&mut self, decode: bool) -> Result<Option<Section>> {
         Ok(self.next_header(decode)?.copied())
@@ -343,7 +343,7 @@ impl Reader {
 
 impl ReaderState {
     /// A file that is open, with its size and where its sections end.
-    fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
+    fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let datasets = ReadCache::new(&params);
         let sections = Sections::new(team, file, ends, params);
         Self {
@@ -398,7 +398,7 @@ impl SessionState for ReaderState {
     }
 
     fn checks_every_call(&self) -> bool {
-        self.sections.params().check
+        self.sections.params().tuning.check
     }
 
     fn begin(&mut self) -> Result<(), Failure> {

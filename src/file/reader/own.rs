@@ -5,7 +5,7 @@ use super::datasets::{AllRows, OpenDataset};
 use super::index::Extent;
 use super::lookup::Later;
 use crate::file::open::Ends;
-use crate::file::params::Params;
+use crate::file::options::{ReadOptions, Tuning};
 use crate::file::session::SessionState;
 use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
@@ -69,8 +69,8 @@ impl OwnReader {
     ///
     /// # Errors
     /// Those of reading the file.
-    pub fn new(team: Team, file: &mut dyn ParallelFile, sealed: u64, params: &Params) -> Result<Self> {
-        let params = Params { raw: false, verify: false, ..params.clone() };
+    pub fn new(team: Team, file: &mut dyn ParallelFile, sealed: u64, tuning: &Tuning) -> Result<Self> {
+        let params = ReadOptions { tuning: tuning.clone(), ..ReadOptions::default() };
         let sealed = Extent::All.ends(file, sealed)?;
         let state = ReaderState::new(team, Box::new(Elsewhere(io::empty())), sealed, params);
         Ok(Self { state, sealed, all: sealed, named: BTreeMap::new(), rows: 0, last: 0 })

@@ -28,7 +28,7 @@ impl Reader {
     }
 
     /// Returns an error if a file may not ask for `bytes` bytes of memory, which the program is about to take for it: see
-    /// [`Params::max_memory`](crate::Params::max_memory). Not collective.
+    /// [`Tuning::max_memory`](crate::Tuning::max_memory). Not collective.
     ///
     /// # Errors
     /// `Memory`.

@@ -5,7 +5,7 @@ use super::chain::{Chain, compare_index, differs};
 use super::index::{STEP, Sealed, begins_seal, damaged_end, truncated_to};
 use super::sections::Sections;
 use crate::file::open::Ends;
-use crate::file::params::Params;
+use crate::file::options::{ReadOptions, Tuning};
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -117,14 +117,16 @@ impl Survey {
 /// Surveys a file to which sections are to be appended.
 pub struct Surveyor {
     sections: Sections,
+    /// As [`WriteOptions::behind`](crate::WriteOptions::behind).
+    behind: u64,
 }
 
 impl Surveyor {
-    /// Of a file of `size` bytes that is open for reading and writing.
-    pub fn new(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
+    /// Of a file of `size` bytes that is open for reading and writing, of which the first `behind` sections stay.
+    pub fn new(team: Team, file: Box<dyn ParallelFile>, size: u64, behind: u64, tuning: &Tuning) -> Self {
         // Reading raw shows the sections of seals.
-        let params = Params { raw: true, verify: false, ..params.clone() };
-        Self { sections: Sections::new(team, file, Ends::all(size), params) }
+        let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
+        Self { sections: Sections::new(team, file, Ends::all(size), params), behind }
     }
 
     /// Limits the memory for what follows.
@@ -224,7 +226,7 @@ impl Surveyor {
     /// Goes back to the seal that ends after as many sections as the parameters say. A seal further on would keep sections that the
     /// program wants to replace, one before it would drop sections that it wants to keep: both without a word. Collective.
     fn go_back(&mut self, survey: &mut Survey) -> Result<(), Failure> {
-        let wanted = self.sections.params().behind;
+        let wanted = self.behind;
         if wanted == 0 {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use super::datasets::DatasetBoxes;
 use super::kinds::{DataStream, ElementStream};
 use super::operation::Operation;
 use super::{Writer, WriterState};
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::items::Data;
 use crate::texts::Texts;
@@ -132,10 +132,10 @@ impl Writer {
     /// not depend on who passes what, nor on how it lies in memory.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, Params, Region, Solo, Writer};
+    /// use scda::{DataType, Dataset, WriteOptions, Region, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
     /// let mut density = Dataset::new("density", DataType::Float64, [2, 3]);
     /// density.attributes = r#"{"units": "kg/m^3"}"#.into();
     /// let all = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2_f64].map(f64::to_ne_bytes).concat();
@@ -162,10 +162,10 @@ impl Writer {
     /// dataset of few chunks does not make most ranks wait for the others.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+    /// use scda::{DataType, Dataset, Layout, WriteOptions, Region, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
     /// let [density, pressure] = ["density", "pressure"].map(|name| {
     ///     let mut dataset = Dataset::new(name, DataType::Float64, [100, 50]);
     ///     dataset.layout = Layout::Chunked { shape: None, text: false };
@@ -230,14 +230,14 @@ impl Writer {
     /// [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Texts, Writer};
+    /// use scda::{DataType, Dataset, ReadOptions, Reader, Region, Solo, Texts, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("names.scda");
-    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
     /// let names: Texts = ["Merkur", "Vénus", "Erde"].into_iter().collect();
     /// file.texts(&Dataset::new("names", DataType::String, [3]), 3, &names)?;
     /// file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let found = file.dataset("names")?.expect("a dataset");
     /// let read = found.read_texts(&mut file, &[Region::new([1], [2])])?;
     /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
@@ -266,13 +266,13 @@ impl Writer {
     ///
     /// The name is that of a dataset, and `record` which of its name, as in [`Reader::dataset_record`](crate::Reader::dataset_record);
     /// or the path of a group with a slash at its end, `/` for the file itself, and `record` is not looked at. The file must be a sealed one
-    /// ([`Params::seal`](crate::Params::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
+    /// ([`WriteOptions::seal`](crate::WriteOptions::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Writer};
+    /// use scda::{DataType, Dataset, ReadOptions, Reader, Region, Solo, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// let mut params = Params::default();
+    /// let mut params = WriteOptions::default();
     /// params.seal = true;
     /// let mut file = Writer::create(Solo, &path, b"my simulation", &params)?;
     /// file.dataset(&Dataset::new("rho", DataType::Uint8, [3]), &[Region::all(&[3])], b"abc")?;
@@ -281,7 +281,7 @@ impl Writer {
     /// file.set_attributes("rho", -1, r#"{"units": "kg m-3"}"#)?;
     /// file.set_attributes("/", -1, r#"{"title": "A run"}"#)?;
     /// file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let rho = file.dataset("rho")?.expect("a dataset");
     /// assert_eq!(rho.attributes, r#"{"units":"kg m-3"}"#);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -299,20 +299,20 @@ impl Writer {
 impl Writer {
     /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
     /// [`Self::end_streams`]. The file has them in chunks of `chunk_bytes` bytes, 1 to 2^30; 0: a stripe
-    /// ([`Params::stripe_bytes`](crate::Params::stripe_bytes)), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
+    /// ([`Tuning::stripe_bytes`](crate::Tuning::stripe_bytes)), at least 1 MiB and at most 64 MiB. A chunk should be a multiple of the file system's blocks, so that no
     /// two ranks write the same one.
     ///
     /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.
     ///
     /// ```
-    /// use scda::{Params, Reader, Solo, Writer, run_on_threads};
+    /// use scda::{ReadOptions, Reader, Solo, WriteOptions, Writer, run_on_threads};
     /// use std::io::Read;
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("log.scda");
     /// run_on_threads(3, |comm| {
     ///     let rank = scda::Communicator::rank(&comm);
-    ///     let mut file = Writer::create(comm, &path, b"an example", &Params::default())?;
+    ///     let mut file = Writer::create(comm, &path, b"an example", &WriteOptions::default())?;
     ///     file.begin_streams(b"log", 4)?; // collective; chunks of 4 bytes, for the example
     ///     for step in 0..rank {
     ///         file.write_stream(format!("step {step}\n").as_bytes())?; // this rank alone
@@ -323,7 +323,7 @@ impl Writer {
     /// .into_iter()
     /// .collect::<scda::Result<Vec<()>>>()?;
     ///
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let streams = file.streams_record(b"log", 0)?.expect("the set of streams");
     /// let stream = file.stream(&streams, 2)?;
     /// let mut text = String::new();

@@ -5,7 +5,7 @@
 
 use super::commits::{CommitRequest, Pending};
 use super::{Writer, WriterState};
-use crate::file::params::Params;
+use crate::file::options::WriteOptions;
 use crate::file::reader::is_kept;
 use crate::file::statistics::{self, Statistics};
 use crate::file::target::Target;
@@ -29,11 +29,11 @@ impl Writer {
 
     /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
     /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
-    /// that is killed later loses nothing of it; except with [`Params::atomic`], where the file has its name only when
+    /// that is killed later loses nothing of it; except with [`WriteOptions::atomic`], where the file has its name only when
     /// it is closed.
     ///
     /// # Errors
-    /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
+    /// `Usage` without [`WriteOptions::seal`]; those of all sections since the last flush.
     pub fn commit(&mut self) -> Result<()> {
         let (state, call) = self.session.begin()?;
         state.sections.team.note_call(Function::Commit);
@@ -42,7 +42,7 @@ impl Writer {
     }
 
     /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
-    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. Then the program may go on computing. The second half,
+    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. Then the program may go on computing. The second half,
     /// [`Self::wait`], writes headers and seal; only its success says that anything is in stable storage.
     ///
     /// The next collective call on this file completes the commit first, and returns its error if it failed. Streams that are open go on
@@ -81,7 +81,7 @@ impl Writer {
     }
 
     /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
-    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. The second half is [`Closing::wait`].
+    /// [`WriteOptions::background_bytes`](crate::WriteOptions::background_bytes) is 0. The second half is [`Closing::wait`].
     ///
     /// # Errors
     /// Those of all calls until now. The file is closed.
@@ -207,7 +207,7 @@ impl WriterState {
         self.sections.team.note_call(Function::CloseBegin);
         self.check_no_streams()?;
         self.sections.write_all()?;
-        let Params { sync, atomic, later, .. } = self.sections.params;
+        let WriteOptions { sync, atomic, later, .. } = self.sections.params;
         if sync || atomic && !later {
             self.sections.sync_ahead();
         }
@@ -222,7 +222,7 @@ impl WriterState {
         self.sections.team.note_call(Function::Close);
         self.scheduler().place()?;
         self.check_no_streams()?;
-        let Params { sync, atomic, later, .. } = self.sections.params;
+        let WriteOptions { sync, atomic, later, .. } = self.sections.params;
         // An atomic write gets its name later, so its seal may be synced together with what it seals.
         self.sections.seal(sync && !atomic)?;
         if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }

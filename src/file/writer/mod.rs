@@ -22,7 +22,7 @@ pub use kinds::{BoxStream, DataStream, ElementStream};
 pub use operation::Operation;
 
 use super::open::{self, ExistingFile};
-use super::params::Params;
+use super::options::WriteOptions;
 use super::reader::Surveyor;
 use super::session::{Session, ThisRank};
 use super::sums::{SummedFile, Sums};
@@ -56,14 +56,14 @@ const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 /// are lost; a writer that is alone writes them first. An atomic write is undone.
 ///
 /// Small plain sections are buffered and written together. So a later call reports a full disk, at the latest
-/// [`Writer::flush`] or [`Writer::close`]; without [`Params::check`], this holds for any error that only one
+/// [`Writer::flush`] or [`Writer::close`]; without [`WriteOptions::check`], this holds for any error that only one
 /// rank can notice, such as data of the wrong length.
 ///
 /// ```
-/// use scda::{Encode, Params, Solo, Source, Writer};
+/// use scda::{Encode, WriteOptions, Solo, Source, Writer};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("state.scda");
-/// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+/// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
 /// file.block(b"parameters", 0, 6, Some(b"dt=0.1"), Encode::None)?;
 /// // Two elements of four bytes, all on the one rank that there is.
 /// file.array(b"field", &[2], 4, Source::Contiguous(b"abcdefgh"), Encode::Always)?;
@@ -131,7 +131,7 @@ impl Writer {
         comm: impl Communicator + 'static,
         path: &Path,
         user: &[u8],
-        params: &Params,
+        params: &WriteOptions,
     ) -> Result<Self> {
         Self::create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
     }
@@ -141,9 +141,9 @@ impl Writer {
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
         user: Result<UserString>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self> {
-        let create = |team: &mut Team, path: &Path, params: &mut Params| {
+        let create = |team: &mut Team, path: &Path, params: &mut WriteOptions| {
             let user = user?;
             team.note_bytes(Topic::UserString, &user);
             let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
@@ -166,17 +166,17 @@ impl Writer {
     ///
     /// If the file has a seal, writing continues after the last one, which stays valid for the part of the file before it.
     /// Sections that were not committed, because a job was killed while it appended, are cut off, whole or not;
-    /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`Params::seal`] or without.
+    /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`WriteOptions::seal`] or without.
     ///
-    /// A file that was created with [`Params::seal`] and has no seal yet is cut back to its header. Another file without a
-    /// seal must be whole; with [`Params::seal`], its old sections are sealed before this returns, as they are: compressed data are
+    /// A file that was created with [`WriteOptions::seal`] and has no seal yet is cut back to its header. Another file without a
+    /// seal must be whole; with [`WriteOptions::seal`], its old sections are sealed before this returns, as they are: compressed data are
     /// not decoded, so damage in them is sealed, too. The command `scda seal` decodes them first.
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
-    /// `Checksum` if the index of the last seal, or of the one that [`Params::behind`] chose, is damaged; other sealed bytes are not
+    /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::behind`] chose, is damaged; other sealed bytes are not
     /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
-    pub fn append(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
+    pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
         Self::append_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
 
@@ -184,11 +184,11 @@ impl Writer {
     pub(crate) fn append_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
-        params: Result<Params>,
+        params: Result<WriteOptions>,
     ) -> Result<Self> {
         let (team, params, ExistingFile { file, mut target, size }) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
-        let mut reading = Surveyor::new(team, file, size, &params);
+        let mut reading = Surveyor::new(team, file, size, params.behind, &params.tuning);
         let limited = reading.limit_memory();
         let found = Self::continued(&mut reading, &params);
         drop(limited);
@@ -233,7 +233,7 @@ impl Writer {
     }
 
     /// Looks at a file to which sections are to be appended.
-    fn continued(reading: &mut Surveyor, params: &Params) -> Result<AppendedFile, Failure> {
+    fn continued(reading: &mut Surveyor, params: &WriteOptions) -> Result<AppendedFile, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
         let (is_sealed, gives_up_seals) = (survey.is_sealed(), survey.gives_up_seals());
@@ -254,13 +254,13 @@ impl Writer {
     }
 
     /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed, and what is
-    /// behind the seal that [`Params::behind`] chose.
+    /// behind the seal that [`WriteOptions::behind`] chose.
     #[must_use]
     pub fn bytes_cut_off(&self) -> u64 {
         self.cut_off.unwrap_or(0)
     }
 
-    /// Where the file is written, if it was there before: with [`Params::atomic`] its copy. An absolute path. Not collective. `None` after
+    /// Where the file is written, if it was there before: with [`WriteOptions::atomic`] its copy. An absolute path. Not collective. `None` after
     /// an error.
     #[must_use]
     pub fn appended(&self) -> Option<&Path> {
@@ -274,7 +274,7 @@ impl Writer {
     }
 
     /// Where in the file the next section begins, in bytes. Not collective. `None` after an error, and while compressed datasets wait
-    /// for their place: see [`Params::background_bytes`].
+    /// for their place: see [`WriteOptions::background_bytes`].
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         let state = self.session.state().filter(|state| state.pending.is_empty());
@@ -290,7 +290,7 @@ impl Writer {
         team: Team,
         file: SummedFile,
         target: Target,
-        params: Params,
+        params: WriteOptions,
         sealer: Option<Sealer>,
         progress: Progress,
     ) -> Session<WriterState> {

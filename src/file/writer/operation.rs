@@ -4,7 +4,7 @@
 use super::datasets::{Boxes, DatasetBoxes};
 use super::kinds::{DataStream, ElementStream};
 use super::{Writer, WriterState};
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::items::Data;
@@ -79,7 +79,7 @@ impl Writer {
         self.session.end(call, result)
     }
 
-    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`](crate::Params::lend) says so.
+    /// As [`Self::write`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
     #[inline(always)]
     pub(crate) fn write_lent(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;

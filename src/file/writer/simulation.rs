@@ -2,7 +2,7 @@
 
 use super::Writer;
 use super::sections::Progress;
-use crate::file::params::{Encode, Params};
+use crate::file::options::{Encode, Tuning, WriteOptions};
 use crate::file::source::Source;
 use crate::file::sums::SummedFile;
 use crate::file::target::Target;
@@ -91,7 +91,7 @@ fn evaluate(requests: &[FileRequest], stripe: u64, node_ranks: usize) -> Request
 /// Runs a program of the writer `times` times on each of many ranks, and counts the last time.
 fn simulate(
     (ranks, node_ranks): (usize, usize),
-    params: &Params,
+    params: &WriteOptions,
     times: usize,
     program: impl Fn(&mut Writer) -> Result<()>,
 ) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
@@ -112,12 +112,17 @@ fn simulate(
     (std::mem::take(&mut requests.lock().unwrap()), exchanged)
 }
 
-fn params(writers_per_node: u64, stripe_bytes: u64) -> Params {
-    Params { check: false, writers_per_node, stripe_bytes, ..Params::default() }
+fn params(writers_per_node: u64, stripe_bytes: u64) -> WriteOptions {
+    let tuning = Tuning { writers_per_node, stripe_bytes, ..Tuning::default() };
+    WriteOptions { tuning, ..WriteOptions::default() }
 }
 
 /// Writes an array of which each rank has one element of `piece` bytes.
-fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
+fn array(
+    ranks: (usize, usize),
+    piece: u64,
+    params: &WriteOptions,
+) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];
     // In the first run the ranks of a node say which pieces they have.
@@ -251,7 +256,7 @@ fn small_blocks_of_ten_thousand_ranks() {
             }
             Ok(())
         });
-        let own = evaluate(&own, params.stripe_bytes, node_ranks);
+        let own = evaluate(&own, params.tuning.stripe_bytes, node_ranks);
         let received: u64 = exchanged[0].iter().map(|level| level.received).sum();
         println!("{node_ranks} a node: {own:?}, {:?}; rank 0 received {received}", exchanged[0]);
         assert_eq!((own.writers, own.shared_stripes, own.requests, own.small_requests), (1, 0, 4, 2));
@@ -277,7 +282,7 @@ fn small_sections_go_through_the_leaders() {
             }
             Ok(())
         });
-        let own = evaluate(&own, params.stripe_bytes, node_ranks);
+        let own = evaluate(&own, params.tuning.stripe_bytes, node_ranks);
         let received: u64 = exchanged[0].iter().map(|level| level.received).sum();
         println!("{node_ranks} a node: {own:?}, {:?}; rank 0 received {received}", exchanged[0]);
         assert_eq!((own.writers, own.shared_stripes, own.requests), (1, 0, 2 * 51));
@@ -291,7 +296,8 @@ fn each_writer_has_whole_stripes() {
     for (ranks, node_ranks, writers) in [(12, 4, 1), (12, 4, 2), (13, 4, 3), (12, 5, 2)] {
         let stripe = 10_000;
         let piece = 9_000;
-        let params = Params { aggregation_bytes: 0, ..params(writers, stripe) };
+        let mut params = params(writers, stripe);
+        params.tuning.aggregation_bytes = 0;
         let (requests, _) = array((ranks, node_ranks), piece, &params);
         for node in 0..ranks.div_ceil(node_ranks) {
             let own: Vec<_> = requests.iter().filter(|request| request.rank / node_ranks == node).collect();

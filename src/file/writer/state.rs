@@ -125,7 +125,7 @@ impl SessionState for WriterState {
     }
 
     fn checks_every_call(&self) -> bool {
-        self.sections.params.check
+        self.sections.params.tuning.check
     }
 
     #[inline]

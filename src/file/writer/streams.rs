@@ -6,7 +6,7 @@
 use super::kinds::check_alone;
 use super::kinds::{Compression, SectionWriter};
 use super::sections::{LONGEST_HEAD, Sections, head, too_large};
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::stripes;
 use crate::file::sums::RunningSum;
@@ -177,7 +177,7 @@ impl StreamWriter<'_> {
             );
         }
         // The ranks have agreed on the stripe when they opened the file.
-        let chosen = stripes::stream_chunk_bytes(self.sections.params.stripe_bytes);
+        let chosen = stripes::stream_chunk_bytes(self.sections.params.tuning.stripe_bytes);
         let chunk_bytes = if chunk_bytes == 0 { chosen } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
         self.begin_part(user, StreamPart { tasks, chunk_bytes, part: 0 }, 0)

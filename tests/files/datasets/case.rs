@@ -3,8 +3,8 @@
 use crate::common::options;
 use flate2::read::ZlibDecoder;
 use scda::{
-    Codec, Communicator, DataType, Dataset, Layout, Params, Reader, Region, Section, SectionType, Sink, Solo,
-    Writer, run_on_threads,
+    Codec, Communicator, DataType, Dataset, Layout, Reader, Region, Section, SectionType, Sink, Solo,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::io::Read;
 use std::path::Path;
@@ -142,7 +142,7 @@ impl Case {
     }
 
     /// Writes it by the ranks as they are.
-    pub fn write(&self, path: &Path, params: &Params) {
+    pub fn write(&self, path: &Path, params: &WriteOptions) {
         run_on_threads(self.ranks.len(), |comm| {
             let regions = &self.ranks[comm.rank()];
             let mut file = Writer::create(comm, path, b"", params).unwrap();

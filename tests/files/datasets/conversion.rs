@@ -2,7 +2,7 @@
 
 use super::case::{Case, Random, items};
 use super::memory::Scattered;
-use crate::common::options;
+use crate::common::{options, tuned};
 use scda::{
     Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Reader,
     Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
@@ -109,7 +109,7 @@ fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
             let data_type = another(&mut random, dataset.data_type);
             let bytes = data_type.item_bytes() as usize;
             let regions = &ranks[comm.rank() % ranks.len()];
-            let mut file = Reader::open(comm, &path, &params).unwrap();
+            let mut file = Reader::open(comm, &path, &tuned(&params.tuning)).unwrap();
             let handle = file.dataset(&dataset.name).unwrap().unwrap();
             let mut found: Vec<Scattered> =
                 regions.iter().map(|region| Scattered::new(&mut random, &region.count, bytes)).collect();

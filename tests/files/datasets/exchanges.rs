@@ -3,8 +3,8 @@
 use super::{chunked, walk, with};
 use crate::common::watched::Watched;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Region, Result, Source,
-    ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Region, Result, Source, ThreadComm,
+    WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn failing(comm: ThreadComm, left: Arc<AtomicU64>) -> Watched {
 }
 
 /// Writes datasets in all ways.
-fn program(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<()> {
+fn program(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<()> {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
     let mut file = Writer::create(comm, path, b"", params)?;
     for layout in [Layout::Contiguous, chunked(&[100, 3])] {
@@ -56,7 +56,7 @@ fn each_exchange_may_fail_on_each_rank() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     for check in [false, true] {
-        let params = with(|params| params.check = check);
+        let params = with(|params: &mut WriteOptions| params.tuning.check = check);
         for rank in 0..3 {
             for countdown in (0..).step_by(if check { 3 } else { 1 }) {
                 let _ = std::fs::remove_file(&path);
@@ -86,9 +86,10 @@ fn accesses_may_fail() {
     let path = folder.path().join("f");
     for seed in 0..60 {
         let faults = Some(Faults { every: 6, seed });
-        let params = with(|params| {
-            params.faults = faults;
-            params.aggregation_bytes = if seed % 2 == 0 { 4096 } else { params.aggregation_bytes };
+        let params = with(|params: &mut WriteOptions| {
+            params.tuning.faults = faults;
+            params.tuning.aggregation_bytes =
+                if seed % 2 == 0 { 4096 } else { params.tuning.aggregation_bytes };
         });
         let results = run_on_threads(3, |comm| program(comm, &path, &params).map_err(|error| error.kind()));
         assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{seed}: {results:?}");
@@ -105,7 +106,7 @@ fn exchanges(ranks: usize, call: impl Fn(&mut Writer, usize) -> Result<()> + Syn
         let counts = run_on_threads(ranks, |comm| {
             let rank = comm.rank();
             let left = Arc::new(AtomicU64::new(u64::MAX));
-            let params = with(|params| params.check = false);
+            let params = with(|params: &mut WriteOptions| params.tuning.check = false);
             let mut file = Writer::create(failing(comm, Arc::clone(&left)), &path, b"", &params).unwrap();
             (0..calls).for_each(|_| call(&mut file, rank).unwrap());
             file.close().unwrap();

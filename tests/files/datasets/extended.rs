@@ -4,13 +4,13 @@ use super::case::{Case, Random, cut, items};
 use super::with;
 use crate::common::options;
 use scda::{
-    Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut, Params,
-    Reader, Region, Request, Solo, Texts, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut,
+    ReadOptions, Reader, Region, Request, Solo, Texts, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
-fn sealed() -> Params {
-    with(|params| params.seal = true)
+fn sealed() -> WriteOptions {
+    with(|params: &mut WriteOptions| params.seal = true)
 }
 
 fn append(path: &Path) -> Writer {
@@ -63,7 +63,7 @@ fn data(case: &Case, first: u64, regions: &[Region]) -> Vec<u8> {
 }
 
 /// Writes all on `ranks` ranks: a rank has the boxes of all with its remainder.
-fn write(path: &Path, case: &Case, all: &[Addition], ranks: usize, params: &Params) {
+fn write(path: &Path, case: &Case, all: &[Addition], ranks: usize, params: &WriteOptions) {
     let other = Dataset::new("other", DataType::Uint8, [3]);
     run_on_threads(ranks, |comm| {
         let rank = comm.rank();
@@ -156,7 +156,7 @@ fn any_rows_are_read_as_one_array() {
         let all = additions(&case, &mut Random(seed));
         let mut expected = None;
         for ranks in 1..=4 {
-            let params = with(|params| {
+            let params = with(|params: &mut WriteOptions| {
                 params.seal = true;
                 params.background_bytes = if ranks == 3 { 1 << 20 } else { 0 };
             });
@@ -549,7 +549,9 @@ fn ranks_that_disagree_on_what_is_extended_all_fail() {
             for is_known in [false, true] {
                 let errors = run_on_threads(3, |comm| {
                     let rank = comm.rank();
-                    let params = with(|params| (params.seal, params.background_bytes) = (true, background));
+                    let params = with(|params: &mut WriteOptions| {
+                        (params.seal, params.background_bytes) = (true, background)
+                    });
                     let mut file = Writer::create(comm, &path, b"", &params).unwrap();
                     let of = |name: &str, extends| {
                         let mut one = numbers(name, 3, extends);
@@ -593,7 +595,8 @@ fn many_rows_are_read_with_their_checksums() {
     file.close().unwrap();
     for ranks in [1, 3] {
         run_on_threads(ranks, |comm| {
-            let mut file = Reader::open(comm, &path, &with(|params| params.verify = true)).unwrap();
+            let mut file =
+                Reader::open(comm, &path, &with(|params: &mut ReadOptions| params.verify = true)).unwrap();
             for _ in 0..2 {
                 assert_eq!(file.dataset_record(&long, -1).unwrap().unwrap().shape, [300, 2]);
                 let found = file.dataset_record("a", -1).unwrap().unwrap();
@@ -657,7 +660,7 @@ fn going_back_takes_rows_away() {
         (sections[0], b"ef", b"abef"),
     ] {
         std::fs::write(&path, &whole).unwrap();
-        let params = with(|params| (params.seal, params.behind) = (true, behind));
+        let params = with(|params: &mut WriteOptions| (params.seal, params.behind) = (true, behind));
         let mut file = Writer::append(Solo, &path, &params).unwrap();
         put(&mut file, &numbers("a", 1, true), more);
         file.close().unwrap();
@@ -672,7 +675,8 @@ fn commits_in_halves_have_the_same_rows() {
     let steps: Vec<Vec<u8>> = (0..6_u8).map(|step| vec![step; 1000]).collect();
     let mut expected = None;
     for background in [0, 1 << 20] {
-        let params = with(|params| (params.seal, params.background_bytes) = (true, background));
+        let params =
+            with(|params: &mut WriteOptions| (params.seal, params.background_bytes) = (true, background));
         run_on_threads(2, |comm| {
             let rank = comm.rank() as u64;
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
@@ -733,7 +737,12 @@ fn memory_for_rows_is_limited() {
     }
     file.close().unwrap();
     let read = |max_memory| {
-        let mut file = Reader::open(Solo, &path, &with(|params| params.max_memory = max_memory)).unwrap();
+        let mut file = Reader::open(
+            Solo,
+            &path,
+            &with(|params: &mut ReadOptions| params.tuning.max_memory = max_memory),
+        )
+        .unwrap();
         let mut bytes = Vec::new();
         for _ in 0..3 {
             for name in ["a", "b"] {
@@ -804,9 +813,9 @@ fn errors_of_what_is_written_in_the_background_name_the_dataset() {
     let path = folder.path().join("f");
     let mut named = [0; 2];
     for seed in 0..60 {
-        let params = with(|params| {
+        let params = with(|params: &mut WriteOptions| {
             (params.seal, params.background_bytes) = (true, 1 << 20);
-            params.faults = Some(Faults { every: 6, seed });
+            params.tuning.faults = Some(Faults { every: 6, seed });
         });
         let write = || -> scda::Result<()> {
             let mut file = Writer::create(Solo, &path, b"", &params)?;

@@ -4,14 +4,14 @@ use super::with;
 use crate::common::options;
 use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
-    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo,
-    Writer, run_on_threads,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Solo,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn sealed() -> Params {
-    with(|params| params.seal = true)
+fn sealed() -> WriteOptions {
+    with(|params: &mut WriteOptions| params.seal = true)
 }
 
 fn step(name: &str, attributes: &str, chunks: bool) -> Dataset {
@@ -70,7 +70,9 @@ fn any_number_of_ranks_sets_them() {
         let old = std::fs::read(path).unwrap();
         run_on_threads(ranks, |comm| {
             let is_last = comm.rank() + 1 == ranks;
-            let background = with(|params| params.background_bytes = if ranks > 2 { 1 << 20 } else { 0 });
+            let background = with(|params: &mut WriteOptions| {
+                params.background_bytes = if ranks > 2 { 1 << 20 } else { 0 }
+            });
             let mut file = Writer::append(comm, path, &background).unwrap();
             file.set_attributes("rho", 0, r#"{"units": "kg m-3"}"#).unwrap();
             file.set_attributes("/", 7, r#"{"n": 1}"#).unwrap();
@@ -140,7 +142,7 @@ fn what_is_not_sealed_does_not_count() {
     // As if the job were killed.
     file.forget();
     assert!(std::fs::read(&path).unwrap().len() > old.len());
-    let last = with(|params| params.to_seal = true);
+    let last = with(|params: &mut ReadOptions| params.to_seal = true);
     let mut file = Reader::open(Solo, &path, &last).unwrap();
     assert_eq!(file.dataset_record("rho", -1).unwrap().unwrap().attributes, r#"{"n":2}"#);
     file.close().unwrap();
@@ -154,7 +156,7 @@ fn what_is_not_sealed_does_not_count() {
     file.set_attributes("rho", 0, r#"{"n": 4}"#).unwrap();
     file.close().unwrap();
     assert_eq!([of(&path, "rho", -1), of(&path, "rho", 0)], [r#"{"n":3}"#, r#"{"n":4}"#]);
-    let back = with(|params| (params.seal, params.behind) = (true, sections - 2));
+    let back = with(|params: &mut WriteOptions| (params.seal, params.behind) = (true, sections - 2));
     let mut file = Writer::append(Solo, &path, &back).unwrap();
     write(&mut file, &step("rho", r#"{"n":2}"#, true));
     file.close().unwrap();
@@ -294,7 +296,7 @@ fn each_record_has_its_own() {
         }
         file.close().unwrap();
         let parsed = |text: &str| serde_json::from_str::<BTreeMap<String, u64>>(text).unwrap();
-        let params = with(|params| params.verify = seed % 2 == 0);
+        let params = with(|params: &mut ReadOptions| params.verify = seed % 2 == 0);
         let mut file = Reader::open(Solo, &path, &params).unwrap();
         let all = walked(&mut file);
         assert_eq!(all.len(), order.len());

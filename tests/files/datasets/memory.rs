@@ -4,10 +4,10 @@
 
 use super::case::{Case, Random, items};
 use super::{chunked, with};
-use crate::common::options;
+use crate::common::{options, tuned};
 use scda::{
-    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, Params, Reader,
-    Region, Request, Solo, Writer, run_on_threads, uniform_partition,
+    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, ReadOptions,
+    Reader, Region, Request, Solo, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -70,7 +70,7 @@ fn memories(boxes: &[Scattered]) -> Vec<Memory<'_>> {
     boxes.iter().map(|one| Memory::strided(&one.bytes, one.first, &one.strides)).collect()
 }
 
-fn write_scattered(case: &Case, seed: u64, path: &Path, params: &Params) {
+fn write_scattered(case: &Case, seed: u64, path: &Path, params: &WriteOptions) {
     run_on_threads(case.ranks.len(), |comm| {
         let mut random = Random(seed + 77 * comm.rank() as u64);
         let regions = &case.ranks[comm.rank()];
@@ -87,7 +87,7 @@ fn any_memory_makes_the_same_file_and_is_read_into() {
     let [packed, path] = ["packed", "scattered"].map(|name| folder.path().join(name));
     for seed in 0..300 {
         let case = Case::random(5000 + seed);
-        let params = with(|params| params.seal = seed % 3 == 0);
+        let params = with(|params: &mut WriteOptions| params.seal = seed % 3 == 0);
         case.write(&packed, &params);
         write_scattered(&case, seed, &path, &params);
         assert!(
@@ -97,7 +97,7 @@ fn any_memory_makes_the_same_file_and_is_read_into() {
         );
         run_on_threads(1 + seed as usize % 4, |comm| {
             let mut random = Random(seed + 1000 * comm.rank() as u64);
-            let mut file = Reader::open(comm, &path, &params).unwrap();
+            let mut file = Reader::open(comm, &path, &tuned(&params.tuning)).unwrap();
             let handle = file.dataset(&case.dataset.name).unwrap().unwrap();
             let shape = &case.dataset.shape;
             let regions: Vec<Region> = (0..random.below(4))
@@ -215,7 +215,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
     let region = [Region::new([0, 0], [2, 3])];
     for (strides, text) in [([0, 1], "strides: one is less"), ([8, 1], "found items from byte 0 to byte 11")]
     {
-        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
         let found = file.dataset("flags").unwrap().unwrap();
         let error =
             found.read(&mut file, &region, DataMut::Boxes(vec![MemoryMut::strided(&mut room, 0, &strides)]));
@@ -230,7 +230,7 @@ fn interleaved_variables_of_one_call_are_those_of_a_call_each() {
     const VARIABLES: usize = 11;
     let folder = tempfile::tempdir().unwrap();
     let (one, each) = (folder.path().join("one"), folder.path().join("each"));
-    let params = with(|params| params.aggregation_bytes = 4096);
+    let params = with(|params: &mut WriteOptions| params.tuning.aggregation_bytes = 4096);
     let shape = [61, 4, 3];
     let value = |variable: usize, item: usize| ((variable * 1000 + item) as f64).to_ne_bytes();
     let mut all: Vec<Dataset> =
@@ -272,7 +272,7 @@ fn interleaved_variables_of_one_call_are_those_of_a_call_each() {
             file.close().unwrap();
 
             let mut found = vec![vec![0xEE; memory.len()]; VARIABLES];
-            let mut file = Reader::open(comm, &one, &params).unwrap();
+            let mut file = Reader::open(comm, &one, &tuned(&params.tuning)).unwrap();
             let handles: Vec<_> = all.iter().map(|one| file.dataset(&one.name).unwrap().unwrap()).collect();
             let requests = found.iter_mut().enumerate().map(|(n, room)| Request {
                 dataset: &handles[n],

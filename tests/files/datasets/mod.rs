@@ -13,23 +13,25 @@ mod memory;
 mod streamed;
 
 use self::case::{Case, check_file, expect, items, little_endian, read_back};
-use crate::common::options;
+use crate::common::{Options, options};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region,
-    SectionType, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, ReadOptions, Reader, Region,
+    SectionType, Solo, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
-fn with(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = options();
+fn with<T: Options>(change: impl FnOnce(&mut T)) -> T {
+    let mut params: T = options();
     change(&mut params);
     params
 }
 
 /// The parameters change how the ranks meet, but not the file.
-fn ways() -> Vec<Params> {
-    let few = with(|params| (params.aggregation_bytes, params.threads) = (4096, 3));
-    vec![options(), with(|params| params.check = false), few]
+fn ways() -> Vec<WriteOptions> {
+    let few = with(|params: &mut WriteOptions| {
+        (params.tuning.aggregation_bytes, params.tuning.threads) = (4096, 3)
+    });
+    vec![options(), with(|params: &mut WriteOptions| params.tuning.check = false), few]
 }
 
 #[test]
@@ -67,7 +69,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
         let dataset = Dataset::new("a", DataType::Float64, shape);
         let items = u32::try_from(shape.iter().product::<u64>()).unwrap();
         let array: Vec<u8> = (0..items).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
-        let params = with(|params| params.seal = true);
+        let params = with(|params: &mut WriteOptions| params.seal = true);
         let mut files = paths.each_ref().map(|path| Writer::create(Solo, path, b"", &params).unwrap());
         files[0].dataset(&dataset, &[Region::all(shape)], &array).unwrap();
         files[1].dataset_from(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
@@ -156,7 +158,7 @@ fn ranks_may_have_other_rows_of_each_dataset() {
         }
     };
     for seal in [false, true] {
-        let params = with(|params| params.seal = seal);
+        let params = with(|params: &mut WriteOptions| params.seal = seal);
         let write = |comm: ThreadComm, path: &Path| {
             let (rank, ranks) = (comm.rank(), comm.size());
             let mut file = Writer::create(comm, path, b"", &params).unwrap();
@@ -180,7 +182,8 @@ fn ranks_may_have_other_rows_of_each_dataset() {
             run_on_threads(ranks, |comm| write(comm, &path));
             assert!(std::fs::read(&path).unwrap() == expected, "{ranks} ranks, sealed: {seal}");
         }
-        let mut file = Reader::open(Solo, &path, &with(|params| params.verify = seal)).unwrap();
+        let mut file =
+            Reader::open(Solo, &path, &with(|params: &mut ReadOptions| params.verify = seal)).unwrap();
         assert_eq!(file.sections().unwrap(), 29);
         for record in 0..7 {
             let mut found = vec![0; array.len()];
@@ -242,7 +245,7 @@ fn sealed_files_have_rows_for_both_sections() {
         let path = folder.path().join(ranks.to_string());
         run_on_threads(ranks, |comm| {
             let (rank, size) = (comm.rank() as u64, comm.size() as u64);
-            let params = with(|params| params.seal = true);
+            let params = with(|params: &mut WriteOptions| params.seal = true);
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
             for (step, layout) in
                 [Layout::Contiguous, chunked(&[64]), Layout::Contiguous].into_iter().enumerate()
@@ -261,7 +264,8 @@ fn sealed_files_have_rows_for_both_sections() {
             }
             file.close().unwrap();
         });
-        let mut file = Reader::open(Solo, &path, &with(|params| params.verify = true)).unwrap();
+        let mut file =
+            Reader::open(Solo, &path, &with(|params: &mut ReadOptions| params.verify = true)).unwrap();
         assert!(file.is_sealed());
         assert_eq!(file.sections().unwrap(), 6);
         for occurrence in 0..3 {
@@ -292,7 +296,7 @@ fn groups_have_attributes() {
     let path = folder.path().join("f");
     for seal in [false, true] {
         run_on_threads(3, |comm| {
-            let params = with(|params| params.seal = seal);
+            let params = with(|params: &mut WriteOptions| params.seal = seal);
             let mut file = Writer::create(comm, &path, b"", &params).unwrap();
             file.group("/", r#"{"title": "a flow"}"#).unwrap();
             file.group("flow", r#"{"time": 0.5}"#).unwrap();
@@ -332,7 +336,7 @@ fn zlib_is_an_encoder_of_chunks_too() {
     let mut dataset = Dataset::new("rho", DataType::Int32, [3000]);
     (dataset.layout, dataset.codec) = (chunked(&[1000]), Codec::Zlib);
     let data: Vec<u8> = (0..3000_u32).flat_map(u32::to_ne_bytes).collect();
-    let params = with(|params| params.encoder = Encoder::Zlib);
+    let params = with(|params: &mut WriteOptions| params.encoder = Encoder::Zlib);
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap();
     file.close().unwrap();

@@ -2,7 +2,7 @@
 
 use super::case::{Random, items};
 use super::{chunked, with};
-use scda::{BoxStream, DataStream, DataType, Dataset, Layout, Region, Solo, Writer};
+use scda::{BoxStream, DataStream, DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
 use std::io::Read;
 use std::path::Path;
 
@@ -73,7 +73,7 @@ fn long_datasets_come_in_parts_and_have_the_bytes_of_those_from_memory() {
             ] {
                 let mut dataset = Dataset::new("a", DataType::Uint64, shape);
                 dataset.layout = layout;
-                let params = with(|params| params.seal = true);
+                let params = with(|params: &mut WriteOptions| params.seal = true);
                 let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
                 let mut file = create(&paths[0]);
                 let native: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -105,7 +105,7 @@ fn a_stream_of_very_many_chunks_has_the_seal_of_memory() {
     let array: Vec<u8> = (0..shape[0]).flat_map(u64::to_ne_bytes).collect();
     let mut dataset = Dataset::new("a", DataType::Uint64, shape);
     dataset.layout = chunked(&[1]);
-    let params = with(|params| params.seal = true);
+    let params = with(|params: &mut WriteOptions| params.seal = true);
     let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
     let mut file = create(&paths[0]);
     file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();

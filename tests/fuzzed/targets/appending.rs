@@ -9,7 +9,8 @@ use crate::common::seal::entry;
 use crate::common::{Rng, options};
 use crate::memory;
 use scda::{
-    Encode, ErrorKind, LineBreak, Reader, Result, SectionType, Sink, Solo, Source, Writer, run_on_threads,
+    Encode, ErrorKind, LineBreak, ReadOptions, Reader, Result, SectionType, Sink, Solo, Source, WriteOptions,
+    Writer, run_on_threads,
 };
 use scda_format::crc;
 use scda_format::index::parse_table_header;
@@ -26,7 +27,7 @@ fn template() -> &'static (Vec<u8>, usize) {
     static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
     FILE.get_or_init(|| {
         let scratch = Scratch::new();
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = true;
         let mut file = Writer::create(Solo, &scratch.0, b"template", &params).unwrap();
         let sizes: Vec<u64> = (0..ELEMENTS).map(|i| i % 3).collect();
@@ -55,7 +56,7 @@ fn many_seals() -> &'static (Vec<u8>, usize) {
     static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
     FILE.get_or_init(|| {
         let scratch = Scratch::new();
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = true;
         let mut file = Writer::create(Solo, &scratch.0, b"many seals", &params).unwrap();
         for number in 0..17 {
@@ -128,8 +129,8 @@ pub fn append(input: &[u8]) {
     let seed = hash(input);
     let seed_bytes = seed.to_be_bytes();
     let mut choice = Input(&seed_bytes);
-    let mut params = options();
-    choice.access(&mut params);
+    let mut params: WriteOptions = options();
+    choice.access(&mut params.tuning);
     let ranks = 1 + choice.below(3);
     (params.seal, params.atomic) = (choice.below(4) > 0, choice.below(4) == 0);
     let scratch = Scratch::with(&file);
@@ -244,8 +245,8 @@ pub fn look_up(input: &[u8]) {
     let seed = hash(input);
     let seed_bytes = seed.to_be_bytes();
     let mut choice = Input(&seed_bytes);
-    let mut params = options();
-    choice.access(&mut params);
+    let mut params: ReadOptions = options();
+    choice.access(&mut params.tuning);
     let ranks = 1 + choice.below(3);
     params.verify = choice.below(4) == 0;
     let scratch = Scratch::with(&file);

@@ -5,7 +5,8 @@ use super::input::{Input, hash};
 use crate::common::{Rng, options};
 use crate::memory;
 use scda::{
-    Communicator, Encode, ErrorKind, Layout, Reader, Region, Request, Solo, Source, Writer, run_on_threads,
+    Communicator, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Request, Solo, Source,
+    WriteOptions, Writer, run_on_threads,
 };
 use scda_format::dataset::{metadata, parse};
 use std::path::Path;
@@ -73,7 +74,7 @@ fn check_metadata(text: &[u8]) {
 /// Writes a block of metadata, and a section as the input says; and again, as rows.
 fn write(path: &Path, text: &[u8], mut input: Input<'_>) {
     input.byte();
-    let mut params = options();
+    let mut params: WriteOptions = options();
     params.seal = input.below(2) == 1;
     let encode = [Encode::None, Encode::Always][input.below(2)];
     let mut file = Writer::create(Solo, path, b"", &params).unwrap();
@@ -118,8 +119,8 @@ fn read(
     seed: u64,
     max_memory: u64,
 ) -> Result<Vec<u8>, ErrorKind> {
-    let mut params = options();
-    params.max_memory = max_memory;
+    let mut params: ReadOptions = options();
+    params.tuning.max_memory = max_memory;
     let mut rng = Rng(seed ^ comm.rank() as u64);
     let kind = |error: scda::Error| error.kind();
     let mut file = Reader::open(comm, path, &params).map_err(kind)?;

@@ -1,7 +1,7 @@
 //! An input as a source of choices: numbers, data, settings, what a file holds.
 
 use crate::common::{Data, Model, ModelSection, Rng, options};
-use scda::{Encode, Encoder, LineBreak, Params};
+use scda::{Encode, Encoder, LineBreak, Tuning, WriteOptions};
 
 /// Takes an input apart; when it is used up, everything is zero.
 pub struct Input<'a>(pub &'a [u8]);
@@ -55,20 +55,20 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub fn params(&mut self) -> Params {
-        let mut params = options();
+    pub fn params(&mut self) -> WriteOptions {
+        let mut params: WriteOptions = options();
         params.line_break = [LineBreak::Unix, LineBreak::Mime][self.below(2)];
         params.encoder = [Encoder::Fast, Encoder::Zlib][self.below(2)];
         params.level = self.below(10) as u32;
-        params.threads = 1 + self.below(3);
-        self.access(&mut params);
+        params.tuning.threads = 1 + self.below(3);
+        self.access(&mut params.tuning);
         params
     }
 
     /// What does not concern the bytes.
-    pub fn access(&mut self, params: &mut Params) {
-        params.aggregation_bytes = [4 << 20, 0, 300, 9000, 40_000, 300_000][self.below(6)];
-        params.check = self.below(2) == 0;
+    pub fn access(&mut self, tuning: &mut Tuning) {
+        tuning.aggregation_bytes = [4 << 20, 0, 300, 9000, 40_000, 300_000][self.below(6)];
+        tuning.check = self.below(2) == 0;
     }
 
     pub fn model(&mut self) -> Model {

@@ -5,7 +5,7 @@ use super::{Apart, Scratch};
 use crate::common::{Rng, options};
 use crate::memory;
 use crate::naive::{Found, MOST_DATA, Naive};
-use scda::{Communicator, ErrorKind, Params, Reader, Result, SectionType, Sink, Solo, run_on_threads};
+use scda::{Communicator, ErrorKind, ReadOptions, Reader, Result, SectionType, Sink, Solo, run_on_threads};
 use std::path::Path;
 
 /// What a reader of one rank may have in memory besides a few times the file: its window and its batches.
@@ -18,7 +18,13 @@ struct Seen {
     error: Option<ErrorKind>,
 }
 
-fn see(comm: impl Communicator + 'static, path: &Path, decode: bool, params: &Params, seed: u64) -> Seen {
+fn see(
+    comm: impl Communicator + 'static,
+    path: &Path,
+    decode: bool,
+    params: &ReadOptions,
+    seed: u64,
+) -> Seen {
     let mut seen = Seen { user: None, sections: Vec::new(), error: None };
     seen.error = see_all(comm, path, decode, params, seed, &mut seen).err().map(|error| {
         // What a user is shown must name the file.
@@ -32,7 +38,7 @@ fn see_all(
     comm: impl Communicator + 'static,
     path: &Path,
     decode: bool,
-    params: &Params,
+    params: &ReadOptions,
     seed: u64,
     seen: &mut Seen,
 ) -> Result<()> {
@@ -166,18 +172,18 @@ fn elements(
 fn read_alone(input: &[u8], decode: bool) {
     let scratch = Scratch::with(input);
     let seed = hash(input);
-    let mut params = options();
-    Input(&seed.to_be_bytes()).access(&mut params);
+    let mut params: ReadOptions = options();
+    Input(&seed.to_be_bytes()).access(&mut params.tuning);
     // The naive reader shows all that is there.
     params.to_seal = false;
     let (peak, seen) = memory::peak(|| see(Solo, &scratch.0, decode, &params, seed));
     let limit = MEMORY_OF_A_RANK + 8 * input.len();
     assert!(peak <= limit, "{peak} bytes of memory for a file of {}", input.len());
     compare(&seen, input, decode);
-    params.max_memory = 1 << (12 + seed % 12);
+    params.tuning.max_memory = 1 << (12 + seed % 12);
     let (peak, seen) = memory::peak(|| see(Solo, &scratch.0, decode, &params, seed));
-    let limit = MEMORY_OF_A_RANK + params.max_memory as usize + 8 * input.len();
-    assert!(peak <= limit, "{peak} bytes of memory with max_memory = {}", params.max_memory);
+    let limit = MEMORY_OF_A_RANK + params.tuning.max_memory as usize + 8 * input.len();
+    assert!(peak <= limit, "{peak} bytes of memory with max_memory = {}", params.tuning.max_memory);
     if seen.error != Some(ErrorKind::Memory) {
         compare(&seen, input, decode);
     }
@@ -223,8 +229,8 @@ pub fn read_ranks(input: &[u8]) {
     let scratch = Scratch::with(input);
     let seed = hash(input);
     let mut choice = Input(&seed.to_be_bytes());
-    let mut params = options();
-    choice.access(&mut params);
+    let mut params: ReadOptions = options();
+    choice.access(&mut params.tuning);
     params.to_seal = false;
     let decode = choice.below(3) > 0;
     let size = 2 + choice.below(4);

@@ -6,7 +6,9 @@ use super::reading::MEMORY_OF_A_RANK;
 use crate::common::options;
 use crate::memory;
 use crate::naive::{Found, Naive, count};
-use scda::{Communicator, Encode, ErrorKind, Reader, Result, Solo, Writer, run_on_threads};
+use scda::{
+    Communicator, Encode, ErrorKind, ReadOptions, Reader, Result, Solo, WriteOptions, Writer, run_on_threads,
+};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -23,7 +25,7 @@ fn template(seal: bool) -> &'static [u8] {
     static FILES: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
     FILES[usize::from(seal)].get_or_init(|| {
         let scratch = Scratch::new();
-        let mut params = options();
+        let mut params: WriteOptions = options();
         params.seal = seal;
         for written in run_on_threads(TASKS, |comm| {
             let rank = comm.rank();
@@ -103,7 +105,7 @@ fn read(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Result
 }
 
 fn read_all(comm: impl Communicator + 'static, path: &Path, to_seal: bool) -> Result<(bool, Sets)> {
-    let mut params = options();
+    let mut params: ReadOptions = options();
     params.to_seal = to_seal;
     let mut file = Reader::open(comm, path, &params)?;
     let is_sealed = file.is_sealed();

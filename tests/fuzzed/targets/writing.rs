@@ -2,9 +2,9 @@
 
 use super::input::Input;
 use super::{Apart, Scratch};
-use crate::common::{Data, Model, Want, read, write};
+use crate::common::{Data, Model, Want, read, tuned, write};
 use crate::naive::Naive;
-use scda::{Encode, Solo, run_on_threads};
+use scda::{Encode, ReadOptions, Solo, run_on_threads};
 
 /// Writes any data, has the naive reader check the file, and reads it back.
 pub fn round_trip(input: &[u8]) {
@@ -15,7 +15,7 @@ pub fn round_trip(input: &[u8]) {
     write(Solo, &scratch.0, &model, &params, seed).unwrap();
     settle(&mut model, &std::fs::read(&scratch.0).unwrap());
     for want in [Want::All, Want::Some, Want::Nothing] {
-        read(Solo, &scratch.0, &model, &params, want, seed).unwrap();
+        read(Solo, &scratch.0, &model, &tuned(&params.tuning), want, seed).unwrap();
     }
 }
 
@@ -50,11 +50,11 @@ pub fn partitions(input: &[u8]) {
     let (params, seed) = (input.params(), input.word());
     let (writers, readers) = (2 + input.below(4), 2 + input.below(4));
     let shares = [input.below(2) == 0, input.below(2) == 0];
-    let (mut writing, mut reading) = (params.clone(), params.clone());
-    input.access(&mut writing);
-    writing.threads = 1 + input.below(3);
+    let (mut writing, mut reading) = (params.clone(), tuned::<ReadOptions>(&params.tuning));
+    input.access(&mut writing.tuning);
+    writing.tuning.threads = 1 + input.below(3);
     writing.atomic = input.below(4) == 0;
-    input.access(&mut reading);
+    input.access(&mut reading.tuning);
     let mut model = input.model();
     let (alone, together) = (Scratch::new(), Scratch::new());
     write(Solo, &alone.0, &model, &params, 0).unwrap();

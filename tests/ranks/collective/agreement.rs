@@ -4,7 +4,7 @@ use super::{Scratch, error_of_all, params};
 use crate::common::{options, watched::Watched};
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Reader, Region,
-    Result, Sink, Source, ThreadComm, Writer, run_on_threads,
+    Result, Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 
 /// All agreements have one form: a rank that fails meets the others wherever they are.
@@ -13,7 +13,7 @@ fn an_error_of_one_rank_meets_the_others_where_they_share_a_value() {
     let scratch = Scratch::new();
     for bad in 0..3 {
         let error = error_of_all(3, |comm| {
-            let mut params = params(false);
+            let mut params: WriteOptions = params(false);
             params.level = if comm.rank() == bad { 77 } else { 6 };
             Writer::create(comm, &scratch.path(), b"", &params).map(drop)
         });
@@ -103,7 +103,7 @@ fn a_group_on_one_rank_and_a_dataset_on_another_are_different_functions() {
     let scratch = Scratch::new();
     let error = error_of_all(3, |comm| {
         let is_odd = comm.rank() == 1;
-        let mut params = params(true);
+        let mut params: WriteOptions = params(true);
         params.background_bytes = 1 << 20;
         let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
         let mut dataset = Dataset::new("d", DataType::Uint8, [9]);
@@ -131,7 +131,7 @@ fn ranks_that_open_differently_get_an_error() {
     });
     assert!(users.to_string().contains("user string"), "{users}");
     let settings = error_of_all(2, |comm| {
-        let mut params = params(false);
+        let mut params: WriteOptions = params(false);
         params.atomic = comm.rank() == 1;
         Writer::create(comm, &scratch.path(), b"", &params).map(drop)
     });
@@ -266,8 +266,8 @@ fn failing_in(comm: ThreadComm, name: &'static str) -> Watched {
 fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = options();
-    params.check = false;
+    let mut params: WriteOptions = options();
+    params.tuning.check = false;
     for what in ["exscan_sum", "allreduce_sum"] {
         for (encode, bytes) in
             [(Encode::None, 9), (Encode::Always, 9), (Encode::Auto, 5000), (Encode::Always, 200_000)]
@@ -292,8 +292,8 @@ fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
 fn where_numbers_are_gathered_or_memory_is_shared_all_ranks_fail_in_the_same_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = options();
-    (params.check, params.aggregation_bytes) = (false, 64 << 10);
+    let mut params: WriteOptions = options();
+    (params.tuning.check, params.tuning.aggregation_bytes) = (false, 64 << 10);
     let calls = run_on_threads(3, |comm| -> Result<_> {
         let mut file = Writer::create(failing_in(comm.clone(), "allgather"), &path, b"", &params)?;
         let gathered = file.proc_counts(3).expect_err("an error of this call").kind();

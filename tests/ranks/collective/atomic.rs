@@ -1,15 +1,15 @@
-//! `Params::atomic`: the file is written beside its place and renamed when it is complete.
+//! `WriteOptions::atomic`: the file is written beside its place and renamed when it is complete.
 
 use super::{Scratch, error_of_all, params, small_model};
 use crate::common::skipped::skipped;
-use crate::common::{Want, read_on, write_on};
-use scda::{Communicator, Encode, ErrorKind, Params, Writer, run_on_threads};
+use crate::common::{Want, read_on, tuned, write_on};
+use scda::{Communicator, Encode, ErrorKind, WriteOptions, Writer, run_on_threads};
 use std::path::Path;
 
 #[test]
 fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
     let scratch = Scratch::new();
-    let mut atomic = params(false);
+    let mut atomic: WriteOptions = params(false);
     atomic.atomic = true;
     std::fs::write(scratch.path(), "old").unwrap();
     // What a killed job left behind is replaced.
@@ -29,7 +29,7 @@ fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
     assert!(old());
     assert_eq!(scratch.names(), ["file.scda"]);
     write_on(3, &scratch.path(), &small_model(), &atomic, 1);
-    read_on(2, &scratch.path(), &small_model(), &atomic, Want::All, 1);
+    read_on(2, &scratch.path(), &small_model(), &tuned(&atomic.tuning), Want::All, 1);
     assert_eq!(scratch.names(), ["file.scda"]);
 }
 
@@ -37,7 +37,7 @@ fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
 fn an_atomic_write_follows_a_link_and_keeps_the_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let scratch = Scratch::new();
-    let mut atomic = params(false);
+    let mut atomic: WriteOptions = params(false);
     atomic.atomic = true;
     let folder = scratch.0.path().join("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -46,14 +46,14 @@ fn an_atomic_write_follows_a_link_and_keeps_the_permissions() {
     symlink("folder/real", scratch.path()).unwrap();
     write_on(2, &scratch.path(), &small_model(), &atomic, 1);
     assert!(std::fs::symlink_metadata(scratch.path()).unwrap().is_symlink());
-    read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
+    read_on(2, &folder.join("real"), &small_model(), &tuned(&atomic.tuning), Want::All, 1);
     assert_eq!(std::fs::metadata(folder.join("real")).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     // What the link points to need not exist.
     std::fs::remove_file(folder.join("real")).unwrap();
     write_on(2, &scratch.path(), &small_model(), &atomic, 1);
     assert!(std::fs::symlink_metadata(scratch.path()).unwrap().is_symlink());
-    read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
+    read_on(2, &folder.join("real"), &small_model(), &tuned(&atomic.tuning), Want::All, 1);
 }
 
 /// Of a thread alone: what the C library has sets it for all of them. Tells whether that is allowed.
@@ -80,8 +80,8 @@ fn a_file_of_somebody_else_in_a_sticky_folder_is_not_replaced() {
     }
     mode(&path, 0o666);
     mode(scratch.0.path(), 0o1777);
-    let mut params = params(false);
-    let write = |comm, params: &Params| {
+    let mut params: WriteOptions = params(false);
+    let write = |comm, params: &WriteOptions| {
         assert!(become_nobody());
         Writer::create(comm, &path, b"", params)?.close()
     };
@@ -123,7 +123,7 @@ fn a_file_of_somebody_else_in_a_sticky_folder_is_not_replaced() {
 fn an_atomic_write_takes_names_of_any_length() {
     for length in [245, 246, 250, 255] {
         let scratch = Scratch::new();
-        let mut atomic = params(false);
+        let mut atomic: WriteOptions = params(false);
         atomic.atomic = true;
         let path = scratch.0.path().join("n".repeat(length));
         run_on_threads(2, |comm| {
@@ -140,7 +140,7 @@ fn an_atomic_write_takes_names_of_any_length() {
     }
     let scratch = Scratch::new();
     for is_atomic in [false, true] {
-        let mut params = params(false);
+        let mut params: WriteOptions = params(false);
         params.atomic = is_atomic;
         let path = scratch.0.path().join("n".repeat(256));
         let error = error_of_all(2, |comm| Writer::create(comm, &path, b"", &params).map(drop));
@@ -153,7 +153,7 @@ fn an_atomic_write_takes_names_of_any_length() {
 fn what_somebody_put_in_the_place_of_the_neighbour_is_not_followed() {
     use std::os::unix::fs::symlink;
     let outer = Scratch::new();
-    let mut atomic = params(false);
+    let mut atomic: WriteOptions = params(false);
     atomic.atomic = true;
     let folder = outer.0.path().join("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -193,7 +193,7 @@ fn what_somebody_put_in_the_place_of_the_neighbour_is_not_followed() {
     let circle = folder.join("circle");
     symlink("circle", &circle).unwrap();
     for is_atomic in [false, true] {
-        let mut params = params(false);
+        let mut params: WriteOptions = params(false);
         params.atomic = is_atomic;
         let error = error_of_all(2, |comm| Writer::create(comm, &circle, b"", &params).map(drop));
         assert_eq!(error.kind(), ErrorKind::BadFile, "{error}");
@@ -204,7 +204,7 @@ fn what_somebody_put_in_the_place_of_the_neighbour_is_not_followed() {
 fn an_atomic_write_is_never_open_to_more_people_than_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new();
-    let mut atomic = params(false);
+    let mut atomic: WriteOptions = params(false);
     atomic.atomic = true;
     let part = scratch.0.path().join("file.scda.scda-part");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;

@@ -2,10 +2,10 @@
 
 use super::{Scratch, error_of_all, params, small_model};
 use crate::common::watched::Watched;
-use crate::common::{self, Rng, Want, options};
+use crate::common::{self, Rng, Want, options, tuned};
 use scda::{
-    Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,
-    Source, ThreadComm, Writer, run_on_threads,
+    Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Reader, Result, Sink, Source,
+    ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[test]
 fn a_rank_that_abandons_a_file_tells_the_others() {
     let scratch = Scratch::new();
-    let mut params = params(false);
+    let mut params: WriteOptions = params(false);
     params.atomic = true;
     let write = |comm: ThreadComm, leaves: bool| {
         let rank = comm.rank();
@@ -49,7 +49,7 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
     for (size, mark, atomic) in [(1, true, false), (3, true, false), (3, false, false), (3, true, true)] {
         for error in ["abandon", "argument"] {
             let scratch = Scratch::new();
-            let mut params = params(false);
+            let mut params: WriteOptions = params(false);
             (params.mark_incomplete, params.atomic) = (mark, atomic);
             let failed = error_of_all(size, |comm| {
                 let rank = comm.rank();
@@ -82,7 +82,12 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
 }
 
 /// Creates a file or appends to it, seals a section if it commits, and if it fails, fails behind sections that are not sealed.
-fn write_and_fail(comm: ThreadComm, path: &Path, params: &Params, [append, fails]: [bool; 2]) -> Result<()> {
+fn write_and_fail(
+    comm: ThreadComm,
+    path: &Path,
+    params: &WriteOptions,
+    [append, fails]: [bool; 2],
+) -> Result<()> {
     let counts = scda::uniform_partition(60_000, comm.size());
     let data = vec![b'x'; 8 * counts[comm.rank()] as usize];
     let mut file = match append {
@@ -116,7 +121,7 @@ fn a_file_that_would_be_marked_ends_at_its_last_seal_or_where_it_ended_before() 
             let [expected, found] = [false, true].map(|fails| {
                 let scratch = Scratch::new();
                 let write = |seal: bool, append: bool, fails: bool| {
-                    let mut params = params(false);
+                    let mut params: WriteOptions = params(false);
                     (params.mark_incomplete, params.seal) = (true, seal);
                     let run = |comm| write_and_fail(comm, &scratch.path(), &params, [append, fails]);
                     assert!(run_on_threads(size, run).iter().all(|result| result.is_err() == fails));
@@ -148,9 +153,9 @@ fn compression_is_stopped_from_another_thread() {
     for size in [1, 2] {
         let scratch = Scratch::new();
         let interrupt = Interrupt::default();
-        let mut params = params(false);
+        let mut params: WriteOptions = params(false);
         params.interrupt = interrupt.clone();
-        params.threads = 2;
+        params.tuning.threads = 2;
         // Longer than anybody would wait.
         let data: Vec<u8> = (0..1 << 21).map(|i: u32| (i.wrapping_mul(i) / 7) as u8).collect();
         let element: &[u8] = &data;
@@ -186,10 +191,10 @@ fn after_an_error_there_is_no_file() {
 }
 
 /// Everything there is, so that every access can fail.
-fn write_and_read(comm: ThreadComm, path: &Path, params: &Params, seed: u64) -> Result<()> {
+fn write_and_read(comm: ThreadComm, path: &Path, params: &WriteOptions, seed: u64) -> Result<()> {
     let model = small_model();
     common::write(comm.clone(), path, &model, params, seed)?;
-    common::read(comm, path, &model, params, Want::All, seed)
+    common::read(comm, path, &model, &tuned(&params.tuning), Want::All, seed)
 }
 
 #[test]
@@ -199,10 +204,10 @@ fn injected_faults_are_errors_of_all_ranks_and_never_a_hang() {
     for size in [1, 2, 3, 5] {
         for seed in 0..60 {
             for bytes in [0, 1 << 20] {
-                let mut params = params(false);
-                params.aggregation_bytes = bytes;
+                let mut params: WriteOptions = params(false);
+                params.tuning.aggregation_bytes = bytes;
                 params.atomic = seed % 2 == 0;
-                params.faults = Some(Faults { every: [1, 4, 30][seed as usize % 3], seed });
+                params.tuning.faults = Some(Faults { every: [1, 4, 30][seed as usize % 3], seed });
                 let all = run_on_threads(size, |comm| {
                     write_and_read(comm, &scratch.path(), &params, Rng(seed).next())
                 });
@@ -237,8 +242,8 @@ impl Elements for Panicking {
 fn a_panic_while_encoding_is_an_error_of_all() {
     let scratch = Scratch::new();
     for (threads, encode) in [(1, Encode::Always), (3, Encode::Always), (1, Encode::Auto)] {
-        let mut params = params(false);
-        params.threads = threads;
+        let mut params: WriteOptions = params(false);
+        params.tuning.threads = threads;
         let error = error_of_all(3, |comm| {
             let times = if comm.rank() == 1 { 12 } else { usize::MAX };
             let elements = Panicking { element: vec![7; 100_000], left: AtomicUsize::new(times) };

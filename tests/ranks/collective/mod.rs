@@ -9,8 +9,8 @@ mod calls;
 mod ending;
 mod opening;
 
-use crate::common::{Data, Model, ModelSection, options};
-use scda::{Encode, Error, Params, Result, ThreadComm, run_on_threads};
+use crate::common::{Data, Model, ModelSection, Options, options};
+use scda::{Encode, Error, Result, ThreadComm, run_on_threads};
 use std::path::PathBuf;
 
 /// A folder with room for one file.
@@ -29,9 +29,9 @@ impl Scratch {
     }
 }
 
-fn params(check: bool) -> Params {
-    let mut params = options();
-    params.check = check;
+fn params<T: Options>(check: bool) -> T {
+    let mut params: T = options();
+    params.tuning().check = check;
     params
 }
 

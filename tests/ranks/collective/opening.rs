@@ -2,7 +2,7 @@
 
 use super::{Scratch, error_of_all, params, small_model};
 use crate::common::{Want, options, read_on, write_on};
-use scda::{Communicator, ErrorKind, Reader, ThreadComm, Writer, run_on_threads};
+use scda::{Communicator, ErrorKind, Reader, ThreadComm, WriteOptions, Writer, run_on_threads};
 use std::path::PathBuf;
 
 #[test]
@@ -52,7 +52,7 @@ fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
     for atomic in [false, true] {
         for replace in [false, true] {
             let scratch = Scratch::new();
-            let mut params = params(false);
+            let mut params: WriteOptions = params(false);
             params.atomic = atomic;
             let name = if atomic { "file.scda.scda-part" } else { "file.scda" };
             let victim = scratch.0.path().join(name);
@@ -78,8 +78,8 @@ fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
 fn nobody_appends_to_a_file_that_is_being_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut params = params(false);
-    (params.seal, params.driver) = (true, scda::Driver::Posix);
+    let mut params: WriteOptions = params(false);
+    (params.seal, params.tuning.driver) = (true, scda::Driver::Posix);
     for ranks in [1, 3] {
         for appends in [false, true] {
             run_on_threads(ranks, |comm| {

@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{OutputFile, check_free, check_not_left, check_replaceable, mode_like, status};
-use scda::Params;
+use scda::WriteOptions;
 use scda_base::numbers::to_usize;
 use std::cmp::Ordering;
 use std::fs::File;
@@ -120,11 +120,11 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::file(&folder, "no file of a task is in it"));
     }
     let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
-    let mode = all.iter().map(mode_like).fold(Params::default().mode, |all, mode| all & mode);
+    let mode = all.iter().map(mode_like).fold(WriteOptions::default().mode, |all, mode| all & mode);
     check_replaceable(to, "is one of the files to join", all)?;
     files.iter().try_for_each(|path| check_not_left(to, path, &path.display().to_string()))?;
     let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = !args.no_seal;
     params.mode = mode;
     let name = args.name.as_bytes();

@@ -4,7 +4,7 @@ use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left, is_standard, mode_like};
 use crate::make_dataset;
-use scda::{Encode, Params, Writer};
+use scda::{Encode, WriteOptions, Writer};
 use scda_format::dataset::json::{MAX_DEPTH, checked};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "STYLE", default_value = "unix")]
     style: Style,
     /// The level of compression, 0 to 9, of sections that have "encoded": true
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), default_value_t = Params::DEFAULT_LEVEL)]
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), default_value_t = WriteOptions::DEFAULT_LEVEL)]
     level: u32,
     /// The encoder: fast, or zlib for the bytes that zlib writes
     #[arg(long, value_name = "ENCODER", default_value = "fast")]
@@ -224,8 +224,8 @@ pub fn run(args: &Args) -> Result<()> {
         Ok((user, sections, sealed))
     };
     let (user, sections, sealed) = head().map_err(wrong)?;
-    let mut params = Params::default();
-    (params.threads, params.line_break) = (args.threads.count(), args.style.into());
+    let mut params = WriteOptions::default();
+    (params.tuning.threads, params.line_break) = (args.threads.count(), args.style.into());
     params.seal = args.seal.wanted(sealed);
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));

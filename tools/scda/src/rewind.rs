@@ -4,7 +4,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
 use scda::Sealed;
-use scda::{Params, Reader, Solo};
+use scda::{ReadOptions, Reader, Solo};
 use scda_format::truncation;
 use serde_json::json;
 use std::fs::File;
@@ -147,7 +147,7 @@ pub fn run(args: &Args) -> Result<()> {
     let what = format!("behind seal {number}: {}", tail.words(size - end, sealed));
     if sealed + tail.sections > 0 && !args.force {
         // Whether some of it was committed.
-        let damage = Reader::open(Solo, &args.file, &Params::default()).err();
+        let damage = Reader::open(Solo, &args.file, &ReadOptions::default()).err();
         let damage = damage.map_or_else(String::new, |error| format!(" ({error})"));
         let words = format!("would cut off what is {what}{damage}; --force does so");
         return Err(Fail::file(input.name(), words));

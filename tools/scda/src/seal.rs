@@ -4,7 +4,7 @@ use crate::check::{Rigour, Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, lock};
 use crate::output::{self, complain, visible};
-use scda::{Params, Reader, SectionType, Solo};
+use scda::{ReadOptions, Reader, SectionType, Solo, WriteOptions};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -74,7 +74,7 @@ fn check_mark(input: &Input) -> Result<()> {
 /// behind it would lose that, or seal it unseen.
 pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
-    Reader::open(Solo, input.path(), &Params::default())?;
+    Reader::open(Solo, input.path(), &ReadOptions::default())?;
     let mut reader = input.open_damaged(false)?;
     let seals = reader.seals()?;
     if let Some(fault) = seals.fault {
@@ -144,9 +144,9 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
         complain(&format!("{}: cut off {cut} bytes of a seal that was not completed", input.name()));
         file.set_len(begun).map_err(trouble)?;
     }
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
-    resources.set(&mut params);
+    resources.set(&mut params.tuning);
     params.line_break = input.open()?.line_break();
     OutputFile::append(path, params, &[])?.finish()?;
     let bytes = std::fs::metadata(path).map_err(trouble)?.len();

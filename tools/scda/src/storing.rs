@@ -6,7 +6,7 @@ use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
 use crate::output::complain;
 use crate::select::Selection;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scda::{Codec, Dataset, Encode, Layout, LineBreak, Params, Reader, Section};
+use scda::{Codec, Dataset, Encode, Layout, LineBreak, Reader, Section, WriteOptions};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -81,16 +81,16 @@ pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
 
 impl How {
     /// The parameters for a file that is written as this one.
-    pub fn params_like(&self, reader: &Reader, resources: &Resources) -> Params {
+    pub fn params_like(&self, reader: &Reader, resources: &Resources) -> WriteOptions {
         let mut params = self.params(reader.line_break(), resources);
         params.seal = self.seal.wanted(reader.is_sealed());
         params
     }
 
     /// The parameters for a file whose sections come from one with this style.
-    pub fn params(&self, style: LineBreak, resources: &Resources) -> Params {
-        let mut params = Params::default();
-        resources.set(&mut params);
+    pub fn params(&self, style: LineBreak, resources: &Resources) -> WriteOptions {
+        let mut params = WriteOptions::default();
+        resources.set(&mut params.tuning);
         params.line_break = self.style.map_or(style, LineBreak::from);
         if let Some(level) = self.new_level() {
             params.level = level;

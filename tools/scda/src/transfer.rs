@@ -10,7 +10,7 @@ use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::storing::How;
 use crate::streams;
-use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Texts, Writer};
+use scda::{Dataset, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts, WriteOptions, Writer};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::json::{MAX_METADATA_BYTES, indented, members};
@@ -79,7 +79,7 @@ impl Way<'_> {
                     complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
                 }
                 // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
-                let codecs = Codecs::of(&stored, Params::DEFAULT_LEVEL);
+                let codecs = Codecs::of(&stored, WriteOptions::DEFAULT_LEVEL);
                 let text = metadata::of_dataset(&stored, &codecs)
                     .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
                 let path = output.path().to_owned();

@@ -5,12 +5,12 @@ use crate::programs::{compare, dump, in_h5py, in_python};
 use crate::rng::Rng;
 use crate::sampled;
 use crate::series::numbers;
-use scda::{Codec, DataType, Dataset, Layout, Params, Solo, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Solo, WriteOptions, Writer};
 use scda_hdf5::{Previous, View};
 
 /// Appends what a program writes, and a view after that of `before`; what the new one shows, and its bytes.
 fn append(file: &TestFile, before: &View, program: impl FnOnce(&mut Writer)) -> (View, u64) {
-    let mut writer = Writer::append(Solo, &file.path, &Params::default()).unwrap();
+    let mut writer = Writer::append(Solo, &file.path, &WriteOptions::default()).unwrap();
     program(&mut writer);
     writer.close().unwrap();
     let now = view_of(&std::fs::read(&file.path).unwrap());
@@ -164,7 +164,7 @@ fn a_damaged_view_leads_to_another_or_to_an_error() {
             file.add_after(&now, &before);
         }
         before = now;
-        let mut writer = Writer::append(Solo, &file.path, &Params::default()).unwrap();
+        let mut writer = Writer::append(Solo, &file.path, &WriteOptions::default()).unwrap();
         (0..20).for_each(|n| step(&mut writer, 30 + 20 * round + n, 2));
         write(&mut writer, &Dataset::new(format!("many/e{round}"), DataType::Int8, []), &[1]);
         writer.close().unwrap();

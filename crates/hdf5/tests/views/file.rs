@@ -1,6 +1,6 @@
 //! Files of libscda that get a view.
 
-use scda::{Dataset, Encode, Params, Reader, Region, Solo, Writer};
+use scda::{Dataset, Encode, ReadOptions, Reader, Region, Solo, WriteOptions, Writer};
 use scda_format::dataset::stored::{DataSection, Stored, is_metadata};
 use scda_format::dataset::{GROUP_CONVENTION, later, parse};
 use scda_format::entry::parse_count;
@@ -23,7 +23,7 @@ pub struct TestFile {
 pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
-    let mut writer = Writer::create(Solo, &path, b"a view", &Params::default()).unwrap();
+    let mut writer = Writer::create(Solo, &path, b"a view", &WriteOptions::default()).unwrap();
     let data = reserved();
     writer.block(RESERVED_CONVENTION, 0, data.len() as u64, Some(&data), Encode::None).unwrap();
     program(&mut writer).unwrap();
@@ -196,7 +196,7 @@ impl TestFile {
 
     /// The items of a dataset, of all records one after the other.
     pub fn items(&self, name: &str) -> Vec<u8> {
-        let mut reader = Reader::open(Solo, &self.path, &Params::default()).unwrap();
+        let mut reader = Reader::open(Solo, &self.path, &ReadOptions::default()).unwrap();
         let mut all = Vec::new();
         for record in 0.. {
             let Some(dataset) = reader.dataset_record(name, record).unwrap() else { break };

@@ -3,7 +3,7 @@
 use crate::file::{TestFile, view_of, write, written};
 use crate::programs::{compare, compare_with, dump, in_h5py, in_python};
 use crate::series::numbers;
-use scda::{Codec, DataType, Dataset, Layout, Params, Solo, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Solo, WriteOptions, Writer};
 use scda_hdf5::{Array, Value};
 
 fn chunked(name: &str, shape: &[u64], chunk: &[u64], codec: Codec) -> Dataset {
@@ -88,7 +88,7 @@ fn rows_that_were_added_continue_a_dataset() {
         Ok(())
     });
     // Only a sealed file has rows that are added.
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut writer = Writer::append(Solo, &file.path, &params).unwrap();
     for rows in [2, 6] {

@@ -3,7 +3,7 @@
 use super::DatasetReader;
 use super::handle::DatasetHandle;
 use super::selection::{OpenDataset, RowSection};
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
@@ -48,8 +48,8 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_DATASETS: usize = 64;
 
 impl KnownAdditions {
-    pub fn new(params: &Params) -> Self {
-        Self { datasets: Vec::new(), most: params.bounded(MOST_BYTES) }
+    pub fn new(params: &ReadOptions) -> Self {
+        Self { datasets: Vec::new(), most: params.tuning.bounded(MOST_BYTES) }
     }
 
     /// Takes what is known of a dataset.

@@ -6,7 +6,7 @@ use super::known_chunks::KnownChunks;
 use super::room::Room;
 use super::selection::Selection;
 use crate::file::encoding::on_threads;
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -51,8 +51,8 @@ pub(super) struct ChunkMemory {
 }
 
 impl ChunkMemory {
-    pub fn new(params: &Params) -> Self {
-        let cache = ChunkCache::new(params.bounded(params.cache_bytes));
+    pub fn new(params: &ReadOptions) -> Self {
+        let cache = ChunkCache::new(params.tuning.bounded(params.cache_bytes));
         Self { decoders: Vec::new(), buffers: Vec::new(), cache }
     }
 }
@@ -173,8 +173,8 @@ impl DatasetReader<'_> {
         let bytes = stored.grid.chunk_bytes();
         let most = if stored.codecs.changes_length() { chunks_at_once(bytes) } else { 1 };
         // Where memory is limited, a chunk and what the file has of it may take half of it.
-        let fitting = self.sections.params().bounded(u64::MAX) / bytes.max(1);
-        self.sections.params().threads.min(most).min(to_usize(fitting.max(1)))
+        let fitting = self.sections.params().tuning.bounded(u64::MAX) / bytes.max(1);
+        self.sections.params().tuning.threads.min(most).min(to_usize(fitting.max(1)))
     }
 
     /// Reads the chunks that are wanted, each one once.

@@ -64,7 +64,7 @@ impl DatasetHandle {
     /// byte order of this machine.
     ///
     /// Each rank reads and decompresses the chunks that its regions touch, each one once, chunks of
-    /// 128 KiB and more on [`Params::threads`](crate::Params::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
+    /// 128 KiB and more on [`Tuning::threads`](crate::Tuning::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
     /// If several ranks of a node want a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less;
     /// for that each of them shares 2 MiB for each thread of the rank that has the most.
     ///

@@ -24,7 +24,7 @@ use super::alone::ReadsAlone;
 use super::lookup::{Later, Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections};
 use super::{Reader, Section};
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::items::DataMut;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -37,16 +37,16 @@ impl Reader {
     /// The last dataset of this name. `None` if there is none. The position in the file stays.
     ///
     /// ```
-    /// use scda::{Params, Reader, Region, Solo};
-    /// # use scda::{DataType, Dataset, Writer};
+    /// use scda::{ReadOptions, Reader, Region, Solo};
+    /// # use scda::{DataType, Dataset, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// # for name in ["flow/density", "flow/pressure"] {
     /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &[Region::all(&[3, 2])], &[0; 24])?;
     /// # }
     /// # file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let pressure = file.dataset("flow/pressure")?.expect("a pressure");
     /// let density = file.dataset("flow/density")?.expect("a density");
     /// let mut row = [0; 8];
@@ -84,17 +84,17 @@ impl Reader {
     /// few of them, all ranks decompress.
     ///
     /// ```
-    /// use scda::{Params, Reader, Region, Request, Solo};
-    /// # use scda::{DataType, Dataset, Writer};
+    /// use scda::{ReadOptions, Reader, Region, Request, Solo};
+    /// # use scda::{DataType, Dataset, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
-    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// # let all = [Region::all(&[3, 2])];
     /// # for name in ["density", "pressure"] {
     /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &all, &[0; 24])?;
     /// # }
     /// # file.close()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let mut datasets = Vec::new();
     /// for name in ["density", "pressure"] {
     ///     datasets.push(file.dataset(name)?.expect("a dataset"));
@@ -169,7 +169,7 @@ pub(super) struct ReadCache {
 }
 
 impl ReadCache {
-    pub fn new(params: &Params) -> Self {
+    pub fn new(params: &ReadOptions) -> Self {
         Self {
             file: FileIdentity::default(),
             known_metadata: KnownMetadata::default(),
@@ -273,7 +273,7 @@ impl DatasetReader<'_> {
 
     /// Limits the memory for what follows, so that errors name where the dataset is.
     fn limit_memory(&self, open: &OpenDataset) -> Option<Limited> {
-        memory::limited(self.sections.params().max_memory, open.start())
+        memory::limited(self.sections.params().tuning.max_memory, open.start())
     }
 
     /// See [`DatasetHandle::is_fill`].
@@ -367,7 +367,7 @@ impl DatasetReader<'_> {
     /// of it.
     fn read_open(&mut self, all: &[&OpenDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
         let (mut parts, mut targets) = (Vec::new(), Vec::new());
-        let limits = &self.sections.params().limits;
+        let limits = &self.sections.params().tuning.limits;
         let mut mine = all.iter().zip(mine).enumerate().try_for_each(|(number, (open, mine))| {
             let (target, selections) = Destination::new(number, open, mine?, limits)?;
             parts.extend(selections);

@@ -25,7 +25,7 @@ impl DatasetReader<'_> {
         parts: &[Selection<'_>],
         targets: &mut [Destination<'_, '_>],
     ) -> Result<()> {
-        let most = self.sections.params().limits.turn(parts.len());
+        let most = self.sections.params().tuning.limits.turn(parts.len());
         let strips: Result<Vec<_>> = parts.iter().map(|part| part.strips(most)).collect();
         let mut strips = strips?;
         let mut is_end = false;

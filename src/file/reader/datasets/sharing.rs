@@ -10,7 +10,7 @@ use super::chunks::{Want, Wants};
 use super::selection::{Destination, OpenDataset, Selection};
 use crate::file::limits::Limits;
 use crate::file::node_memory::NodeMemory;
-use crate::file::params::Params;
+use crate::file::options::Tuning;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::{reserve_count, resize};
@@ -237,7 +237,7 @@ impl DatasetReader<'_> {
             chunks = chunks.and_then(|chunks| sum(chunks, count));
             bytes = bytes.saturating_add(count.saturating_mul(chunk_bytes));
         }
-        chunks.is_some() && bytes >= self.sections.params().limits.shared_bytes
+        chunks.is_some() && bytes >= self.sections.params().tuning.limits.shared_bytes
     }
 
     /// Reads what each rank wants of these datasets; what several ranks of a node want, one of them reads. This rank reads alone, as
@@ -269,7 +269,7 @@ impl DatasetReader<'_> {
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
-        let Params { limits, most_threads, .. } = self.sections.params();
+        let Tuning { limits, most_threads, .. } = &self.sections.params().tuning;
         let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.get()));
         let prepare = || {
             let mut numbered = Numbered::new(parts, &limits)?;
@@ -395,10 +395,10 @@ impl DatasetReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Writer;
     use crate::file::open::Ends;
     use crate::file::reader::{Reader, ReaderState, Request};
     use crate::file::session::Session;
+    use crate::file::{ReadOptions, WriteOptions, Writer};
     use scda_format::dataset::Codec;
     use scda_format::dataset::{DataType, Dataset, Layout, Region};
     use scda_format::header::parse_file_header;
@@ -414,7 +414,7 @@ mod tests {
     fn file_of(arrays: &[Dataset]) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
         for array in arrays {
             let data: Vec<u8> = (0..array.data_bytes().unwrap()).map(|byte| byte as u8).collect();
             file.dataset(array, &[Region::all(&array.shape)], &data).unwrap();
@@ -447,7 +447,7 @@ mod tests {
             round_chunks: 64,
             ..Limits::default()
         };
-        let params = Params { limits, ..Params::default() };
+        let params = ReadOptions { tuning: Tuning { limits, ..Tuning::default() }, ..ReadOptions::default() };
         let state = ReaderState::new(team, Box::new(file), Ends::all(size), params);
         Reader {
             header: Box::new(header),

@@ -66,7 +66,7 @@ impl Lookup<'_> {
     /// Keeps the names of one more piece, towards the beginning of the file, or passes a long one. False if there is none, or if
     /// its names have to be searched for in the file, and those of all pieces before it: they are damaged, or enough is kept.
     pub fn keep_names(&mut self) -> Result<bool> {
-        let (number, most) = (self.cache.names.pieces, self.sections.params().bounded(KEPT_BYTES));
+        let (number, most) = (self.cache.names.pieces, self.sections.params().tuning.bounded(KEPT_BYTES));
         if self.cache.names.is_full {
             return Ok(false);
         }

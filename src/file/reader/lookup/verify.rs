@@ -1,4 +1,4 @@
-//! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum in its row of
+//! Reading with [`ReadOptions::verify`](crate::ReadOptions::verify): the bytes of each section are compared with the checksum in its row of
 //! the index before its header is used.
 
 use super::Lookup;

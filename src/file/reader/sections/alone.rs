@@ -1,7 +1,7 @@
 //! What one rank reads without the others.
 
 use super::Sections;
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::team::{Failure, Team};
 use crate::file::window::Window;
 use scda_base::error::Result;
@@ -14,9 +14,9 @@ pub(crate) struct Alone {
 
 impl Alone {
     /// Of a rank that reads by itself.
-    pub fn new(team: &Team, params: &Params) -> Self {
+    pub fn new(team: &Team, params: &ReadOptions) -> Self {
         let team = team.alone();
-        Self { window: Window::new(&team, params), team }
+        Self { window: Window::new(&team, &params.tuning), team }
     }
 
     pub fn swap(&mut self, team: &mut Team, window: &mut Window) {

@@ -134,7 +134,7 @@ impl Sections {
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
         let Self { route, team, params, file, .. } = self;
-        let Some(relay) = route.relay(team, params, layout.bytes())? else {
+        let Some(relay) = route.relay(team, &params.tuning, layout.bytes())? else {
             let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
             self.team.agree(mine)?;
             return Ok(());

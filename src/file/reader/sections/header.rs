@@ -48,7 +48,14 @@ impl Sections {
     /// Bytes of the file that all ranks see. Collective; the file must have them.
     #[inline(always)]
     pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.ends.read, offset, length)
+        self.window.cover(
+            &mut self.team,
+            &mut *self.file,
+            &self.params.tuning,
+            self.ends.read,
+            offset,
+            length,
+        )
     }
 
     /// Reads a header on this rank, and copies all that is read ahead with it.

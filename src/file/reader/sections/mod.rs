@@ -21,7 +21,7 @@ use super::chain::Chain;
 use super::index::{Extent, gone_back};
 use crate::file::encoding::Decoders;
 use crate::file::open::Ends;
-use crate::file::params::Params;
+use crate::file::options::ReadOptions;
 use crate::file::relay::Route;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function, Team, split};
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Sections {
     team: Team,
     file: Box<Timed>,
-    params: Params,
+    params: ReadOptions,
     ends: Ends,
     /// The most bytes of a section, or of a part of one, that is read with the headers.
     small_bytes: u64,
@@ -140,12 +140,12 @@ impl ReadsAlone for Sections {
 
 impl Sections {
     /// A file that is open, with its size and where its sections end.
-    pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
+    pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let reads = Reads::default();
         Self {
-            window: Window::new(&team, &params),
+            window: Window::new(&team, &params.tuning),
             route: Route::default(),
-            small_bytes: params.small_bytes(team.size()) as u64,
+            small_bytes: params.tuning.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
             team,
             file: Box::new(Timed::new(file, reads.clone())),
@@ -184,7 +184,7 @@ impl Sections {
     }
 
     #[inline]
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &ReadOptions {
         &self.params
     }
 
@@ -325,7 +325,7 @@ impl Sections {
 
     /// Limits the memory for what follows.
     pub fn limit_memory(&self) -> Option<Limited> {
-        memory::limited(self.params.max_memory, self.cursor.position)
+        memory::limited(self.params.tuning.max_memory, self.cursor.position)
     }
 
     /// The beginning of the file, with its header.

@@ -102,19 +102,19 @@ impl Reader {
     /// Those of [`Self::read_streams_sizes`]; `Argument` also if the sizes are not those in the file; `Memory`.
     ///
     /// ```
-    /// use scda::{Params, Reader, Sink, Solo, uniform_partition};
-    /// # use scda::{Writer, run_on_threads};
+    /// use scda::{ReadOptions, Reader, Sink, Solo, uniform_partition};
+    /// # use scda::{WriteOptions, Writer, run_on_threads};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("log.scda");
     /// # run_on_threads(3, |comm| {
     /// #     let rank = scda::Communicator::rank(&comm);
-    /// #     let mut file = Writer::create(comm, &path, b"", &Params::default())?;
+    /// #     let mut file = Writer::create(comm, &path, b"", &WriteOptions::default())?;
     /// #     file.begin_streams(b"log", 0)?;
     /// #     file.write_stream(&b"abc"[..rank])?;
     /// #     file.end_streams()?;
     /// #     file.close()
     /// # }).into_iter().collect::<scda::Result<Vec<()>>>()?;
-    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let streams = file.streams(b"log")?.expect("the set of streams");
     /// let counts = uniform_partition(streams.tasks(), 1); // one rank has all
     /// let mut sizes = vec![0; counts[0] as usize];

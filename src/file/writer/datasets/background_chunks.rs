@@ -139,7 +139,7 @@ impl ChunkWriter<'_> {
             let began = Instant::now();
             let left = (end - chunk).saturating_mul(bytes as u64);
             if batches.last().is_none_or(|batch| batch.bytes >= CHUNK_BYTES) {
-                if batches.len() == self.sections.params.threads {
+                if batches.len() == self.sections.params.tuning.threads {
                     self.give(std::mem::take(&mut batches), codec, work)?;
                 }
                 reserve(&mut batches, 1)?;
@@ -182,7 +182,7 @@ impl ChunkWriter<'_> {
         let Some(&(first, _)) = batches.iter().find_map(|batch| batch.parts.first()) else { return Ok(()) };
         let title = pending[first].dataset.title();
         let encoders = Arc::clone(encoders);
-        let most = self.sections.params.limits.encoded_bytes;
+        let most = self.sections.params.tuning.limits.encoded_bytes;
         let outputs: Vec<_> = pending.iter().map(|one| Arc::clone(&one.output)).collect();
         let compress = move || {
             let began = Instant::now();

@@ -5,7 +5,7 @@ use super::layouts::{LayoutChoice, Layouts};
 use super::pieces::{Chunk, Overlap, Plan, PlannedArray, Round};
 use super::selection::{Selection, overlapping};
 use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
-use crate::file::params::Params;
+use crate::file::options::{Tuning, WriteOptions};
 use crate::file::team::Failure;
 use crate::file::writer::kinds::Compression;
 use crate::file::writer::sections::{Block, Elements, Sections, too_large};
@@ -103,7 +103,7 @@ impl ChunkWriter<'_> {
         for (dataset, selection) in all {
             arrays.push(PlannedArray::new(dataset, dataset.grid()?, selection));
         }
-        let Params { most_threads, limits, .. } = &self.sections.params;
+        let Tuning { most_threads, limits, .. } = &self.sections.params.tuning;
         Plan::new(&self.sections.team, arrays, *most_threads, limits)
     }
 
@@ -206,7 +206,7 @@ impl ChunkWriter<'_> {
         let Range { start, end } = chunks;
         let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
-        let threads = self.sections.params.threads.clamp(1, most);
+        let threads = self.sections.params.tuning.threads.clamp(1, most);
         prepare(&mut self.compression.chunk_encoders, codec, threads)?;
         let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
         let params = &self.sections.params;
@@ -257,9 +257,9 @@ fn encode_chunks(
     plan: &Plan<'_>,
     window: &Round,
     chunks: Range<u64>,
-    params: &Params,
+    params: &WriteOptions,
 ) -> Result<NumberedChunks> {
-    let (mut pieces, mut buffer) = (ChunkPieces::new(params.limits.encoded_bytes), Vec::new());
+    let (mut pieces, mut buffer) = (ChunkPieces::new(params.tuning.limits.encoded_bytes), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;

@@ -3,7 +3,7 @@
 use super::own_rows::KnownRows;
 use super::pieces::{Chunk, Plan, PlannedArray, Round};
 use super::selection::{Selection, overlapping};
-use crate::file::params::MostThreads;
+use crate::file::options::MostThreads;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::file::writer::sections::{Block, Elements, Gather, LocalElements, Pair, Sections, too_large};
@@ -185,7 +185,7 @@ impl ContiguousWriter<'_> {
         let counts = one.counts();
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
-        let limits = self.sections.params.limits;
+        let limits = self.sections.params.tuning.limits;
         let grid =
             ChunkGrid::of_strips(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
         let plan = grid.and_then(|grid| {

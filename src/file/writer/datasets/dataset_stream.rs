@@ -6,7 +6,7 @@ use super::layouts::{Layouts, StoredDataset};
 use super::pieces::{Plan, PlannedArray};
 use super::selection::Selection;
 use crate::file::encoding::Encoded;
-use crate::file::params::{Encode, MostThreads};
+use crate::file::options::{Encode, MostThreads};
 use crate::file::team::Failure;
 use crate::file::writer::kinds::{DataStream, SectionWriter, check_alone, read, read_again};
 use crate::file::writer::sections::{Tail, too_large};
@@ -52,7 +52,7 @@ impl DatasetWriter<'_> {
             return self.contiguous_from(dataset, text, data);
         }
         let bytes = dataset.data_bytes()?;
-        if bytes <= self.sections.params.limits.streamed_bytes {
+        if bytes <= self.sections.params.tuning.limits.streamed_bytes {
             let (mut all, region) = (Vec::new(), [Region::all(&dataset.shape)]);
             resize(&mut all, bytes)?;
             read_part(dataset, data, &region[0], &mut all)?;
@@ -102,7 +102,7 @@ impl DatasetWriter<'_> {
             is_smaller = choice.sample_pays(step, bytes);
         }
         let (mut bytes, mut kept) = (0, Some((Vec::new(), 0)));
-        let most = self.sections.params.limits.streamed_bytes;
+        let most = self.sections.params.tuning.limits.streamed_bytes;
         if is_smaller {
             self.chunks().encode_parts(chunked, data, 1, &mut |_, encoded| {
                 bytes += encoded.bytes();
@@ -168,7 +168,7 @@ impl ChunkWriter<'_> {
     ) -> Result<(), Failure> {
         let grid = dataset.grid()?;
         let params = &self.sections.params;
-        let limits = params.limits;
+        let limits = params.tuning.limits;
         let codecs = [ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)];
         let (has_boxes, part_bytes) = (data.boxes().is_some(), limits.streamed_bytes);
         let most = match (has_boxes, step) {

@@ -152,11 +152,11 @@ impl DatasetWriter<'_> {
         let contiguous = all.iter().take_while(is_alike).take(MOST_IN_TURNS);
         let contiguous = contiguous.take_while(|one| one.dataset.layout == Layout::Contiguous).count();
         // More would only take more memory, and a thread that is alone gains nothing.
-        if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.threads == 1 {
+        if contiguous > 0 || self.sections.team.is_alone() && self.sections.params.tuning.threads == 1 {
             return contiguous.max(1);
         }
         let ranks = self.sections.team.size() as u64;
-        let (mut bytes, most) = (0, self.sections.params.limits.together_bytes.saturating_mul(ranks));
+        let (mut bytes, most) = (0, self.sections.params.tuning.limits.together_bytes.saturating_mul(ranks));
         let count = all.iter().take_while(is_alike).take_while(|DatasetBoxes { dataset, .. }| {
             bytes = sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, Layout::Chunked { .. })
@@ -169,8 +169,9 @@ impl DatasetWriter<'_> {
         let mut described = Vec::new();
         for one in all {
             let (dataset, text) = self.begin_dataset(one.dataset)?;
-            let selection =
-                one.boxes().and_then(|boxes| Selection::new(&dataset, boxes, &self.sections.params.limits));
+            let selection = one
+                .boxes()
+                .and_then(|boxes| Selection::new(&dataset, boxes, &self.sections.params.tuning.limits));
             described.push((dataset, text, self.sections.tolerate(selection, Selection::EMPTY)?));
         }
         if all[0].dataset.layout == Layout::Contiguous {
@@ -280,7 +281,8 @@ impl DatasetWriter<'_> {
         boxes: Result<Boxes<'_>>,
         rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
-        let selection = boxes.and_then(|boxes| Selection::new(dataset, boxes, &self.sections.params.limits));
+        let selection =
+            boxes.and_then(|boxes| Selection::new(dataset, boxes, &self.sections.params.tuning.limits));
         let selection = self.sections.tolerate(selection, Selection::EMPTY)?;
         self.write_selection(dataset, text, &selection, rows)
     }

@@ -1,6 +1,6 @@
 //! Plain or compressed: the one decision, for blocks, arrays and varrays, in memory and as streams.
 
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::team::Failure;
 use crate::file::writer::sections::too_large;
 use scda_codec::MIN_ENCODED_BYTES;

@@ -13,7 +13,7 @@ use self::choice::Choice;
 use self::section::Shape;
 use super::sections::{LocalElements, Sections, too_large};
 use crate::file::encoding::{Encoded, Encoders};
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};

@@ -2,7 +2,7 @@
 
 use super::SectionWriter;
 use super::choice::Choice;
-use crate::file::params::{Encode, Params};
+use crate::file::options::{Encode, WriteOptions};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::{Failure, Team};
 use crate::file::writer::sections::{LONGEST_HEAD, Tail, head, too_large};
@@ -317,8 +317,8 @@ pub(in crate::file::writer) fn check_alone(team: &Team) -> Result<()> {
 }
 
 /// The bytes that are read at once.
-pub(super) fn piece_bytes(params: &Params) -> u64 {
-    (PIECE_BYTES as u64).saturating_mul(params.threads as u64)
+pub(super) fn piece_bytes(params: &WriteOptions) -> u64 {
+    (PIECE_BYTES as u64).saturating_mul(params.tuning.threads as u64)
 }
 
 /// Reads elements with their sizes, at most `most` bytes at once, but one element at least. `each` tells whether to go on.

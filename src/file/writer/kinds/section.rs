@@ -1,6 +1,6 @@
 //! A section whose arguments are checked: what is still to be written of it, wherever the file ends then.
 
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::source::Source;
 use crate::file::writer::sections::too_large;
 use scda_base::error::Result;

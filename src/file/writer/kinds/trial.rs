@@ -3,7 +3,7 @@
 use super::SectionWriter;
 use super::choice::Choice;
 use super::piecewise::{ElementStream, for_each_batch, piece_bytes, read_again};
-use crate::file::params::Encode;
+use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::Failure;

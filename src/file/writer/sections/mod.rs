@@ -15,7 +15,7 @@ pub(super) use together::{Block, Elements, Gather, Pair};
 use super::sealing::Sealer;
 use crate::file::buffer::SectionBuffer;
 use crate::file::deferred_headers::DeferredHeaders;
-use crate::file::params::Params;
+use crate::file::options::WriteOptions;
 use crate::file::reader::OwnReader;
 use crate::file::relay::Route;
 use crate::file::sums::{RunningSum, SummedFile, Unsummed, end_section};
@@ -35,7 +35,7 @@ use scda_storage::queue::{Queue, Times};
 /// of one call.
 pub(super) struct Sections {
     pub team: Team,
-    pub params: Params,
+    pub params: WriteOptions,
     file: Queue<SummedFile>,
     progress: Progress,
     /// The most bytes of a section that is buffered.
@@ -57,7 +57,7 @@ impl Sections {
     /// A file of which so much is there.
     pub fn new(
         mut team: Team,
-        params: Params,
+        params: WriteOptions,
         file: SummedFile,
         sealer: Option<Sealer>,
         progress: Progress,
@@ -66,11 +66,11 @@ impl Sections {
         let mut held = DeferredHeaders::default();
         held.wait(file.is_background());
         Self {
-            buffer: SectionBuffer::new(&mut team, &params),
+            buffer: SectionBuffer::new(&mut team, &params.tuning),
             route: Route::default(),
             held,
             changes: 0,
-            small_bytes: params.small_bytes(team.size()) as u64,
+            small_bytes: params.tuning.small_bytes(team.size()) as u64,
             progress,
             must_agree: false,
             team,
@@ -245,7 +245,7 @@ impl Sections {
         let file = self.file.now()?.inner();
         let own = match self.own.take().filter(|own| own.is_of(sealed)) {
             Some(own) => Ok(own),
-            None => OwnReader::new(self.team.alone(), &mut **file, sealed, &self.params).map(Box::new),
+            None => OwnReader::new(self.team.alone(), &mut **file, sealed, &self.params.tuning).map(Box::new),
         };
         let result = own.and_then(|mut own| {
             let result = own.read_file(file, self.progress.end(), rows, read)?;
@@ -306,7 +306,7 @@ impl Sections {
     }
 
     /// The ranks and the file, of which nothing more is written, and where it ends.
-    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>, Params, u64) {
+    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>, WriteOptions, u64) {
         (self.team, Box::new(self.file), self.params, self.progress.end())
     }
 

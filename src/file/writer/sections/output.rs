@@ -263,7 +263,7 @@ impl Sections {
         if self.is_small(layout) {
             return Ok(false);
         }
-        Ok(self.route.relay(&mut self.team, &self.params, layout.bytes())?.is_some())
+        Ok(self.route.relay(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
     }
 
     /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
@@ -272,7 +272,7 @@ impl Sections {
     fn relay(&mut self, layout: SectionLayout, head: &[u8], runs: &[(u64, Own<'_>)]) -> Result<(), Failure> {
         self.write_all()?;
         let mut mine = Ok(());
-        if let Some(relay) = self.route.relay(&mut self.team, &self.params, layout.bytes())? {
+        if let Some(relay) = self.route.relay(&mut self.team, &self.params.tuning, layout.bytes())? {
             // The ranks of a node are to meet: from here on all of them take part.
             let agreed = self.team.agree(Ok(()))?;
             for (offset, own) in runs {
@@ -378,7 +378,7 @@ impl Sections {
     fn make_room(&mut self, layout: SectionLayout) -> Result<(), Failure> {
         if layout.end - self.progress.written() > self.buffer.room() {
             self.write_buffered()?;
-            self.buffer.grow(&mut self.team, &self.params)?;
+            self.buffer.grow(&mut self.team, &self.params.tuning)?;
         }
         Ok(())
     }

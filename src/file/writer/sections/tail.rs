@@ -3,7 +3,7 @@
 use super::output::{LONGEST_HEAD, head};
 use super::{Sections, too_large};
 use crate::file::encoding::Encoded;
-use crate::file::params::Params;
+use crate::file::options::WriteOptions;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_format::COUNT_BYTES;
@@ -31,12 +31,12 @@ pub(in crate::file::writer) struct Tail {
 
 impl Tail {
     /// Of a varray that begins here: its layout is known as far as its data.
-    pub fn of_varray(start: u64, count: u64, params: &Params) -> Result<Self> {
+    pub fn of_varray(start: u64, count: u64, params: &WriteOptions) -> Result<Self> {
         Ok(Self::new(SectionLayout::varray(start, count, 0).ok_or_else(too_large)?, b'E', params))
     }
 
     /// Of a section with this layout, whose counts have this letter.
-    pub fn new(layout: SectionLayout, letter: u8, params: &Params) -> Self {
+    pub fn new(layout: SectionLayout, letter: u8, params: &WriteOptions) -> Self {
         let format = CountFormat::new(letter, params.line_break);
         let SectionLayout { start, entries, data, .. } = layout;
         Self { start, entries, data, total: 0, last: None, format, text: Vec::new() }

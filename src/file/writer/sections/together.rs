@@ -142,7 +142,8 @@ impl Sections {
                 }
                 deferred.extend_from_slice(&front[..head]);
                 let front = &front[head..];
-                let most = (self.params.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
+                let most =
+                    (self.params.tuning.limits.turn(all.len()) / pair.item_bytes).max(1) * pair.item_bytes;
                 let piece = source.piece(*done, most, &mut buffer)?;
                 let at = layout.data + bytes.offset + *done - front.len() as u64;
                 *done += piece.len() as u64;
@@ -205,7 +206,7 @@ impl Sections {
 mod tests {
     use crate::DataType;
     use crate::file::limits::Limits;
-    use crate::file::params::Params;
+    use crate::file::options::WriteOptions;
     use crate::file::sums::SummedFile;
     use crate::file::target::Target;
     use crate::file::team::Team;
@@ -229,7 +230,8 @@ mod tests {
             let noted = Arc::clone(&offsets);
             let file = Double::written(move |offset, _| noted.lock().unwrap().push(offset));
             let limits = Limits { gathered_bytes: 1 << 10, turn_bytes: 1 << 10, ..Limits::default() };
-            let params = Params { aggregation_bytes: 64 << 10, limits, ..Params::default() };
+            let mut params = WriteOptions::default();
+            (params.tuning.aggregation_bytes, params.tuning.limits) = (64 << 10, limits);
             let (team, target) = (Team::new(Box::new(Solo), "f"), Target::new(Path::new("f"), &params, true));
             let file = SummedFile::new(Box::new(file), None);
             let session = Writer::begin(team, file, target, params, None, Progress::of_new_file(START));

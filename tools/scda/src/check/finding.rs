@@ -148,7 +148,7 @@ impl Part {
 pub enum Rigour {
     /// What can be read is valid.
     Lenient,
-    /// As [`Params::strict`](scda::Params::strict).
+    /// As [`ReadOptions::strict`](scda::ReadOptions::strict).
     Strict,
     /// Likewise; what is sealed is read, too, and not only compared with its checksums.
     Thorough,

@@ -155,7 +155,7 @@ pub const LAST_RECORD: i64 = -1;
 /// Finds out about pairs of sections, beside the reader that goes through the file.
 pub struct Pairs<'a> {
     input: &'a Input,
-    /// See [`Params::strict`](scda::Params::strict).
+    /// See [`ReadOptions::strict`](scda::ReadOptions::strict).
     strict: bool,
     reader: Option<Reader>,
 }

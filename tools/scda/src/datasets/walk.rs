@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
         Self { streams: true, ..Self::new(input, false) }
     }
 
-    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says. Sections of what was added later are items.
+    /// As [`Self::with_streams`]; reads datasets as [`ReadOptions::strict`](scda::ReadOptions::strict) says. Sections of what was added later are items.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
         let pairs = Some(Pairs { strict, ..Pairs::new(input) });
         Self { pairs, later: true, ..Self::with_streams(input) }

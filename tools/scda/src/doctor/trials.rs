@@ -2,8 +2,8 @@
 
 use scda::stripe_of_block;
 use scda::{
-    Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
-    uniform_partition,
+    Communicator, Driver, Encode, ErrorKind, FileSystem, ReadOptions, Reader, Result, Sink, Source,
+    WriteOptions, Writer, uniform_partition,
 };
 use scda_base::environment::{self, Environment};
 use scda_base::numbers::to_usize;
@@ -249,7 +249,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         let path = self.folder.join(TRIAL);
         let begin = Instant::now();
         let mut trusted = false;
-        match self.write(&path, &self.params()).and_then(|size| self.read(&path).map(|same| (size, same))) {
+        match self.write(&path, &self.options()).and_then(|size| self.read(&path).map(|same| (size, same))) {
             Ok((size, true)) => {
                 trusted = true;
                 let time = begin.elapsed().as_secs_f64() * 1e3;
@@ -281,15 +281,15 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         }
     }
 
-    fn params(&self) -> Params {
-        let mut params = Params::default();
-        params.driver = self.driver;
-        params.atomic = true;
-        params
+    fn options(&self) -> WriteOptions {
+        let mut options = WriteOptions::default();
+        options.tuning.driver = self.driver;
+        options.atomic = true;
+        options
     }
 
     /// Writes a section of each kind; the bytes of the file.
-    fn write(&self, path: &Path, params: &Params) -> Result<u64> {
+    fn write(&self, path: &Path, options: &WriteOptions) -> Result<u64> {
         let comm = (self.comm)()?;
         let (rank, size) = (comm.rank(), comm.size());
         // Every other rank has less.
@@ -297,7 +297,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         let first: u64 = counts[..rank].iter().sum();
         let own = counts[rank];
         let data: Vec<u8> = (first * ELEMENT_BYTES..(first + own) * ELEMENT_BYTES).map(byte).collect();
-        let mut file = Writer::create(comm, path, b"scda doctor", params)?;
+        let mut file = Writer::create(comm, path, b"scda doctor", options)?;
         file.inline(b"step", 0, Some(b"of scda doctor, to be removed   "))?;
         file.block(b"block", size - 1, 64, Some(&[b'x'; 64]), Encode::Always)?;
         file.array(b"plain", &counts, ELEMENT_BYTES, Source::Contiguous(&data), Encode::None)?;
@@ -311,7 +311,9 @@ impl<C: Communicator + 'static> Trial<'_, C> {
     fn read(&self, path: &Path) -> Result<bool> {
         let comm = (self.comm)()?;
         let (rank, size) = (comm.rank(), comm.size());
-        let mut file = Reader::open(comm, path, &self.params())?;
+        let mut options = ReadOptions::default();
+        options.tuning.driver = self.driver;
+        let mut file = Reader::open(comm, path, &options)?;
         let mut same = true;
         while let Some(section) = file.next_section(true)? {
             if section.count == 0 {
@@ -345,8 +347,8 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         // There is no higher one yet, since more could be written.
         let _ = setrlimit(Resource::Fsize, limit);
         // The memory of writers for others is a file, too, which MPI could not make now.
-        let mut params = self.params();
-        params.stripe_bytes = 1;
+        let mut params = self.options();
+        params.tuning.stripe_bytes = 1;
         let written = self.write(path, &params);
         let _ = setrlimit(Resource::Fsize, before);
         written.err().map(|error| error.kind())

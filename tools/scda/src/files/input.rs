@@ -4,7 +4,7 @@ use super::names::{NEW_FILE_MODE, check_not_left, is_standard, mode_like};
 use super::options::Resources;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
-use scda::{Params, Reader, Solo};
+use scda::{ReadOptions, Reader, Solo, Tuning};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Seek};
@@ -31,9 +31,9 @@ pub struct Input {
 
 impl Input {
     pub fn new(path: &Path, resources: &Resources) -> Result<Self> {
-        let mut params = Params::default();
-        resources.set(&mut params);
-        let (threads, max_memory) = (params.threads, params.max_memory);
+        let mut tuning = Tuning::default();
+        resources.set(&mut tuning);
+        let Tuning { threads, max_memory, .. } = tuning;
         let name = path.display().to_string();
         let input = |path, name, spool| Self {
             path,
@@ -75,8 +75,8 @@ impl Input {
 
     /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
     pub fn for_check(self, unsealed: bool) -> Self {
-        let mut params = Params::default();
-        params.max_memory = self.max_memory;
+        let mut params = ReadOptions::default();
+        params.tuning.max_memory = self.max_memory;
         let is_damaged = || Reader::open(Solo, &self.path, &params).is_err();
         let unsealed = unsealed || is_damaged();
         self.told.set(true);
@@ -114,8 +114,8 @@ impl Input {
     }
 
     fn open_with(&self, strict: bool) -> scda::Result<Reader> {
-        let mut params = Params::default();
-        (params.threads, params.max_memory) = (self.threads, self.max_memory);
+        let mut params = ReadOptions::default();
+        (params.tuning.threads, params.tuning.max_memory) = (self.threads, self.max_memory);
         (params.strict, params.to_seal) = (strict, !self.unsealed);
         let reader = Reader::open(Solo, &self.path, &params)?;
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
@@ -128,7 +128,7 @@ impl Input {
         Ok(reader)
     }
 
-    /// Opens it to read what is left of it: errors of sections leave it open. See [`Params::strict`].
+    /// Opens it to read what is left of it: errors of sections leave it open. See [`ReadOptions::strict`].
     pub fn open_damaged(&self, strict: bool) -> scda::Result<Reader> {
         let mut reader = self.open_with(strict)?;
         reader.tolerate_damage()?;

@@ -1,6 +1,6 @@
 //! The options of commands that read and write files.
 
-use scda::{Encoder, LineBreak, Params};
+use scda::{Encoder, LineBreak, Tuning};
 
 /// How many threads compress and decompress.
 #[derive(clap::Args, Default)]
@@ -29,9 +29,9 @@ pub struct Resources {
 
 impl Resources {
     /// Sets them for a file that is opened.
-    pub fn set(&self, params: &mut Params) {
-        params.threads = self.threads.count();
-        params.max_memory = self.max_memory.unwrap_or(0);
+    pub fn set(&self, tuning: &mut Tuning) {
+        tuning.threads = self.threads.count();
+        tuning.max_memory = self.max_memory.unwrap_or(0);
     }
 }
 

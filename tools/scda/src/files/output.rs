@@ -5,7 +5,7 @@ use super::names::{check_free, is_standard};
 use crate::fail::{Fail, Result};
 use crate::output::{self, complain};
 use crate::signals;
-use scda::{Encode, Params, Solo, Writer};
+use scda::{Encode, Solo, WriteOptions, Writer};
 use scda_format::dataset::{DATASET_CONVENTION, metadata};
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub struct OutputFile {
     /// In its folder temporary files may be.
     path: PathBuf,
     force: bool,
-    params: Params,
+    params: WriteOptions,
     /// For standard output: where the file is until it is complete. It has no name, so it is never left behind.
     spool: Option<File>,
     /// Until it is finished.
@@ -25,12 +25,12 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// `inputs` are files that are read for it; those that are read otherwise have limited [`Params::mode`]. The path `-` is standard output.
+    /// `inputs` are files that are read for it; those that are read otherwise have limited [`WriteOptions::mode`]. The path `-` is standard output.
     pub fn create(
         path: &Path,
         force: bool,
         user: &[u8],
-        mut params: Params,
+        mut params: WriteOptions,
         inputs: &[Input],
     ) -> Result<Self> {
         if is_standard(path) {
@@ -48,7 +48,7 @@ impl OutputFile {
     }
 
     /// For standard output. A file is not written from its beginning to its end, so it is complete before anything is printed.
-    fn standard(user: &[u8], mut params: Params) -> Result<Self> {
+    fn standard(user: &[u8], mut params: WriteOptions) -> Result<Self> {
         if output::Output::new()?.is_terminal() {
             return Err(Fail::file("standard output", "an scda file is not for a terminal"));
         }
@@ -60,8 +60,8 @@ impl OutputFile {
         Ok(Self { path, force: true, params, spool: Some(spool), writer: Some(writer) })
     }
 
-    /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
-    pub fn append(path: &Path, mut params: Params, inputs: &[Input]) -> Result<Self> {
+    /// Appends to a file that exists: in place, or with [`WriteOptions::atomic`] to a copy that replaces it.
+    pub fn append(path: &Path, mut params: WriteOptions, inputs: &[Input]) -> Result<Self> {
         // A file that is appended to in place stays if a signal ends the command.
         if params.atomic {
             inputs.iter().try_for_each(|input| input.check_not_left(path))?;

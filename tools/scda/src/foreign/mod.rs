@@ -8,7 +8,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Input, OutputFile, Resources, check_replaceable, mode_like};
 use crate::output::complain;
 use crate::python;
-use scda::{Error, Params};
+use scda::{Error, WriteOptions};
 use scda_import::Foreign;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -125,7 +125,7 @@ impl Import<'_> {
         all: impl IntoIterator<Item = &'a Foreign>,
     ) -> Result<OutputFile> {
         let all = all.into_iter().map(Foreign::status).collect::<Result<Vec<_>, _>>()?;
-        let mut params = Params::default();
+        let mut params = WriteOptions::default();
         // Those of the first one, which may be a copy of a pipe, the input tells.
         params.mode = all.iter().skip(1).fold(params.mode, |mode, status| mode & mode_like(status));
         check_replaceable(self.to, "is the file to import itself", all)?;

@@ -1,7 +1,7 @@
 //! `scda diff` pairs what two files hold by name and record.
 
 use crate::run::Place;
-use scda::{Communicator, LineBreak, Params, Writer, run_on_threads};
+use scda::{Communicator, LineBreak, WriteOptions, Writer, run_on_threads};
 use serde_json::{Value, json};
 
 /// Makes a file of these sections, as `scda make` takes them.
@@ -129,7 +129,7 @@ fn with_streams(
     let path = place.path(name);
     let wrote = run_on_threads(2, |comm| {
         let rank = comm.rank();
-        let mut params = Params::default();
+        let mut params = WriteOptions::default();
         (params.seal, params.line_break) = (seal, LineBreak::Unix);
         let mut file = Writer::create(comm, &path, b"u", &params)?;
         for [text, end] in [[texts[rank], " end"], [seconds[rank], ""]] {

@@ -1,7 +1,7 @@
 //! `scda import`: files that the codes of SDF and SIONlib have made become what their manifests say.
 
 use crate::run::{Place, vector};
-use scda::{DataType, Params, Reader, Region, Sink, Solo};
+use scda::{DataType, ReadOptions, Reader, Region, Sink, Solo};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 fn open(place: &Place, name: &str) -> Reader {
-    let mut params = Params::default();
+    let mut params = ReadOptions::default();
     params.verify = true;
     Reader::open(Solo, &place.path(name), &params).unwrap()
 }
@@ -774,7 +774,7 @@ fn labels_that_no_dataset_can_have_get_other_names() {
     let labels: [&[u8]; 7] = [b"x\ty", b"/x", b"x_y~0", b"\xff", b"x\ty", b"_x~1", b"scda"];
     place.write("a.sdf", sdf_of_labels(&labels));
     place.scda("import --no-seal a.sdf a.scda").good();
-    let mut reader = Reader::open(Solo, &place.path("a.scda"), &Params::default()).unwrap();
+    let mut reader = Reader::open(Solo, &place.path("a.scda"), &ReadOptions::default()).unwrap();
     assert!(!reader.is_sealed());
     for (order, (name, record)) in
         [("x_y~1", 0), ("_x~2", 0), ("x_y~0", 0), ("_~3", 0), ("x_y~1", 1), ("_x~1", 0), ("scda", 0)]

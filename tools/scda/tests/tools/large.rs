@@ -1,7 +1,7 @@
 //! Files that are much larger than memory may be.
 
 use crate::run::{Place, Run};
-use scda::{DataType, Dataset, Layout, LineBreak, Params, SectionType, Solo, UserString, Writer};
+use scda::{DataType, Dataset, Layout, LineBreak, SectionType, Solo, UserString, WriteOptions, Writer};
 use scda_format::crc;
 use scda_format::entry::CountFormat;
 use scda_format::header::put_section_header;
@@ -231,8 +231,8 @@ fn sums_of_many_sections_need_little_memory() {
 #[test]
 fn very_many_datasets_are_checked_with_little_memory() {
     let place = Place::on_disk();
-    let mut params = Params::default();
-    (params.seal, params.check) = (true, false);
+    let mut params = WriteOptions::default();
+    (params.seal, params.tuning.check) = (true, false);
     let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
     let mut dataset = Dataset::new("a dataset", DataType::Uint8, [0]);
     for number in 0..200_000 {
@@ -251,7 +251,7 @@ fn very_many_datasets_are_checked_with_little_memory() {
 fn items_that_no_file_has_are_not_compared_one_by_one() {
     let place = Place::on_disk();
     let write = |name: &str, rows: u64, data_type: DataType| {
-        let mut file = Writer::create(Solo, &place.path(name), b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("x", data_type, [rows]);
         dataset.layout = Layout::Chunked { shape: Some(vec![1 << 30]), text: false };
         file.dataset(&dataset, &[], &[]).unwrap();
@@ -283,7 +283,7 @@ fn thick_chunks_of_large_planes_are_put_in_order() {
 
 /// The only dataset of a file, in one chunk, or in several.
 fn of_fill(place: &Place, name: &str, shape: &[u64], chunk: &[u64], fill: &[u8], data_type: DataType) {
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path(name), b"", &params).unwrap();
     let mut dataset = Dataset::new("x", data_type, shape);
@@ -345,7 +345,7 @@ fn sums_do_not_depend_on_what_is_stored() {
     let place = Place::new();
     let (rows, columns) = (40_u64, 90_000_u64);
     let write = |name: &str, chunk: [u64; 2], fill: u8| {
-        let mut file = Writer::create(Solo, &place.path(name), b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("x", DataType::Raw(3), [rows, columns]);
         dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
         dataset.fill_value = vec![fill; 3];
@@ -381,7 +381,7 @@ fn sums_do_not_depend_on_what_is_stored() {
 fn a_frame_that_lies_needs_no_memory() {
     let place = Place::new();
     let write = |codec| {
-        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+        let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
         let mut dataset = Dataset::new("d", DataType::Float64, [(1_u64 << 28) - 1]);
         dataset.layout = Layout::Chunked { shape: Some(vec![(1 << 28) - 1]), text: false };
         dataset.codec = codec;

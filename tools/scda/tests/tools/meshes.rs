@@ -1,7 +1,7 @@
 //! Files with the datasets of a mesh.
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+use scda::{DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
 
 /// A dataset: name, type, shape, numbers. If there are fewer numbers than items, the others have the fill value, 0.
 pub type Part = (&'static str, DataType, Vec<u64>, Vec<i64>);
@@ -15,7 +15,7 @@ pub fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
 
 /// Writes a sealed file with a group of these attributes, and these datasets in it.
 pub fn write(place: &Place, name: &str, attributes: &str, parts: &[Part]) {
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path(name), b"a forest", &params).unwrap();
     file.group("mesh", attributes).unwrap();

@@ -1,7 +1,7 @@
 //! `scda plot`: the pictures, pixel by pixel where that says what is drawn.
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Layout, Params, Solo, Struct, Writer};
+use scda::{DataType, Dataset, Layout, Solo, Struct, WriteOptions, Writer};
 
 /// The pixels of a PNG, whose colours `python3` prints: it has zlib.
 const PIXELS: &str = r#"
@@ -185,7 +185,7 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
         data.extend(i32::to_ne_bytes(mass));
         data.extend(b"name");
     }
-    let mut file = Writer::create(Solo, &place.path("p.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("p.scda"), b"", &WriteOptions::default()).unwrap();
     file.group("dust", r#"{"scda_particles": 1}"#).unwrap();
     let offsets = Dataset::new("dust/offsets", DataType::Int64, [2]);
     let all = scda::Region::all(&[2]);
@@ -352,7 +352,7 @@ fn axes_of_time_have_dates() {
 fn a_part_of_a_large_dataset_is_read() {
     let place = Place::new();
     // 80 GB of the fill value in a small file.
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let mut dataset = Dataset::new("large", DataType::Float64, [100_000, 100_000]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1000, 1000]), text: false };
     dataset.attributes = r#"{"actual_range": [0, 2]}"#.to_owned();

@@ -3,8 +3,8 @@
 use crate::run::{Place, with_few_elements, with_sections};
 use crate::sampled::one_of;
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, Layout, LineBreak, ReadOptions, Reader, Region, Solo,
+    WriteOptions, Writer, run_on_threads,
 };
 use scda_format::truncation;
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn a_file_may_have_both_line_breaks() {
     let path = place.path("a.scda");
     for (first, then) in [(LineBreak::Unix, LineBreak::Mime), (LineBreak::Mime, LineBreak::Unix)] {
         let params = |line_break| {
-            let mut params = Params::default();
+            let mut params = WriteOptions::default();
             (params.seal, params.line_break) = (true, line_break);
             params
         };
@@ -117,7 +117,7 @@ fn each_flipped_bit_is_found_and_named() {
 
 /// Where the sections of a file begin and end, those of datasets and streams one by one.
 fn single_sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
-    let mut file = Reader::open(Solo, &place.path(name), &Params::default()).unwrap();
+    let mut file = Reader::open(Solo, &place.path(name), &ReadOptions::default()).unwrap();
     let (mut all, at) = (Vec::new(), |offset| usize::try_from(offset).unwrap());
     while let Some(section) = file.next_section(true).unwrap() {
         file.skip().unwrap();
@@ -146,7 +146,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     let place = Place::new();
     let wrote = run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut params = Params::default();
+        let mut params = WriteOptions::default();
         params.seal = true;
         let mut file = Writer::create(comm, &place.path("a.scda"), b"all", &params)?;
         file.group("flow", r#"{"a": 1}"#)?;
@@ -177,7 +177,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     check_reports(flipped(&place, &good, 0..good.len()), &sections);
 
     // Spaces of the metadata, by which the data begin at a multiple of 4096.
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path("b.scda"), b"", &params).unwrap();
     let dataset = Dataset::new("aligned", DataType::Uint8, [1 << 16]);

@@ -4,11 +4,11 @@ use crate::forests::{ATTRIBUTES, CHECKSUMS, forest, mesh};
 use crate::meshes::{Part, bytes, write};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int32, Int64, Uint8};
-use scda::{DataType, Dataset, Params, Region, Solo, Writer};
+use scda::{DataType, Dataset, Region, Solo, WriteOptions, Writer};
 
 /// Appends datasets, each with the checksum of its mesh, if it has one.
 fn append(place: &Place, name: &str, parts: Vec<Part>, checksum: &str) {
-    let mut file = Writer::append(Solo, &place.path(name), &Params::default()).unwrap();
+    let mut file = Writer::append(Solo, &place.path(name), &WriteOptions::default()).unwrap();
     for (name, data_type, shape, numbers) in parts {
         let mut dataset = Dataset::new(format!("mesh/{name}"), data_type, shape.clone());
         if name == "coordinates" || name.starts_with("fields/") {

@@ -2,8 +2,8 @@
 
 use crate::run::{Place, Run};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Source, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, Layout, LineBreak, ReadOptions, Reader, Region, Solo, Source,
+    WriteOptions, Writer, run_on_threads,
 };
 use std::io::Read;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn write(place: &Place, name: &str, seal: bool) {
     let path = place.path(name);
     let wrote = run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut params = Params::default();
+        let mut params = WriteOptions::default();
         params.seal = seal;
         let mut file = Writer::create(comm, &path, b"streams", &params)?;
         file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;
@@ -50,10 +50,10 @@ fn expected_all() -> Vec<u8> {
 }
 
 fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
-    let mut params = Params::default();
+    let mut params = ReadOptions::default();
     params.verify = true;
     let mut file = match Reader::open(Solo, path, &params) {
-        Err(_) => Reader::open(Solo, path, &Params::default()).unwrap(),
+        Err(_) => Reader::open(Solo, path, &ReadOptions::default()).unwrap(),
         sealed => sealed.unwrap(),
     };
     let set = file.streams_record(name, record).unwrap().unwrap();
@@ -146,7 +146,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     let place = Place::new();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [12]);
     dataset.layout = Layout::Chunked { shape: Some(vec![4]), text: false };
-    let mut file = Writer::create(Solo, &place.path("f.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("f.scda"), b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[Region::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
@@ -364,7 +364,7 @@ fn damaged_streams_are_found() {
 fn parts_that_are_no_set_are_found() {
     let place = Place::new();
     let path = place.path("f.scda");
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"streams", &params).unwrap();
     file.begin_streams(b"log", 1000).unwrap();
@@ -598,7 +598,7 @@ fn another_section_of_the_name_of_streams_is_noted() {
         let words = format!("both.scda: note: section {section}: has the name of the streams \"log\"");
         assert_eq!(check.text().contains(&words), section > 0, "{}", check.text());
         assert_eq!(check.text().contains("note"), section > 0, "{}", check.text());
-        let mut file = Reader::open(Solo, &place.path("both.scda"), &Params::default()).unwrap();
+        let mut file = Reader::open(Solo, &place.path("both.scda"), &ReadOptions::default()).unwrap();
         let found = [0, -1].map(|record| file.streams_record(b"log", record).is_ok());
         assert_eq!(found == [true, true], section == 0, "{order}");
         if section == 0 {
@@ -667,7 +667,7 @@ fn streams_that_were_not_ended_are_saved() {
         let path = place.path("f.scda");
         run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut params = Params::default();
+            let mut params = WriteOptions::default();
             params.seal = seal;
             let mut file = Writer::create(comm, &path, b"streams", &params).unwrap();
             file.block(b"before", 0, 3, Some(b"abc"), Encode::None).unwrap();
@@ -735,7 +735,7 @@ fn streams_that_were_ended_in_part_are_saved() {
         let path = place.path(name);
         run_on_threads(3, |comm| {
             let rank = comm.rank();
-            let mut params = Params::default();
+            let mut params = WriteOptions::default();
             params.line_break = style;
             let mut file = Writer::create(comm, &path, b"streams", &params).unwrap();
             file.block(b"before", 0, 3, Some(b"abc"), Encode::None).unwrap();
@@ -809,7 +809,7 @@ fn a_torn_write_while_streams_are_ended_loses_nothing() {
     let written = [b"a".repeat(700), b"b".repeat(1500), b"c".repeat(2000)];
     run_on_threads(3, |comm| {
         let rank = comm.rank();
-        let mut file = Writer::create(comm, &path, b"streams", &Params::default()).unwrap();
+        let mut file = Writer::create(comm, &path, b"streams", &WriteOptions::default()).unwrap();
         for _ in 0..2 {
             file.begin_streams(b"log", 1000).unwrap();
             file.write_stream(&written[rank]).unwrap();

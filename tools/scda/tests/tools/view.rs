@@ -2,7 +2,7 @@
 
 use crate::run::{Place, SCDA};
 use crate::skipped::skipped;
-use scda::{DataType, Dataset, Params, Solo, Struct, TimeUnit, Writer};
+use scda::{DataType, Dataset, Solo, Struct, TimeUnit, WriteOptions, Writer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -229,7 +229,7 @@ fn structs(place: &Place) {
     let mut dataset = Dataset::new("table", DataType::Struct(item), [100]);
     dataset.attributes = r#"{"units": {"mass": "kg"}}"#.to_owned();
     let rows: Vec<u8> = (0..100).flat_map(row).collect();
-    let mut file = Writer::create(Solo, &place.path("structs.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("structs.scda"), b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[scda::Region::all(&[100])], &rows).unwrap();
     file.close().unwrap();
 }

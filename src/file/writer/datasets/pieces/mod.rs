@@ -15,7 +15,7 @@ use super::owners::{Bins, Owners};
 use super::rows::Rows;
 use super::selection::{Origin, Selection};
 use crate::file::limits::Limits;
-use crate::file::params::MostThreads;
+use crate::file::options::MostThreads;
 use crate::file::team::{FINE, Failure, Team, split};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};

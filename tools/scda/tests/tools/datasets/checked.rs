@@ -137,7 +137,7 @@ fn unknown_codecs_are_shown_and_kept() {
 /// Seals a copy by the library, which decodes nothing.
 fn sealed_as_it_is(place: &Place, from: &str, to: &str) {
     let path = place.write(to, place.read(from));
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     Writer::append(Solo, &path, &params).unwrap().close().unwrap();
 }
@@ -196,7 +196,7 @@ fn streams_of_chunks_are_checked() {
 #[test]
 fn salvage_leaves_no_metadata_without_their_data() {
     let place = Place::new();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     for name in ["x", "y"] {
         all(&mut file, &Dataset::new(name, DataType::Int32, [100, 4]), &bytes!(0..400_i32));
     }
@@ -283,7 +283,7 @@ fn bytes_that_are_no_bools_are_not_written() {
         place.with_input("make - a.scda", text.as_bytes()).bad(2, &words);
         assert!(place.names().is_empty());
     }
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let dataset = Dataset::new("m", DataType::Bool, [3]);
     let error = file.dataset_from(&dataset, &mut &[1, 0, 2][..]).unwrap_err();
     assert!(error.to_string().contains("found the bool 2 at item 2, expected 0 or 1"), "{error}");
@@ -295,7 +295,7 @@ fn chunks_without_bytes_take_no_time() {
     let place = Place::new();
     let mut dataset = Dataset::new("large", DataType::Uint64, [1 << 37]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 27]), text: false };
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     file.dataset(&dataset, &[], &[]).unwrap();
     // One among them that has.
     (dataset.name, dataset.shape) = ("one".into(), vec![3, 1 << 20]);

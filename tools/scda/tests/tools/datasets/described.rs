@@ -48,7 +48,7 @@ fn the_command_writes_chunks_as_the_library_does() {
             with_one(&place, "a.scda", &dataset, &data);
             let list = place.scda("ls --json --data a.scda").good();
             place.with_input("make --level 6 -f - b.scda", &list.out).good();
-            let mut params = Params::default();
+            let mut params = WriteOptions::default();
             params.level = 6;
             let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
             all(&mut file, &dataset, &data);

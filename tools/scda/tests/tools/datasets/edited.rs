@@ -202,7 +202,7 @@ fn attributes_are_salvaged() {
 #[test]
 fn nothing_that_looks_like_attributes_is_lost() {
     let place = Place::new();
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path("whole.scda"), b"", &params).unwrap();
     file.block(b"/9/rho", 0, 3, Some(b"own"), scda::Encode::None).unwrap();
@@ -243,7 +243,7 @@ fn nothing_that_looks_like_attributes_is_lost() {
 #[test]
 fn attributes_of_no_dataset_are_found() {
     let place = Place::new();
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let below = b"Below: attributes of a dataset.\n";
     for (user, words) in [

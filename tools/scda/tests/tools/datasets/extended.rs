@@ -2,12 +2,12 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::run::Place;
-use scda::{Codec, DataType, Dataset, Encode, Layout, Params, Region, Solo, Source, Writer};
+use scda::{Codec, DataType, Dataset, Encode, Layout, Region, Solo, Source, WriteOptions, Writer};
 
 /// Three kinds of datasets with rows that were added in later commits: plain, in chunks, and bools.
 fn extended(place: &Place, name: &str) {
     let path = place.path(name);
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     for turn in 0..3_u8 {
@@ -106,7 +106,7 @@ fn rows_of_no_dataset_are_found() {
     let place = Place::new();
     extended(&place, "a.scda");
     let all = place.read("a.scda");
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let metadata = {
         let text = String::from_utf8_lossy(&all);
@@ -154,7 +154,7 @@ fn sections(all: &[u8], start: &str) -> Vec<usize> {
 fn rows_behind_damaged_ones_are_saved_by_themselves() {
     let place = Place::new();
     let path = place.path("a.scda");
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     // Two records of the same shape, so that the second one would stand in the place of the first.
@@ -193,7 +193,7 @@ fn rows_behind_damaged_ones_are_saved_by_themselves() {
 #[test]
 fn rows_in_text_are_saved_by_the_new_place() {
     let place = Place::new();
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
     file.inline(b"lost", 0, Some(&[b'x'; 32])).unwrap();
@@ -217,7 +217,7 @@ fn rows_in_text_are_saved_by_the_new_place() {
 #[test]
 fn a_copy_keeps_the_compression_of_rows() {
     let place = Place::new();
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path("plain.scda"), b"", &params).unwrap();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [4, 1000]);
@@ -258,7 +258,7 @@ fn rows_of_no_dataset_are_copied() {
 
 /// Appends rows to a dataset as another program does: their metadata, and their data.
 fn append_as_others(place: &Place, name: &str, metadata: &str, user: &str) {
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::append(Solo, &place.path(name), &params).unwrap();
     let (text, bytes) = (metadata.as_bytes(), metadata.len() as u64);
@@ -339,7 +339,7 @@ fn rows_that_cannot_be_read_are_copied_as_they_are() {
 fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     let place = Place::new();
     extended(&place, "a.scda");
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::append(Solo, &place.path("a.scda"), &params).unwrap();
     let (text, name) = (future("\"int1024\"", 0), format!("new {}", "x".repeat(54)));
@@ -369,7 +369,7 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
 /// A dataset in chunks with rows that were added twice, each behind a seal. Returns how many bytes are before the last seal.
 fn chunked(place: &Place, name: &str) -> usize {
     let path = place.path(name);
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     let mut end = 0;

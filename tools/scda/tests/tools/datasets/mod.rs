@@ -1,7 +1,7 @@
 //! What the command does with datasets.
 
 use crate::run::Place;
-use scda::{Codec, DataType, Dataset, Layout, Params, Region, Solo, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
 
 /// The bytes of numbers in memory.
 macro_rules! bytes {
@@ -29,7 +29,7 @@ fn all(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
 /// Datasets of many kinds and other sections, in a file that is sealed or not. Their numbers:
 /// 2 `/`, 3 "note", 5 `flow/`, 7 density, 9 velocity, 11 step, 13 mask, 15 and 17 rho, 19 wave, 21 raw, 23 text.
 fn with_datasets(place: &Place, name: &str, seal: bool) {
-    let mut params = Params::default();
+    let mut params = WriteOptions::default();
     params.seal = seal;
     let mut file = Writer::create(Solo, &place.path(name), b"a run", &params).unwrap();
     file.group("/", r#"{"title": "test", "time": 1.50}"#).unwrap();
@@ -57,7 +57,7 @@ fn with_datasets(place: &Place, name: &str, seal: bool) {
 
 /// A file with one dataset.
 fn with_one(place: &Place, name: &str, dataset: &Dataset, data: &[u8]) {
-    let mut file = Writer::create(Solo, &place.path(name), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path(name), b"", &WriteOptions::default()).unwrap();
     all(&mut file, dataset, data);
     file.close().unwrap();
 }

@@ -306,7 +306,7 @@ fn nothing_has_no_ratio() {
 #[test]
 fn very_many_items_of_a_small_file_are_printed_if_they_are_asked_for() {
     let place = Place::new();
-    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &WriteOptions::default()).unwrap();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [1 << 30]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 26]), text: false };
     file.dataset(&dataset, &[], &[]).unwrap();

@@ -56,16 +56,11 @@ impl MostThreads {
     }
 }
 
-/// The choices when a file is opened. All ranks pass the same, but may have different numbers of threads.
+/// How a file is accessed, whether it is written or read: speed and memory, not what is in the file. All ranks pass the same, but may have
+/// different numbers of threads.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Params {
-    /// Writing: the line breaks of paddings and compressed data.
-    pub line_break: LineBreak,
-    /// Writing: which library compresses.
-    pub encoder: Encoder,
-    /// Writing: the level of compression, 0 to 9.
-    pub level: u32,
+pub struct Tuning {
     /// The number of threads by which this rank compresses or decompresses the elements of a section; other ranks may have other
     /// numbers. The file does not depend on it.
     pub threads: usize,
@@ -85,90 +80,17 @@ pub struct Params {
     /// KiB or `writers_per_node` is given. Where this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 decides if it is
     /// set.
     pub stripe_bytes: u64,
-    /// Writing: the most bytes of memory of each rank for writing in the background: every call copies what it writes, and a thread
-    /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
-    /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
-    pub background_bytes: u64,
-    /// Writing in the background: the memory that a call of [`bindings`](crate::bindings) is lent stays as it is until what is written
-    /// from it was waited for, so it is not copied.
-    pub lend: bool,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
-    /// Writing: the file appears under its name only when it is complete, at close.
-    pub atomic: bool,
-    /// Writing: closing brings the file to stable storage. `atomic` implies it, unless `later`.
-    pub sync: bool,
-    /// Writing: an atomic file gets its name without being brought to stable storage first, unless `sync`: a job that is
-    /// killed leaves the old file or the new one, but where the system itself stops, the name may belong to an incomplete
-    /// file.
-    pub later: bool,
-    /// Writing an atomic file: how many of the files that had its name before stay, as a code keeps its last checkpoints. When
-    /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
-    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. Each of them is a whole file at any moment,
-    /// except where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-    /// anything else, such as a torn file or a folder, is passed over. At most 1000; 0: none stays. Not with `later`.
-    ///
-    /// A link is followed: these files are beside the one that it points to.
-    ///
-    /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the first
-    /// one is read that has one ([`Reader::age`]), up to that seal. So a job restarts from the last whole state. 0: none; then
-    /// a file needs no seal. With `to_seal` only.
-    ///
-    /// [`Reader::age`]: crate::Reader::age
-    pub keep: u64,
-    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is cut off when
-    /// the file is opened, of an atomic file when it is complete. A commit must end there: to go on after a step, pass the number
-    /// of the last section of it plus 1 ([`Reader::find`], which tells the second section of a dataset). `Argument` if no seal ends after
-    /// exactly so many sections, with a message that has the numbers of the seals next to it; the file is as it was.
-    ///
-    /// [`Reader::find`]: crate::Reader::find
-    pub behind: u64,
-    /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
-    /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
-    /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
-    pub mark_incomplete: bool,
-    /// Writing: stops compression from another thread.
-    pub interrupt: Interrupt,
-    /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
-    /// only in calls that synchronize them anyway. The environment variable `SCDA_CHECK=1` of rank 0 turns it on.
-    pub check: bool,
-    /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
-    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
-    /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
-    /// is sealed again in any case.
-    pub seal: bool,
-    /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
-    /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
-    /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
-    /// are errors. Reading: the sections of a seal are shown.
-    pub raw: bool,
-    /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
-    /// element is decoded twice, the second time by zlib: this is for checking files.
-    pub strict: bool,
-    /// Reading: the bytes of each section are compared with the checksum in the index of the file before its header is
-    /// read, by all ranks together; and when the file is opened, those of its header and of the seal at its end. What
-    /// differs is the error `Checksum`, as is a file without a seal at its end. Not together with `raw`.
-    pub verify: bool,
-    /// Reading a file that was created to be sealed: only what its last seal covers, which is all that was committed. What a killed
-    /// job has left behind it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
-    /// tells). On by default; off, and with [`Self::raw`], all that is there is read.
-    ///
-    /// [`Reader::left_out`]: crate::Reader::left_out
-    pub to_seal: bool,
-    /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps, so that boxes that are read one by one, and
-    /// are parts of the same chunks, do not decompress them again. Those that were not used for longest go first. By default
-    /// [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
-    pub cache_bytes: u64,
-    /// Reading, and opening to append: the most bytes of memory that an operation takes on each rank for what the file asks
-    /// for, in one piece and in all; more is the error `Memory`, which says where. For files of unknown origin, of
+    /// The most bytes of memory that an operation takes on each rank for what a file asks for that is read, or opened to append, in one
+    /// piece and in all; more is the error `Memory`, which says where. For files of unknown origin, of
     /// which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a quarter of it at most;
     /// buffers of some MiB count, memory of the program does not. 0: no limit.
     pub max_memory: u64,
-    /// Writing an atomic file with [`Driver::Posix`]: its permissions, less the umask, unless it replaces another file, whose permissions
-    /// it gets then.
-    #[doc(hidden)] // for the command and the Python package; with MPI-IO, MPI decides
-    pub mode: u32,
+    /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
+    /// only in calls that synchronize them anyway. The environment variable `SCDA_CHECK=1` of rank 0 turns it on.
+    pub check: bool,
     /// At which sizes the work on datasets is divided.
     pub limits: Limits,
     /// Accesses of the file that fail on purpose, to test how a program handles errors.
@@ -178,36 +100,116 @@ pub struct Params {
     pub hints: scda_storage::mpi_io::Hints,
 }
 
-impl Default for Params {
+/// The choices when a file is created, or opened to append to it. All ranks pass the same.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// What concerns speed and memory alone.
+    pub tuning: Tuning,
+    /// The line breaks of paddings and compressed data.
+    pub line_break: LineBreak,
+    /// Which library compresses.
+    pub encoder: Encoder,
+    /// The level of compression, 0 to 9.
+    pub level: u32,
+    /// The file appears under its name only when it is complete, at close.
+    pub atomic: bool,
+    /// Closing brings the file to stable storage. `atomic` implies it, unless `later`.
+    pub sync: bool,
+    /// An atomic file gets its name without being brought to stable storage first, unless `sync`: a job that is
+    /// killed leaves the old file or the new one, but where the system itself stops, the name may belong to an incomplete
+    /// file.
+    pub later: bool,
+    /// An atomic file: how many of the files that had its name before stay, as a code keeps its last checkpoints. When
+    /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
+    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. Each of them is a whole file at any moment,
+    /// except where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
+    /// anything else, such as a torn file or a folder, is passed over. At most 1000; 0: none stays. Not with `later`.
+    ///
+    /// A link is followed: these files are beside the one that it points to.
+    pub keep: u64,
+    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is cut off when
+    /// the file is opened, of an atomic file when it is complete. A commit must end there: to go on after a step, pass the number
+    /// of the last section of it plus 1 ([`Reader::find`], which tells the second section of a dataset). `Argument` if no seal ends after
+    /// exactly so many sections, with a message that has the numbers of the seals next to it; the file is as it was.
+    ///
+    /// `Argument` where a file is created, too.
+    ///
+    /// [`Reader::find`]: crate::Reader::find
+    pub behind: u64,
+    /// After an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
+    /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
+    /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
+    pub mark_incomplete: bool,
+    /// Closing writes a seal, by which readers know that the file is whole, check it, and find sections by
+    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
+    /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
+    /// is sealed again in any case.
+    pub seal: bool,
+    /// Sections may have the user strings of the compression convention, as copies of the sections of a
+    /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
+    /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
+    /// are errors.
+    pub raw: bool,
+    /// The most bytes of memory of each rank for writing in the background: every call copies what it writes, and a thread
+    /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
+    /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
+    pub background_bytes: u64,
+    /// Writing in the background: the memory that a call of [`bindings`](crate::bindings) is lent stays as it is until what is written
+    /// from it was waited for, so it is not copied.
+    pub lend: bool,
+    /// Stops compression from another thread.
+    pub interrupt: Interrupt,
+    /// An atomic file with [`Driver::Posix`]: its permissions, less the umask, unless it replaces another file, whose permissions
+    /// it gets then.
+    #[doc(hidden)] // for the command and the Python package; with MPI-IO, MPI decides
+    pub mode: u32,
+}
+
+/// The choices when a file is opened for reading. All ranks pass the same.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// What concerns speed and memory alone.
+    pub tuning: Tuning,
+    /// A file that was created to be sealed: only what its last seal covers, which is all that was committed. What a killed
+    /// job has left behind it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
+    /// tells). On by default; off, and with [`Self::raw`], all that is there is read.
+    ///
+    /// [`Reader::left_out`]: crate::Reader::left_out
+    pub to_seal: bool,
+    /// The bytes of each section are compared with the checksum in the index of the file before its header is
+    /// read, by all ranks together; and when the file is opened, those of its header and of the seal at its end. What
+    /// differs is the error `Checksum`, as is a file without a seal at its end. Not together with `raw`.
+    pub verify: bool,
+    /// How many of the older files that [`WriteOptions::keep`] keeps may stand in for a file that is missing, or torn or damaged so that
+    /// it has no seal: the first one is read that has one ([`Reader::age`]), up to that seal. So a job restarts from the last whole state.
+    /// At most 1000; 0: none; then a file needs no seal. With `to_seal` only.
+    ///
+    /// [`Reader::age`]: crate::Reader::age
+    pub keep: u64,
+    /// The sections of a seal are shown.
+    pub raw: bool,
+    /// An element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
+    /// element is decoded twice, the second time by zlib: this is for checking files.
+    pub strict: bool,
+    /// The most bytes of decompressed chunks of datasets that each rank keeps, so that boxes that are read one by one, and
+    /// are parts of the same chunks, do not decompress them again. Those that were not used for longest go first. By default
+    /// [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    pub cache_bytes: u64,
+}
+
+impl Default for Tuning {
     fn default() -> Self {
         Self {
-            line_break: LineBreak::default(),
-            encoder: Encoder::default(),
-            level: Self::DEFAULT_LEVEL,
             threads: 1,
             most_threads: MostThreads::ONE,
             aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
             writers_per_node: 0,
             stripe_bytes: 0,
-            background_bytes: 0,
-            lend: false,
             driver: Driver::default(),
-            atomic: false,
-            sync: false,
-            later: false,
-            keep: 0,
-            mode: 0o666,
-            behind: 0,
-            mark_incomplete: false,
-            interrupt: Interrupt::default(),
-            check: false,
-            seal: false,
-            raw: false,
-            strict: false,
-            verify: false,
-            to_seal: true,
-            cache_bytes: Self::DEFAULT_CACHE_BYTES,
             max_memory: 0,
+            check: false,
             limits: Limits::default(),
             faults: None,
             #[cfg(feature = "mpi")]
@@ -216,14 +218,154 @@ impl Default for Params {
     }
 }
 
-impl Params {
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            tuning: Tuning::default(),
+            line_break: LineBreak::default(),
+            encoder: Encoder::default(),
+            level: Self::DEFAULT_LEVEL,
+            atomic: false,
+            sync: false,
+            later: false,
+            keep: 0,
+            behind: 0,
+            mark_incomplete: false,
+            seal: false,
+            raw: false,
+            background_bytes: 0,
+            lend: false,
+            interrupt: Interrupt::default(),
+            mode: 0o666,
+        }
+    }
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            tuning: Tuning::default(),
+            to_seal: true,
+            verify: false,
+            keep: 0,
+            raw: false,
+            strict: false,
+            cache_bytes: Self::DEFAULT_CACHE_BYTES,
+        }
+    }
+}
+
+/// The options of a call that opens a file.
+pub(super) trait Options {
+    fn tuning(&self) -> &Tuning;
+
+    /// An error for what has no meaning.
+    fn validate(&self, function: Function) -> Result<()>;
+
+    /// The values that must be the same on all ranks, for the comparison.
+    fn words(&self) -> Vec<u64>;
+}
+
+/// An error if a number is not in its range.
+fn check_ranges(numbers: &[(&str, u64, u64, u64)]) -> Result<()> {
+    numbers.iter().try_for_each(|&(name, value, least, most)| match value {
+        value if (least..=most).contains(&value) => Ok(()),
+        _ => Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}"))),
+    })
+}
+
+impl Options for WriteOptions {
+    fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    fn validate(&self, function: Function) -> Result<()> {
+        check_ranges(&[
+            ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
+            ("keep", self.keep, 0, MAX_KEPT),
+        ])?;
+        self.tuning.validate()?;
+        if self.keep > 0 && !(self.atomic && (self.sync || !self.later)) {
+            return Err(Error::argument(format!(
+                "keep: {} needs a file that is atomic and synced",
+                self.keep
+            )));
+        }
+        if self.behind > 0 && matches!(function, Function::Create) {
+            return Err(Error::argument(format!("behind: found {} for a new file, expected 0", self.behind)));
+        }
+        if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
+            let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
+            let words = format!("background_bytes: found {found}, expected 0 or at least {least}");
+            return Err(Error::argument(words));
+        }
+        Ok(())
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let own = [
+            u64::from(self.line_break == LineBreak::Mime),
+            u64::from(self.encoder == Encoder::Zlib),
+            u64::from(self.level),
+            u64::from(self.atomic),
+            u64::from(self.sync),
+            u64::from(self.later),
+            self.keep,
+            self.behind,
+            u64::from(self.mark_incomplete),
+            u64::from(self.seal),
+            u64::from(self.raw),
+            self.background_bytes,
+            u64::from(self.lend),
+        ];
+        [&own[..], &self.tuning.words()].concat()
+    }
+}
+
+impl Options for ReadOptions {
+    fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    fn validate(&self, _: Function) -> Result<()> {
+        check_ranges(&[("keep", self.keep, 0, MAX_KEPT)])?;
+        self.tuning.validate()?;
+        if self.keep > 0 && (self.raw || !self.to_seal) {
+            return Err(Error::argument(format!("keep: {} needs to_seal, and not raw", self.keep)));
+        }
+        if self.raw && self.verify {
+            return Err(Error::argument("verify cannot be combined with raw"));
+        }
+        Ok(())
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let own = [
+            u64::from(self.to_seal),
+            u64::from(self.verify),
+            self.keep,
+            u64::from(self.raw),
+            u64::from(self.strict),
+            self.cache_bytes,
+        ];
+        [&own[..], &self.tuning.words()].concat()
+    }
+}
+
+impl WriteOptions {
     /// The default level of compression: the knee of the curve in `benches/records`. Lower levels give larger
     /// files for integers; higher ones are much slower and save little.
     pub const DEFAULT_LEVEL: u32 = 2;
-    /// The default size of the aggregation buffer.
-    pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
+}
+
+impl ReadOptions {
     /// The default size of the cache of decompressed chunks.
     pub const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
+}
+
+impl Tuning {
+    /// The default size of the aggregation buffer.
+    pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
     /// The most bytes of a section, or of a part of one, that is buffered to be written with others, and
     /// read with the headers. The same on all ranks. Beyond it, or beyond some KiB for each rank, an access
@@ -253,40 +395,13 @@ impl Params {
         }
     }
 
-    /// An error if a number has no meaning.
-    pub(super) fn validate(&self, function: Function) -> Result<()> {
-        let limits: [(&str, u64, u64, u64); 6] = [
-            ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
+    fn validate(&self) -> Result<()> {
+        check_ranges(&[
             ("threads", self.threads as u64, 1, MAX_THREADS as u64),
             ("aggregation_bytes", self.aggregation_bytes as u64, 0, MAX_AGGREGATION_BYTES as u64),
             ("writers_per_node", self.writers_per_node, 0, MAX_WRITERS),
             ("stripe_bytes", self.stripe_bytes, 0, MAX_STRIPE_BYTES),
-            ("keep", self.keep, 0, MAX_KEPT),
-        ];
-        for (name, value, least, most) in limits {
-            if !(least..=most).contains(&value) {
-                return Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}")));
-            }
-        }
-        let has_last_states = match function {
-            Function::Open => self.to_seal && !self.raw,
-            _ => self.atomic && (self.sync || !self.later),
-        };
-        if self.keep > 0 && !has_last_states {
-            let need = match function {
-                Function::Open => "to_seal, and not raw",
-                _ => "a file that is atomic and synced",
-            };
-            return Err(Error::argument(format!("keep: {} needs {need}", self.keep)));
-        }
-        if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
-            let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
-            let words = format!("background_bytes: found {found}, expected 0 or at least {least}");
-            return Err(Error::argument(words));
-        }
-        if self.raw && self.verify {
-            return Err(Error::argument("verify cannot be combined with raw"));
-        }
+        ])?;
         #[cfg(feature = "mpi")]
         if self.driver == Driver::Posix && !self.hints.is_none() {
             return Err(Error::argument("info: hints for MPI-IO cannot be combined with the POSIX driver"));
@@ -294,35 +409,16 @@ impl Params {
         Ok(())
     }
 
-    /// The values that must be the same on all ranks, for the comparison.
-    pub(super) fn words(&self) -> Vec<u64> {
-        let faults = self.faults.map_or(0, |faults| faults.every);
-        vec![
-            u64::from(self.line_break == LineBreak::Mime),
-            u64::from(self.encoder == Encoder::Zlib),
-            u64::from(self.level),
+    fn words(&self) -> [u64; 8] {
+        [
             self.aggregation_bytes as u64,
             self.writers_per_node,
             self.stripe_bytes,
-            self.background_bytes,
-            u64::from(self.lend),
             self.driver as u64,
-            u64::from(self.atomic),
-            u64::from(self.sync),
-            u64::from(self.later),
-            self.keep,
-            self.behind,
-            u64::from(self.mark_incomplete),
-            u64::from(self.check),
-            u64::from(self.raw),
-            u64::from(self.strict),
-            u64::from(self.verify),
-            u64::from(self.seal),
-            u64::from(self.to_seal),
-            self.cache_bytes,
             self.max_memory,
-            faults,
+            u64::from(self.check),
             self.limits.word(),
+            self.faults.map_or(0, |faults| faults.every),
         ]
     }
 }
