@@ -165,12 +165,12 @@ impl ReaderCalls for Reader {
 
     #[inline]
     fn read_block_range_if_valid(&mut self, part: Result<(Range<u64>, Option<&mut [u8]>)>) -> Result<()> {
-        self.read(|state| state.sections().read_block_range(part))
+        self.read(|state| state.sections().ranges().read_block_range(part))
     }
 
     #[inline]
     fn read_array_range_if_valid(&mut self, size: u64, part: Result<(Range<u64>, Sink<'_>)>) -> Result<()> {
-        self.read(|state| state.sections().read_array_range(size, part))
+        self.read(|state| state.sections().ranges().read_array_range(size, part))
     }
 
     #[inline]
@@ -178,7 +178,7 @@ impl ReaderCalls for Reader {
         &mut self,
         part: Result<(Range<u64>, Option<&mut [u64]>)>,
     ) -> Result<()> {
-        self.read(|state| state.sections().read_varray_sizes_range(part))
+        self.read(|state| state.sections().ranges().read_varray_sizes_range(part))
     }
 
     #[inline]
@@ -187,7 +187,7 @@ impl ReaderCalls for Reader {
         sizes: &[u64],
         part: Result<(Range<u64>, Sink<'_>)>,
     ) -> Result<()> {
-        self.read(|state| state.sections().read_varray_range(sizes, part))
+        self.read(|state| state.sections().ranges().read_varray_range(sizes, part))
     }
 
     #[inline]

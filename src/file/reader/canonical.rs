@@ -46,14 +46,14 @@ impl<'a> Canonical<'a> {
 impl Canonical<'_> {
     /// See [`Reader::check_canonical`](super::Reader::check_canonical).
     pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
-        self.sections.team().note_call(Function::CheckCanonical);
+        self.sections.input().team().note_call(Function::CheckCanonical);
         self.sections.check_alone("canonical bytes")?;
-        if self.sections.expects_header() && self.sections.position() == FILE_HEADER_BYTES as u64 {
+        if self.sections.cursor().expects_header() && self.sections.position() == FILE_HEADER_BYTES as u64 {
             let expected = file_header(&header.vendor, &header.user, self.style);
             return Ok(self.compare("file header", 0, &expected)?);
         }
-        let Some(current) = self.sections.whole_current() else {
-            return Err(self.sections.out_of_order("the paddings of a section").into());
+        let Some(current) = self.sections.cursor().whole_current() else {
+            return Err(self.sections.cursor().out_of_order("the paddings of a section").into());
         };
         if current.decoded {
             self.check_first_of_pair(&current)?;
@@ -63,7 +63,7 @@ impl Canonical<'_> {
 
     fn compare(&mut self, what: &str, offset: u64, expected: &[u8]) -> Result<()> {
         let mut found = vec![0; expected.len()];
-        self.sections.read_own(offset, &mut found)?;
+        self.sections.input().read_own(offset, &mut found)?;
         difference(what, &found, expected, offset)
     }
 
@@ -86,7 +86,7 @@ impl Canonical<'_> {
     fn compare_padding(&mut self, layout: SectionLayout) -> Result<()> {
         let mut last = [0];
         let last = if layout.data_bytes > 0 {
-            self.sections.read_own(layout.padding() - 1, &mut last)?;
+            self.sections.input().read_own(layout.padding() - 1, &mut last)?;
             Some(last[0])
         } else {
             None
@@ -115,7 +115,7 @@ impl Canonical<'_> {
         while left > 0 {
             let step = left.min(ENTRIES);
             resize(&mut found, step * COUNT_BYTES as u64)?;
-            self.sections.read_own(offset, &mut found)?;
+            self.sections.input().read_own(offset, &mut found)?;
             sizes.clear();
             parse_counts(&found, letter, offset, |_, size| {
                 sizes.push(size);
@@ -155,7 +155,7 @@ impl Canonical<'_> {
     /// The section itself, or the second one of a pair, which has compressed data.
     fn check_section(&mut self, current: &CurrentSection) -> Result<()> {
         let Some(&Section { user, .. }) = self.sections.header() else {
-            return Err(self.sections.out_of_order("the paddings of a section"));
+            return Err(self.sections.cursor().out_of_order("the paddings of a section"));
         };
         let CurrentSection { layout, decoded, count, size, .. } = *current;
         // What an array is compressed to is a varray.
@@ -180,14 +180,14 @@ impl Canonical<'_> {
                 self.compare_entries(current, layout.entries, b'E', |this, sizes| {
                     let bytes = Sizes::Each(sizes).total()?;
                     total = sum(total, bytes).ok_or_else(|| exceeds_63_bits(&[total, bytes]))?;
-                    this.sections.varray_layout(current, total)?;
+                    current.varray_layout(total, this.sections.ends().read)?;
                     if decoded {
                         this.check_texts(at, sizes)?;
                     }
                     at += bytes;
                     Ok(())
                 })?;
-                let layout = self.sections.varray_layout(current, total)?;
+                let layout = current.varray_layout(total, self.sections.ends().read)?;
                 return self.compare_padding(layout);
             }
         }
@@ -203,7 +203,7 @@ impl Canonical<'_> {
                 self.check_text(at, bytes)?;
             } else {
                 resize(&mut text, bytes)?;
-                self.sections.read_own(at, &mut text)?;
+                self.sections.input().read_own(at, &mut text)?;
                 let (mut rest, mut at) = (text.as_slice(), at);
                 for &size in &sizes[elements] {
                     let (element, others) = rest.split_at(to_usize(size));
@@ -225,7 +225,7 @@ impl Canonical<'_> {
         while done < length {
             let step = (length - done).min(TEXT_BYTES);
             resize(&mut text, step)?;
-            self.sections.read_own(offset + done, &mut text)?;
+            self.sections.input().read_own(offset + done, &mut text)?;
             compare_breaks(&text, offset + done, self.style)?;
             done += step;
         }

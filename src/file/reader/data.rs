@@ -70,7 +70,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_block`].
     pub fn read_block_range(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
-        self.session.operate(|state| state.sections().read_block_range(Ok((bytes, Some(data)))))
+        self.session.operate(|state| state.sections().ranges().read_block_range(Ok((bytes, Some(data)))))
     }
 
     /// Reads some elements of an array on each rank: any range, that of another rank, or none. The section goes on: other
@@ -83,7 +83,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_array`], and `Checksum`. An error of one rank is an error of all.
     pub fn read_array_range(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
-        self.session.operate(|state| state.sections().read_array_range(size, Ok((elements, data))))
+        self.session.operate(|state| state.sections().ranges().read_array_range(size, Ok((elements, data))))
     }
 
     /// Reads the sizes of some elements of a varray, as [`Self::read_array_range`] their data.
@@ -91,7 +91,8 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_varray_sizes`].
     pub fn read_varray_sizes_range(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
-        self.session.operate(|state| state.sections().read_varray_sizes_range(Ok((elements, Some(sizes)))))
+        self.session
+            .operate(|state| state.sections().ranges().read_varray_sizes_range(Ok((elements, Some(sizes)))))
     }
 
     /// Reads some elements of a varray, with their sizes as read, as [`Self::read_array_range`] those of an array. The sizes are
@@ -100,7 +101,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_varray`], and `Checksum`.
     pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
-        self.session.operate(|state| state.sections().read_varray_range(sizes, Ok((elements, data))))
+        self.session.operate(|state| state.sections().ranges().read_varray_range(sizes, Ok((elements, data))))
     }
 
     /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the

@@ -223,7 +223,7 @@ impl ReaderState {
                 // All ranks have read the same metadata.
                 Err(Failure::Mine(error)) if error.kind() == ErrorKind::Unsupported => {
                     let data = self.sections.header().copied().filter(|data| data.offset > first.offset);
-                    let error = error.in_file(self.sections.team().file_name());
+                    let error = error.in_file(self.sections.input().team().file_name());
                     Ok((Content::Unknown(error), std::iter::once(first).chain(data).collect()))
                 }
                 Err(failure) => Err(failure),

@@ -75,10 +75,10 @@ impl Reader {
     /// `Checksum`, and those of [`Self::sections`].
     ///
     /// ```
-    /// # use scda::{Encode, ReadOptions, Reader, Solo, Source, Writer};
+    /// # use scda::{Encode, ReadOptions, Reader, Solo, Source, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("series.scda");
-    /// let mut params = ReadOptions::default();
+    /// let mut params = WriteOptions::default();
     /// params.seal = true;
     /// let mut file = Writer::create(Solo, &path, b"", &params)?;
     /// for step in 0..5_u64 {

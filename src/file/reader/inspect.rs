@@ -56,7 +56,7 @@ impl Reader {
     /// Compares the checksum of the index.
     #[doc(hidden)]
     pub fn check_index(&mut self, sealed: &Sealed) -> Result<()> {
-        self.session.operate(|state| Ok(compare_index(state.sections().file(), &sealed.seal)?))
+        self.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
     }
 
     /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
@@ -130,10 +130,13 @@ impl Inspector<'_> {
     fn find_seals(&mut self) -> Result<Seals> {
         let mut seals = Seals { all: Vec::new(), fault: None };
         let end = self.sections.ends().read;
-        let end =
-            if self.sections.is_sealed() { Some(end) } else { truncated_to(self.sections.file(), end)? };
+        let end = if self.sections.is_sealed() {
+            Some(end)
+        } else {
+            truncated_to(self.sections.input().file(), end)?
+        };
         let mut next = match end {
-            Some(end) => self.sections.seal_at(end - SEAL_BYTES as u64)?,
+            Some(end) => self.sections.seals().seal_at(end - SEAL_BYTES as u64)?,
             None => self.find_last_seal()?,
         };
         while let Some(sealed) = next {
@@ -143,7 +146,7 @@ impl Inspector<'_> {
             if previous == 0 {
                 break;
             }
-            next = self.sections.seal_at(previous)?;
+            next = self.sections.seals().seal_at(previous)?;
             if next.is_none() {
                 let words = format!("a seal, as the one at byte {namer} says");
                 seals.fault = Some(differs("seal", "none", &words, previous));
@@ -158,7 +161,7 @@ impl Inspector<'_> {
         self.sections.advance(FILE_HEADER_BYTES as u64);
         let mut last = None;
         let walked = self.sections.with_seals(|sections| {
-            walk_seals(sections, &mut last).map_err(|failure| sections.team().settle(failure))
+            walk_seals(sections, &mut last).map_err(|failure| sections.input().team().settle(failure))
         });
         match walked {
             Err(error) if error.kind().is_of_file() => {
@@ -175,7 +178,7 @@ impl Inspector<'_> {
         let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
         while at < self.sections.ends().read {
             resize(&mut bytes, (self.sections.ends().read - at).min(SEARCH_BYTES))?;
-            self.sections.file().read_at(at, &mut bytes)?;
+            self.sections.input().file().read_at(at, &mut bytes)?;
             for (place, line) in bytes.chunks(COUNT_BYTES).enumerate() {
                 if line.starts_with(&begins_seal) {
                     last = self.whole_chain(at + (place * COUNT_BYTES) as u64)?.or(last);
@@ -188,21 +191,21 @@ impl Inspector<'_> {
 
     /// The seal at this offset, if there is one, and all those before it.
     fn whole_chain(&mut self, offset: u64) -> Result<Option<Sealed>> {
-        let found = self.sections.seal_at(offset)?;
+        let found = self.sections.seals().seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
             match sealed.seal.previous {
                 0 => return Ok(found),
-                previous => next = self.sections.seal_at(previous)?,
+                previous => next = self.sections.seals().seal_at(previous)?,
             }
         }
         Ok(None)
     }
 
     fn check_tables(&mut self, sealed: &Sealed) -> Result<()> {
-        compare_index(self.sections.file(), &sealed.seal)?;
-        compare_anchors(self.sections.file(), sealed)?;
-        compare_tail("names", self.sections.file(), sealed.names, sealed.seal.index)?;
+        compare_index(self.sections.input().file(), &sealed.seal)?;
+        compare_anchors(self.sections.input().file(), sealed)?;
+        compare_tail("names", self.sections.input().file(), sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
@@ -210,8 +213,9 @@ impl Inspector<'_> {
             for row in &rows {
                 anchors = anchors.saturating_add(row.anchors());
                 let next = (row.sorted < sealed.seal.rows()).then_some(row.sorted);
-                let next =
-                    next.map(|next| Ok::<_, Error>((next, self.sections.row(sealed, next)?))).transpose()?;
+                let next = next
+                    .map(|next| Ok::<_, Error>((next, self.sections.index().row(sealed, next)?)))
+                    .transpose()?;
                 let is_sorted = next.is_some_and(|(number, row)| {
                     last.is_none_or(|(before, last)| {
                         last.compare_names(&row).then(before.cmp(&number)).is_lt()
@@ -242,7 +246,7 @@ impl Inspector<'_> {
     /// the names cannot be compared, is an error of its own.
     fn check_names(&mut self, seals: &[Sealed]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
-        let table = read_table(self.sections.file(), sealed)?;
+        let table = read_table(self.sections.input().file(), sealed)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
         if seals[0].seal.previous > 0 {
             return Ok(()); // Not all of them are known.
@@ -263,7 +267,7 @@ impl Inspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, table.bytes())?;
-        self.sections.file().read_at(table.rows, &mut bytes)?;
+        self.sections.input().file().read_at(table.rows, &mut bytes)?;
         let (rows, names) = bytes.split_at(to_usize(table.end.seals) * NAME_BYTES);
         let rows = seal_rows(rows, table.rows)?.unwrap_or_default();
         if !rows.iter().copied().eq(expected) {
@@ -316,7 +320,7 @@ impl Inspector<'_> {
         let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;
-        self.sections.file().read_at(sealed.row_offset(first), &mut bytes)?;
+        self.sections.input().file().read_at(sealed.row_offset(first), &mut bytes)?;
         rows.clear();
         reserve(rows, bytes.len() / ROW_BYTES)?;
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
@@ -337,12 +341,12 @@ impl Inspector<'_> {
     }
 
     fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
-        self.sections.compare_with_header(row, sealed.row_offset(number))?;
+        self.sections.index().compare_with_header(row, sealed.row_offset(number))?;
         let first = sealed.start + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
         self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
             let at = first + (element / ANCHOR_ELEMENTS - 1) * ANCHOR_BYTES as u64;
             let mut anchor = None;
-            this.sections.read_own_entries(at, 1, b'O', |_, offset| {
+            this.sections.input().read_own_entries(at, 1, b'O', |_, offset| {
                 anchor = Some(offset);
                 Ok(())
             })?;
@@ -374,7 +378,7 @@ impl Inspector<'_> {
         };
         let mut total = 0;
         if let (Some(SectionType::Varray), Some(first)) = (row.section, row.first_of_pair()) {
-            self.sections.read_own_entries(first.data, row.count, b'U', |_, size| {
+            self.sections.input().read_own_entries(first.data, row.count, b'U', |_, size| {
                 total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
                 Ok(())
             })?;
@@ -383,7 +387,7 @@ impl Inspector<'_> {
             }
         }
         let (mut stored, mut places) = (0, Vec::new());
-        let handed_out = self.sections.hand_out(row, &mut |_, part, at, sizes| {
+        let handed_out = self.sections.ranges().hand_out(row, &mut |_, part, at, sizes| {
             if part.offset > 0 && has_anchors {
                 reserve(&mut places, 1)?;
                 places.push((part.offset, at));
@@ -409,7 +413,7 @@ fn walk_seals(sections: &mut Sections, last: &mut Option<Sealed>) -> Result<(), 
         let Some(&section) = sections.header() else { break };
         sections.skip()?;
         if section.section_type == SectionType::Block && *section.user == *SEAL {
-            let found = sections.seal_at(section.offset)?;
+            let found = sections.seals().seal_at(section.offset)?;
             let previous = last.map_or(0, |last: Sealed| last.seal.offset());
             *last = found.filter(|found| found.seal.previous == previous).or(*last);
         }

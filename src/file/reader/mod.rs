@@ -168,7 +168,7 @@ impl Reader {
         let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
         let mut session = Session::new(ReaderState::new(team, file, ends, params));
         let header = session.operate(|state| {
-            let header = parse_file_header(state.sections().look_at_beginning()?)?;
+            let header = parse_file_header(state.sections().input().look_at_beginning()?)?;
             if state.sections().params().verify {
                 state.lookup().verify_ends()?;
             }
@@ -325,7 +325,7 @@ impl Reader {
         let state = self.session.take()?;
         let (times, size) = (state.sections.statistics(), state.sections.ends().read);
         let times = Statistics::are_wanted().then(|| times.of_reading());
-        let (mut team, file) = state.sections.into_parts();
+        let (mut team, file) = state.sections.into_input().into_parts();
         let closed = file.close();
         match statistics::close(&mut team, closed, &format!("{size} bytes, read"), times) {
             Ok(()) => Ok(()),
@@ -390,11 +390,11 @@ impl ReaderState {
 
 impl SessionState for ReaderState {
     fn team(&mut self) -> &mut Team {
-        self.sections.team()
+        self.sections.input().team()
     }
 
     fn works_after_fork(&mut self) -> bool {
-        self.sections.team().is_alone()
+        self.sections.input().team().is_alone()
     }
 
     fn checks_every_call(&self) -> bool {
@@ -410,19 +410,19 @@ impl SessionState for ReaderState {
     }
 
     fn survives(&mut self, _: &Failure) -> bool {
-        self.sections.is_tolerant()
+        self.sections.input().is_tolerant()
     }
 
     fn drop_alone(mut self) {
-        if self.sections.team().is_alone() {
-            let _ = self.sections.close();
+        if self.sections.input().team().is_alone() {
+            let _ = self.sections.into_input().close();
             return;
         }
-        self.sections.leak_shared();
+        self.sections.into_input().leak_shared();
         self.datasets.leak_shared();
     }
 
     fn abandon(self, _: &Error) {
-        let _ = self.sections.close();
+        let _ = self.sections.into_input().close();
     }
 }

@@ -136,14 +136,14 @@ impl Surveyor {
 
     /// Gives the ranks and the file back.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
-        self.sections.into_parts()
+        self.sections.into_input().into_parts()
     }
 
     /// Walks through the file. If it is a sealed one, what is behind its last seal is left out, whole or not: no order holds in
     /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
     /// whole. Collective.
     pub fn survey(&mut self) -> Result<Survey, Failure> {
-        let bytes = self.sections.look(0, self.sections.ends().read.min(FILE_HEADER_BYTES as u64))?;
+        let bytes = self.sections.input().look_at_beginning()?;
         let header = parse_file_header(bytes)?;
         let mut survey = Survey {
             end: 0,
@@ -177,7 +177,7 @@ impl Surveyor {
             match self.survey_section(&mut survey) {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
-                Err(failure) => match self.sections.team().settle(failure) {
+                Err(failure) => match self.sections.input().team().settle(failure) {
                     error if error.kind().is_of_file() => break Err(error),
                     error => return Err(Failure::Agreed(error)),
                 },
@@ -207,18 +207,18 @@ impl Surveyor {
         survey.sealed = survey.seal.map_or(0, |seal| seal.length);
         self.go_back(&mut survey)?;
         if let Some(seal) = survey.seal {
-            let is_first = self.sections.team().rank() == 0;
+            let is_first = self.sections.input().team().rank() == 0;
             let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
-            self.sections.team().agree(compared)?;
+            self.sections.input().team().agree(compared)?;
         }
         Ok(survey)
     }
 
     fn compare_seal(&mut self, last: LastSeal) -> Result<()> {
         let mut bytes = [0; SEAL_BYTES];
-        self.sections.file().read_at(last.offset(), &mut bytes)?;
+        self.sections.input().file().read_at(last.offset(), &mut bytes)?;
         match Seal::parse(&bytes, last.offset()) {
-            Some(seal) => compare_index(self.sections.file(), &seal),
+            Some(seal) => compare_index(self.sections.input().file(), &seal),
             None => Err(differs("seal", "none", "the one that was just there", last.offset())),
         }
     }
@@ -237,13 +237,13 @@ impl Surveyor {
             );
             return Err(Error::argument(words).into());
         }
-        let seal = match survey.seal.filter(|_| self.sections.team().rank() == 0) {
+        let seal = match survey.seal.filter(|_| self.sections.input().team().rank() == 0) {
             Some(last) => Chain::new(last.length)
-                .seal_where(self.sections.file(), |span| span.first < wanted)
+                .seal_where(self.sections.input().file(), |span| span.first < wanted)
                 .map(|(_, Sealed { seal, first, .. })| [seal.length, seal.sections, first]),
             None => Ok([0; 3]),
         };
-        let [length, sections, before] = self.sections.team().share(0, seal)?;
+        let [length, sections, before] = self.sections.input().team().share(0, seal)?;
         if sections != wanted {
             return Err(no_seal_after(wanted, before, sections).into());
         }
@@ -255,7 +255,7 @@ impl Surveyor {
         reserve(&mut survey.ends, 1)?;
         survey.ends.push(row.end());
         survey.anchors += row.anchors();
-        if self.sections.team().rank() == 0 {
+        if self.sections.input().team().rank() == 0 {
             reserve(&mut survey.rows, 1)?;
             survey.rows.push(row);
         }
@@ -268,7 +268,7 @@ impl Surveyor {
             return Ok(false);
         }
         let Some(&section) = self.sections.header() else { return Ok(false) };
-        let varray = self.sections.current_varray();
+        let varray = self.sections.cursor().current_varray();
         self.sections.skip()?;
         if *section.user == *SEAL {
             let previous = survey.seal.map_or(0, LastSeal::offset);
@@ -283,14 +283,15 @@ impl Surveyor {
         }
         let size = match (section.section_type, varray) {
             (SectionType::Inline, _) => INLINE_BYTES as u64,
-            (SectionType::Varray, Some(varray)) if self.sections.team().rank() == 0 => {
+            (SectionType::Varray, Some(varray)) if self.sections.input().team().rank() == 0 => {
                 let (entries, letter) = varray.user_sizes();
                 let mut total = 0;
-                let read = self.sections.read_own_entries(entries, varray.count, letter, |_, size| {
-                    total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
-                    Ok(())
-                });
-                self.sections.team().defer(read);
+                let read =
+                    self.sections.input().read_own_entries(entries, varray.count, letter, |_, size| {
+                        total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
+                        Ok(())
+                    });
+                self.sections.input().team().defer(read);
                 total
             }
             _ => section.size,
@@ -318,7 +319,7 @@ impl Surveyor {
     /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Collective.
     fn note_damaged_seal(&mut self, survey: &mut Survey, offset: u64) -> Result<(), Failure> {
         if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
-            let bytes = self.sections.look(offset, SEAL_BYTES as u64)?;
+            let bytes = self.sections.input().look(offset, SEAL_BYTES as u64)?;
             if bytes.first_chunk().is_some_and(Seal::is_all_there) {
                 survey.damaged_seal.get_or_insert(offset);
             }
@@ -330,18 +331,18 @@ impl Surveyor {
     /// what is sealed is damaged, and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
     fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
         let share = (self.sections.ends().read - start)
-            .div_ceil(self.sections.team().size() as u64)
+            .div_ceil(self.sections.input().team().size() as u64)
             .next_multiple_of(STEP as u64);
-        let (rank, end) = (self.sections.team().rank(), self.sections.ends().read);
+        let (rank, end) = (self.sections.input().team().rank(), self.sections.ends().read);
         let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
         let (from, to) = (at(rank), at(rank + 1));
         let seal = self.find_seal(from, to);
         let (found, mine) = split(seal.and_then(|seal| match seal {
             Some(seal) => Ok(Some(seal)),
-            None => damaged_end(self.sections.file(), end),
+            None => damaged_end(self.sections.input().file(), end),
         }));
         let mut first = [found.unwrap_or(FINE)];
-        self.sections.team().agree_with(mine, &mut first)?;
+        self.sections.input().team().agree_with(mine, &mut first)?;
         if first[0] == FINE {
             return Ok(());
         }
@@ -358,7 +359,7 @@ impl Surveyor {
         while at < to {
             // Sections, and so the chunks, begin at multiples of the step.
             resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
-            self.sections.read_own(at, &mut bytes)?;
+            self.sections.input().read_own(at, &mut bytes)?;
             for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
                 if begins_seal(line) && self.is_seal(offset)? {
                     return Ok(Some(offset));
@@ -375,7 +376,7 @@ impl Surveyor {
         if self.sections.ends().read - offset < SEAL_BYTES as u64 {
             return Ok(false);
         }
-        self.sections.read_own(offset, &mut bytes)?;
+        self.sections.input().read_own(offset, &mut bytes)?;
         Ok(Seal::parse(&bytes, offset).is_some())
     }
 
@@ -385,15 +386,17 @@ impl Surveyor {
         offset: u64,
         fits: impl FnOnce(&Seal) -> bool,
     ) -> Result<Option<LastSeal>, Failure> {
-        self.found_by_first(|sections| Ok(sections.seal_at(offset)?.filter(|sealed| fits(&sealed.seal))))
+        self.found_by_first(|sections| {
+            Ok(sections.seals().seal_at(offset)?.filter(|sealed| fits(&sealed.seal)))
+        })
     }
 
     /// The seal that ends the file, or to which a job that was stopped has begun to cut it. Collective.
     fn seal_at_end(&mut self) -> Result<Option<LastSeal>, Failure> {
         self.found_by_first(|sections| {
             let size = sections.ends().read;
-            let end = truncated_to(sections.file(), size)?.unwrap_or(size);
-            end.checked_sub(SEAL_BYTES as u64).map_or(Ok(None), |offset| sections.seal_at(offset))
+            let end = truncated_to(sections.input().file(), size)?.unwrap_or(size);
+            end.checked_sub(SEAL_BYTES as u64).map_or(Ok(None), |offset| sections.seals().seal_at(offset))
         })
     }
 
@@ -402,10 +405,11 @@ impl Surveyor {
         &mut self,
         find: impl FnOnce(&mut Sections) -> Result<Option<Sealed>>,
     ) -> Result<Option<LastSeal>, Failure> {
-        let found = if self.sections.team().rank() == 0 { find(&mut self.sections) } else { Ok(None) };
+        let found =
+            if self.sections.input().team().rank() == 0 { find(&mut self.sections) } else { Ok(None) };
         let words =
             found.map(|sealed| sealed.map_or([0; 2], |Sealed { seal, .. }| [seal.length, seal.sections]));
-        let [length, sections] = self.sections.team().share(0, words)?;
+        let [length, sections] = self.sections.input().team().share(0, words)?;
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
@@ -419,16 +423,18 @@ impl Surveyor {
     ) -> Result<Sums, Failure> {
         let mut sums = Sums::default();
         survey.ends.iter().for_each(|&end| sums.put(end, 0));
-        let (start, ranks) = (survey.start(), self.sections.team().size() as u64);
+        let (start, ranks) = (survey.start(), self.sections.input().team().size() as u64);
         let share = (survey.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(survey.end);
-        let (mut offset, end) =
-            (at(self.sections.team().rank() as u64), at(self.sections.team().rank() as u64 + 1));
+        let (mut offset, end) = (
+            at(self.sections.input().team().rank() as u64),
+            at(self.sections.input().team().rank() as u64 + 1),
+        );
         let read = (|| -> Result<()> {
             let mut bytes = Vec::new();
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
-                self.sections.read_own(offset, &mut bytes)?;
+                self.sections.input().read_own(offset, &mut bytes)?;
                 sums.add(offset, &[&bytes]);
                 offset += bytes.len() as u64;
             }
@@ -436,10 +442,10 @@ impl Surveyor {
                 .rows
                 .iter()
                 .filter(|row| row.anchors() > 0)
-                .try_for_each(|row| self.sections.hand_out(row, &mut anchors))
+                .try_for_each(|row| self.sections.ranges().hand_out(row, &mut anchors))
         })();
         let (_, mine) = split(read);
-        self.sections.team().agree(mine)?;
+        self.sections.input().team().agree(mine)?;
         Ok(sums)
     }
 }

@@ -7,6 +7,7 @@ use super::room::Room;
 use super::selection::Selection;
 use crate::file::encoding::on_threads;
 use crate::file::options::ReadOptions;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -264,7 +265,7 @@ impl DatasetReader<'_> {
         let jobs = batch.into_iter().zip(&mut decoders);
         let jobs = jobs.map(|((part, present, out), decoder)| move || part.decode(present, decoder, out));
         on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
-        self.sections.note_decoded(bytes, began);
+        self.input().note_decoded(bytes, began);
         if is_small {
             self.cache.chunks.decoders = decoders;
         }
@@ -284,7 +285,7 @@ impl DatasetReader<'_> {
             (ElementKind::Streams, true) => {
                 let mut bytes = 0;
                 let part = Partition { offset: chunk, count: 1, total: current.count };
-                self.sections.read_own_sizes(&current, part, |_, size| bytes = size)?;
+                self.sections.ranges().read_own_sizes(&current, part, |_, size| bytes = size)?;
                 (current.layout.data, bytes)
             }
         };
@@ -317,11 +318,11 @@ impl DatasetReader<'_> {
             return Ok(found);
         }
         let count = (chunks.last + 1 - chunk).min(MOST_SIZES);
-        let mut end = self.sections.element_offset(&current, chunk)?;
+        let mut end = self.sections.ranges().element_offset(&current, chunk)?;
         let ends = &mut chunks.ends;
         ends.clear();
         ends.push(end);
-        self.sections.read_own_entries(
+        self.input().read_own_entries(
             current.layout.entries + chunk * COUNT_BYTES as u64,
             count,
             b'E',
@@ -331,8 +332,8 @@ impl DatasetReader<'_> {
                 Ok(())
             },
         )?;
-        self.sections.check_end("varray", current.layout.start, end)?;
-        self.sections.went_to(chunk + count, end);
+        self.input().check_end("varray", current.layout.start, end)?;
+        self.sections.ranges().went_to(chunk + count, end);
         chunks.first = chunk;
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
     }
@@ -350,14 +351,14 @@ impl DatasetReader<'_> {
         let mut read = |memory: &mut [u8]| match current.decoded {
             true => {
                 let size = [memory.len() as u64];
-                self.sections.decode_own_range(
+                self.sections.ranges().decode_own_range(
                     &current,
                     element,
                     Sizes::Each(&size),
                     Sink::Contiguous(memory),
                 )
             }
-            false => self.sections.read_own(at, memory),
+            false => self.input().read_own(at, memory),
         };
         let codecs = &part.stored.codecs;
         if codecs.changes_length() || part.stored.dataset.data_type.is_variable() {

@@ -40,8 +40,9 @@ impl DatasetReader<'_> {
     /// If the section whose header was just read is the inline section of a group: the group, with the attributes in the block that
     /// follows.
     pub(in crate::file::reader) fn read_group(&mut self) -> Result<Option<Group>, Failure> {
-        self.sections.team().note_call(Function::Group);
-        let (Some(header), Some(current)) = (self.sections.header(), self.sections.current_data()) else {
+        self.team().note_call(Function::Group);
+        let (Some(header), Some(current)) = (self.sections.header(), self.sections.cursor().current_data())
+        else {
             return Ok(None);
         };
         if header.section_type != SectionType::Inline || *header.user != *GROUP_CONVENTION {
@@ -72,7 +73,8 @@ impl DatasetReader<'_> {
         }
         let (at, header) = (self.sections.position(), self.sections.header());
         let said = header.and_then(|header| parse(&header.user));
-        let block = self.sections.current_data().filter(|block| block.section_type == SectionType::Block);
+        let block =
+            self.sections.cursor().current_data().filter(|block| block.section_type == SectionType::Block);
         Ok(said.zip(block).ok_or_else(|| wrong("another section", at))?)
     }
 }

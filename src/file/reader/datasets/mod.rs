@@ -245,8 +245,8 @@ impl DatasetReader<'_> {
 
     /// See [`Reader::read_datasets`].
     fn read_datasets(&mut self, requests: Vec<OwnRequest<'_>>) -> Result<(), Failure> {
-        self.sections.team().note_call(Function::ReadDatasets);
-        self.sections.team().note(Topic::Dataset, requests.len() as u64);
+        self.team().note_call(Function::ReadDatasets);
+        self.team().note(Topic::Dataset, requests.len() as u64);
         let (mut all, mut mine) = (Vec::new(), Vec::new());
         reserve(&mut all, requests.len())?;
         for request in requests {
@@ -258,7 +258,7 @@ impl DatasetReader<'_> {
 
     /// See [`DatasetHandle::read`]. The arguments may be an error of this rank.
     fn read_dataset(&mut self, handle: &DatasetHandle, mine: Result<BoxesMut<'_>>) -> Result<(), Failure> {
-        self.sections.team().note_call(Function::ReadDataset);
+        self.team().note_call(Function::ReadDataset);
         let open = self.use_handle(handle)?;
         let _limited = self.limit_memory(open);
         self.read_open(&[open], vec![mine])
@@ -267,7 +267,7 @@ impl DatasetReader<'_> {
     /// The dataset of a handle, which must be that of all ranks.
     fn use_handle<'b>(&mut self, handle: &'b DatasetHandle) -> Result<&'b OpenDataset> {
         let open = handle.of(&self.cache.file)?;
-        self.sections.team().note(Topic::Dataset, open.start());
+        self.team().note(Topic::Dataset, open.start());
         Ok(open)
     }
 
@@ -278,7 +278,7 @@ impl DatasetReader<'_> {
 
     /// See [`DatasetHandle::is_fill`].
     fn is_fill(&mut self, handle: &DatasetHandle, region: &Region) -> Result<bool, Failure> {
-        self.sections.team().note_call(Function::ReadDataset);
+        self.team().note_call(Function::ReadDataset);
         let open = self.use_handle(handle)?;
         let regions = std::slice::from_ref(region);
         let is_fill = self.alone(|this| {
@@ -299,7 +299,7 @@ impl DatasetReader<'_> {
             Ok(true)
         });
         let (is_fill, mine) = split(is_fill);
-        self.sections.team().agree(mine)?;
+        self.team().agree(mine)?;
         Ok(is_fill)
     }
 
@@ -309,8 +309,9 @@ impl DatasetReader<'_> {
         later: Option<Later>,
         rows: AllRows,
     ) -> Result<Option<OpenDataset>, Failure> {
-        self.sections.team().note_call(Function::Dataset);
-        let (Some(&metadata), Some(block)) = (self.sections.header(), self.sections.current_data()) else {
+        self.team().note_call(Function::Dataset);
+        let (Some(&metadata), Some(block)) = (self.sections.header(), self.sections.cursor().current_data())
+        else {
             return Ok(None);
         };
         if !is_metadata(metadata.section_type, &metadata.user) {
@@ -321,7 +322,8 @@ impl DatasetReader<'_> {
         let start = data.offset;
         let stored = Stored::new(&mut self.cache.known_metadata, &text, block.layout.data, data.section());
         let mut stored = stored.map_err(|error| error.at(start))?;
-        let current = self.sections.current().ok_or_else(|| self.no_metadata(&stored.dataset.name))?;
+        let current =
+            self.sections.cursor().current().ok_or_else(|| self.no_metadata(&stored.dataset.name))?;
         let added = match later {
             Some(added) => added,
             None => self.lookup().later(start, &data.user)?,
@@ -345,19 +347,19 @@ impl DatasetReader<'_> {
     /// The text of a block of metadata, on all ranks.
     pub(super) fn read_text(&mut self, current: &CurrentSection) -> Result<Vec<u8>, Failure> {
         let mut text = Vec::new();
-        let is_small = self.sections.look_if_small(current.layout)?;
+        let is_small = self.input().look_if_small(current.layout)?;
         let size = current.size;
         let mine = if size > MAX_METADATA_BYTES {
             let message = format!("metadata: found {size} bytes, expected at most {MAX_METADATA_BYTES}");
             Err(Error::new(ErrorKind::Format, message).at(current.layout.data))
         } else {
-            resize(&mut text, size).and_then(|()| self.sections.read_own_block(current, &mut text))
+            resize(&mut text, size).and_then(|()| self.input().read_own_block(current, &mut text))
         };
         // What is in the window all ranks have: only memory can be lacking on one alone.
         if is_small && !current.decoded {
             mine?;
         } else {
-            self.sections.team().agree(mine)?;
+            self.team().agree(mine)?;
         }
         self.sections.advance(current.layout.end);
         Ok(text)
@@ -380,7 +382,7 @@ impl DatasetReader<'_> {
             mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut targets)?));
         }
         let mine = mine.and_then(|()| targets.into_iter().try_for_each(Destination::finish));
-        self.sections.team().agree(mine).map(drop)
+        self.team().agree(mine).map(drop)
     }
 
     /// Reads what this rank wants of each section.

@@ -3,6 +3,7 @@
 use super::DatasetReader;
 use super::room::Room;
 use super::selection::{Destination, Selection, bytes_of};
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::sections::{BATCH_BYTES, CurrentSection};
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::Result;
@@ -89,11 +90,11 @@ impl DatasetReader<'_> {
         match together.runs.as_slice() {
             [] => {}
             [run] => {
-                room.take(*run, |done, memory| self.sections.read_own(first + run.from + done, memory))?
+                room.take(*run, |done, memory| self.input().read_own(first + run.from + done, memory))?
             }
             runs => {
                 resize(buffer, range.end - range.start)?;
-                self.sections.read_own(first + range.start, buffer)?;
+                self.input().read_own(first + range.start, buffer)?;
                 for run in runs {
                     let from = to_usize(run.from - range.start);
                     room.put(run.to, &buffer[from..from + to_usize(run.items)]);
@@ -149,7 +150,12 @@ impl DatasetReader<'_> {
     fn decode_own(&mut self, current: &CurrentSection, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
         let count = elements.end - elements.start;
         let part = Partition { offset: elements.start, count, total: current.count };
-        self.sections.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
+        self.sections.ranges().decode_own_range(
+            current,
+            part,
+            Sizes::Fixed { count, size: current.size },
+            data,
+        )
     }
 }
 

@@ -11,6 +11,7 @@ use super::selection::{Destination, OpenDataset, Selection};
 use crate::file::limits::Limits;
 use crate::file::node_memory::NodeMemory;
 use crate::file::options::Tuning;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::{reserve_count, resize};
@@ -228,7 +229,7 @@ fn schedule(
 impl DatasetReader<'_> {
     /// Whether ranks may share chunks of these datasets. All ranks know.
     pub(super) fn may_share(&mut self, open: &[&OpenDataset]) -> bool {
-        if self.sections.team().is_alone() || matches!(self.cache.sharing, Sharing::Never) {
+        if self.team().is_alone() || matches!(self.cache.sharing, Sharing::Never) {
             return false;
         }
         let mut chunks = Some(0);
@@ -253,12 +254,7 @@ impl DatasetReader<'_> {
         self.cache.sharing = sharing;
         let own = read?;
         // What this rank has kept while it was alone.
-        let kept = self
-            .sections
-            .team()
-            .agree(Ok(()))
-            .map(drop)
-            .map_err(|failure| self.sections.team().settle(failure));
+        let kept = self.team().agree(Ok(())).map(drop).map_err(|failure| self.team().settle(failure));
         Ok(own.and(kept))
     }
 

@@ -23,12 +23,12 @@ impl DatasetReader<'_> {
         handle: &DatasetHandle,
         regions: Result<&[Region]>,
     ) -> Result<Texts, Failure> {
-        self.sections.team().note_call(Function::ReadTexts);
+        self.team().note_call(Function::ReadTexts);
         let open = self.use_handle(handle)?;
         let _limited = self.limit_memory(open);
         let texts = self.alone(|this| Ok(this.own_texts(open, regions?)?));
         let (texts, mine) = split(texts);
-        self.sections.team().agree(mine)?;
+        self.team().agree(mine)?;
         Ok(texts)
     }
 

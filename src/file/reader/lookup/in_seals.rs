@@ -1,6 +1,7 @@
 //! Sections by their user strings, in a file that ends with a seal.
 
 use super::Lookup;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::chain::{SealGroup, differs};
 use crate::file::reader::index::Sealed;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -126,7 +127,7 @@ impl Lookup<'_> {
     }
 
     fn piece_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
-        self.sections.piece_of_seals(number)
+        self.sections.seals().piece_of_seals(number)
     }
 
     /// The pieces whose names are not kept, after as many as possible are: the last one of the file first.
@@ -149,13 +150,13 @@ impl Lookup<'_> {
         if piece.is_long() || piece.table.is_some() {
             return Ok(());
         }
-        self.sections.check_index(piece.from_end)
+        self.sections.seals().check_index(piece.from_end)
     }
 
     /// The number of a section, after its row was checked.
     fn section_named(&mut self, number: u64, user: &[u8]) -> Result<u64> {
         let (sealed, row) = self.row_of(number)?;
-        if self.sections.checked_row(&sealed, row)?.user[..] == *user {
+        if self.sections.index().checked_row(&sealed, row)?.user[..] == *user {
             return Ok(number);
         }
         Err(differs("index", "another order", "that of user strings", sealed.row_offset(row)))
@@ -163,7 +164,7 @@ impl Lookup<'_> {
 
     /// The seal that has the row of this section, and the number of the row.
     pub(super) fn row_of(&mut self, number: u64) -> Result<(Sealed, u64)> {
-        let (_, sealed) = self.sections.seal_where(|span| span.first <= number)?;
+        let (_, sealed) = self.sections.seals().seal_where(|span| span.first <= number)?;
         Ok((sealed, number - sealed.first + sealed.header_rows()))
     }
 
@@ -224,10 +225,10 @@ impl Lookup<'_> {
     }
 
     /// Whether the checksum of the names was compared.
-    fn is_checked(&self, piece: &SealGroup) -> bool {
+    fn is_checked(&mut self, piece: &SealGroup) -> bool {
         match piece.table {
             Some(_) => !piece.is_long(),
-            None => self.sections.is_checked(piece.from_end),
+            None => self.sections.seals().is_checked(piece.from_end),
         }
     }
 
@@ -268,12 +269,12 @@ impl Lookup<'_> {
         let is_of_piece = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
-            self.sections.read_own(at, &mut row)?;
+            self.input().read_own(at, &mut row)?;
             let name = Name::parse(&row, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
             (name.user, Some(name.number))
         } else {
-            let number = self.sections.sorted_row(&piece.sealed, index)?;
-            let row = self.sections.row(&piece.sealed, number)?;
+            let number = self.sections.index().sorted_row(&piece.sealed, index)?;
+            let row = self.sections.index().row(&piece.sealed, number)?;
             let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| row.section.is_some());
             (row.user, number.map(|number| piece.sealed.first + number))
         };

@@ -72,7 +72,7 @@ impl Lookup<'_> {
     }
 
     pub fn sections(&mut self) -> Result<u64, Failure> {
-        self.sections.team().note_call(Function::Sections);
+        self.team().note_call(Function::Sections);
         let [sections] = self.look_up(|this| Ok([this.count_sections()?]))?;
         Ok(sections)
     }
@@ -82,13 +82,13 @@ impl Lookup<'_> {
         if self.sections.is_sealed() {
             return self.sections();
         }
-        self.sections.team().note_call(Function::Sections);
+        self.team().note_call(Function::Sections);
         Ok(0)
     }
 
     pub fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
-        self.sections.team().note_call(Function::SeekSection);
-        self.sections.team().note(Topic::Number, number);
+        self.team().note_call(Function::SeekSection);
+        self.team().note(Topic::Number, number);
         let [offset] = self.look_up(|this| Ok([this.offset_of(number)?]))?;
         self.sections.advance(offset);
         Ok(())
@@ -96,8 +96,8 @@ impl Lookup<'_> {
 
     /// See [`Reader::section`](super::Reader::section).
     pub fn section(&mut self, number: u64) -> Result<bool, Failure> {
-        self.sections.team().note_call(Function::SeekSection);
-        self.sections.team().note(Topic::Number, number);
+        self.team().note_call(Function::SeekSection);
+        self.team().note(Topic::Number, number);
         let [offset] = self.look_up(|this| Ok([this.find_offset(number)?.unwrap_or(0)]))?;
         if offset == 0 {
             return Ok(false);
@@ -125,8 +125,8 @@ impl Lookup<'_> {
     ) -> Result<Option<Later>, Failure> {
         self.note_find(user, record);
         // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
-        let (mut sent, is_alone) = (Vec::new(), self.sections.team().is_alone());
-        let (is_sent, room) = split(if is_alone { Ok(false) } else { self.sections.expect_ahead() });
+        let (mut sent, is_alone) = (Vec::new(), self.team().is_alone());
+        let (is_sent, room) = split(if is_alone { Ok(false) } else { self.input().expect_ahead() });
         let found = self.look_up_own(|this| {
             let Some(number) = this.find_own(user, record)? else { return Ok([0; 3]) };
             let offset = this.offset_of(number.saturating_sub(1))?;
@@ -135,13 +135,13 @@ impl Lookup<'_> {
                 false => Later::NONE,
             };
             if is_sent {
-                this.sections.look_ahead(offset, &mut sent)?;
+                this.input().look_ahead(offset, &mut sent)?;
             }
             let [attributes, rows] = later.words();
             Ok([offset, attributes, rows])
         });
         let found = room.and(found).map(Option::unwrap_or_default);
-        let [offset, later @ ..] = self.sections.share_ahead(found, &sent)?;
+        let [offset, later @ ..] = self.input().share_ahead(found, &sent)?;
         if offset == 0 {
             return Ok(None);
         }
@@ -151,9 +151,9 @@ impl Lookup<'_> {
     }
 
     fn note_find(&mut self, user: &[u8], record: i64) {
-        self.sections.team().note_call(Function::Find);
-        self.sections.team().note_bytes(Topic::UserString, user);
-        self.sections.team().note(Topic::Number, record.cast_unsigned());
+        self.team().note_call(Function::Find);
+        self.team().note_bytes(Topic::UserString, user);
+        self.team().note(Topic::Number, record.cast_unsigned());
     }
 
     fn find_own(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
@@ -165,8 +165,8 @@ impl Lookup<'_> {
     }
 
     pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>, Failure> {
-        self.sections.team().note_call(Function::FindAll);
-        self.sections.team().note_bytes(Topic::UserString, user);
+        self.team().note_call(Function::FindAll);
+        self.team().note_bytes(Topic::UserString, user);
         let found = self.look_up_own(|this| match this.sections.is_sealed() {
             true => this.all_in_seals(user),
             false => this.all_by_walking(user),
@@ -177,11 +177,11 @@ impl Lookup<'_> {
     /// Gives the numbers of rank 0 to all.
     fn share_numbers(&mut self, found: Result<Vec<u64>>) -> Result<Vec<u64>, Failure> {
         let (mut numbers, mine) = split(found);
-        if self.sections.team().is_alone() {
+        if self.team().is_alone() {
             mine?;
             return Ok(numbers);
         }
-        let [count] = self.sections.team().share(0, mine.map(|()| [numbers.len() as u64]))?;
+        let [count] = self.team().share(0, mine.map(|()| [numbers.len() as u64]))?;
         let mut bytes = Vec::new();
         let room = resize(&mut bytes, count.saturating_mul(8)).and_then(|()| {
             let words = bytes.as_chunks_mut().0;
@@ -189,15 +189,15 @@ impl Lookup<'_> {
             numbers.clear();
             reserve_count(&mut numbers, count)
         });
-        let sent = self.sections.team().agree(room)?.comm().broadcast(&mut bytes, 0);
-        self.sections.team().agree(sent)?;
+        let sent = self.team().agree(room)?.comm().broadcast(&mut bytes, 0);
+        self.team().agree(sent)?;
         numbers.extend(bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)));
         Ok(numbers)
     }
 
     fn count_sections(&mut self) -> Result<u64> {
         if self.sections.is_sealed() {
-            return Ok(self.sections.seal(0)?.map_or(0, |sealed| sealed.seal.sections));
+            return Ok(self.sections.seals().seal(0)?.map_or(0, |sealed| sealed.seal.sections));
         }
         self.walk_to(u64::MAX)?;
         Ok(self.cache.walk.len())
@@ -221,7 +221,7 @@ impl Lookup<'_> {
             return Ok(None);
         }
         let (sealed, row) = self.row_of(number)?;
-        Ok(Some(self.sections.checked_row(&sealed, row)?.offset))
+        Ok(Some(self.sections.index().checked_row(&sealed, row)?.offset))
     }
 }
 

@@ -47,28 +47,28 @@ impl Lookup<'_> {
 
     fn check_ends(&mut self) -> Result<()> {
         for from_end in 0.. {
-            match self.sections.seal(from_end)? {
+            match self.sections.seals().seal(from_end)? {
                 Some(sealed) if sealed.start >= self.sections.ends().sections => self.check_seal(from_end)?,
                 _ => break,
             }
         }
-        let (from_end, sealed) = self.sections.seal_where(|span| span.begin == 0)?;
-        self.sections.check_index(from_end)?;
+        let (from_end, sealed) = self.sections.seals().seal_where(|span| span.begin == 0)?;
+        self.sections.seals().check_index(from_end)?;
         self.compare_section(&sealed, 0)?;
         Ok(())
     }
 
     /// Compares the checksums of a seal itself: that of index and seal, and those of the tables before.
     fn check_seal(&mut self, from_end: usize) -> Result<()> {
-        self.sections.check_index(from_end)?;
+        self.sections.seals().check_index(from_end)?;
         self.check_other_tables(from_end)
     }
 
     /// Compares the checksums of anchors and names.
     fn check_other_tables(&mut self, from_end: usize) -> Result<()> {
-        self.sections.check_anchors(from_end)?;
-        match self.sections.seal(from_end)? {
-            Some(sealed) => compare_tail("names", self.sections.file(), sealed.names, sealed.seal.index),
+        self.sections.seals().check_anchors(from_end)?;
+        match self.sections.seals().seal(from_end)? {
+            Some(sealed) => compare_tail("names", self.file(), sealed.names, sealed.seal.index),
             None => Ok(()),
         }
     }
@@ -77,19 +77,19 @@ impl Lookup<'_> {
     /// of this rank is lost.
     pub fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
-        let found = crc_of(self.sections.file(), row.offset, row.end())?;
+        let found = crc_of(self.file(), row.offset, row.end())?;
         self.settle_section(sealed, number, &row, found)
     }
 
     /// As [`Self::compare_section`]; the checksum of the bytes is `found`.
     fn settle_section(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Row> {
         compare_crc(&describe(row), found, row.crc, row.offset)?;
-        self.sections.checked_row(sealed, number)
+        self.sections.index().checked_row(sealed, number)
     }
 
     /// A row whose section is inside what the seal covers.
     fn row_within(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
-        let row = self.sections.row(sealed, number)?;
+        let row = self.sections.index().row(sealed, number)?;
         if row.offset < sealed.begin() || row.end() > sealed.start {
             let (found, at) = (format!("bytes {} to {}", row.offset, row.end()), sealed.row_offset(number));
             let words = format!("some of {} to {}", sealed.begin(), sealed.start);
@@ -100,15 +100,15 @@ impl Lookup<'_> {
 
     /// Verifies the next section, and the seals before it, which are skipped. Collective.
     pub fn verify_next(&mut self) -> Result<(), Failure> {
-        while self.sections.expects_header()
+        while self.sections.cursor().expects_header()
             && !self.sections.at_end()
             && !self.cache.verified.has(self.sections.position())
         {
             let (position, mut expected) = (self.sections.position(), None);
             let [start, end] = self.look_up(|this| {
-                let (from_end, sealed) = this.sections.seal_where(|span| span.begin <= position)?;
-                this.sections.check_index(from_end)?;
-                let Some(number) = this.sections.row_at(&sealed, position)? else {
+                let (from_end, sealed) = this.sections.seals().seal_where(|span| span.begin <= position)?;
+                this.sections.seals().check_index(from_end)?;
+                let Some(number) = this.sections.index().row_at(&sealed, position)? else {
                     this.check_other_tables(from_end)?;
                     return Ok([sealed.seal.length, 0]);
                 };
@@ -140,14 +140,14 @@ impl Lookup<'_> {
     /// The CRC of these bytes, on rank 0. Each rank reads a part. Collective.
     fn look_at_crc(&mut self, start: u64, end: u64) -> Result<u64, Failure> {
         let bytes = end - start;
-        let part = bytes.div_ceil(self.sections.team().size() as u64);
-        let from = (self.sections.team().rank() as u64).saturating_mul(part).min(bytes);
+        let part = bytes.div_ceil(self.team().size() as u64);
+        let from = (self.team().rank() as u64).saturating_mul(part).min(bytes);
         let to = from.saturating_add(part).min(bytes);
-        let (own, mine) = split(crc_of(self.sections.file(), start + from, start + to));
+        let (own, mine) = split(crc_of(self.file(), start + from, start + to));
         let mut sums = [crc::shift(own, bytes - to)];
-        let reduced = self.sections.team().agree(mine)?.comm().reduce_xor(&mut sums);
+        let reduced = self.team().agree(mine)?.comm().reduce_xor(&mut sums);
         // All ranks learn of an error at the next agreement, before the sum is used.
-        self.sections.team().defer(reduced);
+        self.team().defer(reduced);
         Ok(sums[0])
     }
 }

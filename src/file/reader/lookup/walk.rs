@@ -1,6 +1,7 @@
 //! Sections by their user strings, in a file without a seal: by walking the headers.
 
 use super::Lookup;
+use crate::file::reader::alone::ReadsAlone;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -86,8 +87,7 @@ impl Lookup<'_> {
     /// Whether the section at this offset has the user string.
     fn is_named(&mut self, offset: u64, user: &[u8]) -> Result<bool> {
         self.sections.advance(offset);
-        let found =
-            self.sections.look_at_section(true).map_err(|failure| self.sections.team().settle(failure))?;
+        let found = self.sections.look_at_section(true).map_err(|failure| self.team().settle(failure))?;
         Ok(found && self.sections.header().is_some_and(|header| &*header.user == user))
     }
 
@@ -97,7 +97,7 @@ impl Lookup<'_> {
             return Ok(());
         }
         let walked = self.walk_on(number);
-        walked.map_err(|failure| self.sections.team().settle(failure))
+        walked.map_err(|failure| self.team().settle(failure))
     }
 
     fn walk_on(&mut self, number: u64) -> Result<(), Failure> {

@@ -1,10 +1,11 @@
 //! What one rank reads without the others.
 
-use super::Sections;
+use super::{Input, Sections};
 use crate::file::options::ReadOptions;
 use crate::file::team::{Failure, Team};
 use crate::file::window::Window;
 use scda_base::error::Result;
+use scda_storage::ParallelFile;
 
 /// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
 pub(crate) struct Alone {
@@ -29,25 +30,43 @@ impl Alone {
 pub(in crate::file::reader) trait ReadsAlone {
     fn sections(&mut self) -> &mut Sections;
 
+    /// The file and its ranks.
+    #[inline(always)]
+    fn input(&mut self) -> &mut Input {
+        self.sections().input()
+    }
+
+    /// The ranks.
+    #[inline(always)]
+    fn team(&mut self) -> &mut Team {
+        self.input().team()
+    }
+
+    /// The file, for what this rank reads of it alone.
+    #[inline]
+    fn file(&mut self) -> &mut dyn ParallelFile {
+        self.input().file()
+    }
+
     /// Reads on this rank alone; errors concern this rank.
     fn alone<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T> {
-        if self.sections().team().is_alone() {
-            return read(self).map_err(|failure| self.sections().team().settle(failure));
+        if self.team().is_alone() {
+            return read(self).map_err(|failure| self.team().settle(failure));
         }
         self.apart(|this, _| {
             let result = read(this).and_then(|value| {
-                this.sections().team().agree(Ok(()))?;
+                this.team().agree(Ok(()))?;
                 Ok(value)
             });
-            result.map_err(|failure| this.sections().team().settle(failure))
+            result.map_err(|failure| this.team().settle(failure))
         })
     }
 
     /// Lets this rank be alone, and hands out the ranks: for what each reads alone, in steps between which they meet.
     fn apart<T>(&mut self, read: impl FnOnce(&mut Self, &mut Team) -> T) -> T {
-        let mut ranks = self.sections().leave();
+        let mut ranks = self.input().leave();
         let result = read(self, &mut ranks.team);
-        self.sections().rejoin(ranks);
+        self.input().rejoin(ranks);
         result
     }
 
@@ -57,12 +76,12 @@ pub(in crate::file::reader) trait ReadsAlone {
         find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
     ) -> Result<[u64; N], Failure> {
         let found = self.look_up_own(find).map(|found| found.unwrap_or([0; N]));
-        self.sections().team().share(0, found)
+        self.team().share(0, found)
     }
 
     /// Looks something up on rank 0; `None` on the others. The section that is being read does not change.
     fn look_up_own<T>(&mut self, find: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
-        if self.sections().team().rank() > 0 {
+        if self.team().rank() > 0 {
             return Ok(None);
         }
         let before = self.sections().leave_section();

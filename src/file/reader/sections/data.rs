@@ -1,74 +1,43 @@
 //! The data of a section: what may be called, and with which arguments.
 
-use super::{CurrentSection, Expect, KnownSizes, Sections, exceeds_63_bits};
+use super::{CurrentSection, Expect, KnownSizes, Sections};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
-use scda_format::INLINE_BYTES;
+use scda_base::memory::reserve_count;
 use scda_format::header::SectionType;
-use scda_format::layout::SectionLayout;
-use scda_ranks::Partition;
+use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use scda_ranks::hash::{mix, mix_and_sum};
 use scda_ranks::partition::hash_of_counts;
+use scda_ranks::{Partition, uniform_partition};
 
 impl Sections {
     /// The current section, if it is of this type and its data come next.
     #[inline(always)]
     pub fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
-        self.team.note_call(function);
-        match self.cursor.expect {
-            Expect::Data(current) if current.section_type == section_type => Ok(current),
-            _ => Err(self.no_data(section_type)),
-        }
-    }
-
-    /// Data of this type do not come next.
-    #[cold]
-    fn no_data(&self, section_type: SectionType) -> Error {
-        match self.cursor.expect {
-            Expect::CutData(current) if current.section_type == section_type => self.cut(&current),
-            _ => self.out_of_order(&data_of(section_type)),
-        }
-    }
-
-    #[cold]
-    pub fn out_of_order(&self, wanted: &str) -> Error {
-        let expected = match &self.cursor.expect {
-            Expect::Header => "the header of a section".to_owned(),
-            Expect::Data(current) => data_of(current.section_type),
-            Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
-            Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
-            Expect::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
-        };
-        Error::usage(format!("this call reads {wanted}; the next call must read {expected}"))
-            .at(self.cursor.position)
+        self.input.team().note_call(function);
+        self.cursor.expect_data(section_type, self.input.end())
     }
 
     /// Notes and checks the number of bytes that the section's header said.
     pub fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
-        self.team.note(Topic::Number, size);
+        self.input.team().note(Topic::Number, size);
         if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 
     /// Notes and checks the partition of the section's elements.
     pub fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
-        let elements = self.team.note_partition(Topic::Counts, counts)?;
+        let elements = self.input.team().note_partition(Topic::Counts, counts)?;
         if elements.total != expected {
             return Err(unlike_header("the sum of the counts N_q", elements.total, expected));
         }
         Ok(elements)
     }
 
-    /// The section is done.
-    pub fn advance(&mut self, end: u64) {
-        self.cursor.position = end;
-        self.cursor.expect = Expect::Header;
-    }
-
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadInline, SectionType::Inline)?;
-        let is_root = self.team.check_root(root)?;
-        let bytes = self.look(current.layout.data, INLINE_BYTES as u64)?;
+        let is_root = self.input.team().check_root(root)?;
+        let bytes = self.input.look(current.layout.data, INLINE_BYTES as u64)?;
         if let (true, Some(data)) = (is_root, data) {
             data.copy_from_slice(bytes);
         }
@@ -83,19 +52,19 @@ impl Sections {
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let is_root = self.team.check_root(root)?;
+        let is_root = self.input.team().check_root(root)?;
         self.check_size(size, current.size)?;
         let layout = current.layout;
-        let small = self.look_if_small(layout)?;
+        let small = self.input.look_if_small(layout)?;
         let mine = data.and_then(|data| match data {
-            Some(data) if is_root => self.read_own_block(&current, data),
+            Some(data) if is_root => self.input.read_own_block(&current, data),
             _ => Ok(()),
         });
         if small && !current.decoded {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.team.defer(mine);
+            self.input.team().defer(mine);
         } else {
-            self.team.agree(mine)?;
+            self.input.team().agree(mine)?;
         }
         self.advance(layout.end);
         Ok(())
@@ -113,47 +82,14 @@ impl Sections {
         }
         // The product is bounded by that of the header.
         let offset = current.layout.data + elements.offset * size;
-        if self.look_if_small(current.layout)? {
-            let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
+        if self.input.look_if_small(current.layout)? {
+            let mine = data.and_then(|data| self.input.read_own_elements(offset, sizes, data));
             // Everything is in memory: only a wrong length of the user's memory can be an error.
-            self.team.defer(mine);
+            self.input.team().defer(mine);
         } else {
-            self.read_large(current.layout, offset, sizes, data)?;
+            self.input.read_large(current.layout, offset, sizes, data)?;
         }
         self.advance(current.layout.end);
-        Ok(())
-    }
-
-    /// Reads this rank's elements of a large section, which begin at `offset`; small pieces by some ranks of each node for all.
-    /// This rank may have an error already.
-    fn read_large(
-        &mut self,
-        layout: SectionLayout,
-        offset: u64,
-        sizes: Sizes<'_>,
-        data: Result<Sink<'_>>,
-    ) -> Result<(), Failure> {
-        let Self { route, team, params, file, .. } = self;
-        let Some(relay) = route.relay(team, &params.tuning, layout.bytes())? else {
-            let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
-            self.team.agree(mine)?;
-            return Ok(());
-        };
-        let (data, mine) = match data {
-            Ok(data) => (data, Ok(())),
-            Err(error) => (Sink::Skip, Err(error)),
-        };
-        // The ranks of a node are to meet: from here on all of them take part.
-        let agreed = team.agree(mine)?;
-        let mine = match data {
-            Sink::Contiguous(memory) => relay.read(&agreed, &mut **file, offset, memory),
-            // What goes to memory of many pieces, each rank reads itself.
-            data => {
-                let others = relay.read(&agreed, &mut **file, offset, &mut []);
-                others.and_then(|()| self.read_own_elements(offset, sizes, data))
-            }
-        };
-        self.team.agree(mine)?;
         Ok(())
     }
 
@@ -162,13 +98,13 @@ impl Sections {
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<(), Failure> {
-        self.team.note_call(Function::ReadVarraySizes);
-        let current = match self.cursor.expect {
+        self.input.team().note_call(Function::ReadVarraySizes);
+        let current = match *self.cursor.expect() {
             Expect::VarraySizes(current) => current,
             Expect::CutData(current) if current.section_type == SectionType::Varray => {
-                return Err(self.cut(&current).into());
+                return Err(current.cut(self.input.end()).into());
             }
-            _ => return Err(self.out_of_order("the sizes of a section 'V'").into()),
+            _ => return Err(self.cursor.out_of_order("the sizes of a section 'V'").into()),
         };
         let elements = self.check_counts(counts, current.count)?;
         let sizes = sizes.and_then(|sizes| {
@@ -176,7 +112,7 @@ impl Sections {
             Ok(sizes)
         });
         let known = self.learn_sizes(&current, counts, elements, sizes)?;
-        self.cursor.expect = Expect::VarrayData(current, known);
+        self.cursor.know_sizes(current, known);
         Ok(())
     }
 
@@ -195,16 +131,16 @@ impl Sections {
             Ok(out) => (out, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let bytes = self.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
+        let bytes = self.input.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
             sizes_hash = mix(sizes_hash, size);
             if let Some(out) = &mut out {
                 out[index] = size;
             }
         })?;
         if current.decoded {
-            self.check_expansion(bytes.total, current.layout.start)?;
+            current.check_expansion(bytes.total, self.input.end())?;
         } else {
-            self.varray_layout(current, bytes.total)?;
+            current.varray_layout(bytes.total, self.input.end())?;
         }
         Ok(KnownSizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
     }
@@ -215,13 +151,14 @@ impl Sections {
         proc_sizes: Option<&[u64]>,
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        self.team.note_call(Function::ReadVarray);
-        let Expect::VarrayData(current, mut known) = self.cursor.expect else {
-            return Err(self.out_of_order("the data of a section 'V'").into());
+        self.input.team().note_call(Function::ReadVarray);
+        let Expect::VarrayData(current, mut known) = *self.cursor.expect() else {
+            return Err(self.cursor.out_of_order("the data of a section 'V'").into());
         };
         let elements = self.check_counts(counts, current.count)?;
-        self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        let given = proc_sizes.map(|sizes| self.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
+        self.input.team().note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        let given =
+            proc_sizes.map(|sizes| self.input.team().note_partition(Topic::ProcSizes, sizes)).transpose()?;
         if hash_of_counts(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }
@@ -251,25 +188,94 @@ impl Sections {
         if current.decoded {
             return self.read_compressed(&current, elements, Sizes::Each(sizes), data);
         }
-        let layout = self.varray_layout(&current, known.bytes.total)?;
+        let layout = current.varray_layout(known.bytes.total, self.input.end())?;
         let offset = layout.data + known.bytes.offset;
-        if self.look_if_small(layout)? {
-            let mine = data.and_then(|data| self.read_own_elements(offset, Sizes::Each(sizes), data));
-            self.team.agree(mine)?;
+        if self.input.look_if_small(layout)? {
+            let mine = data.and_then(|data| self.input.read_own_elements(offset, Sizes::Each(sizes), data));
+            self.input.team().agree(mine)?;
         } else {
-            self.read_large(layout, offset, Sizes::Each(sizes), data)?;
+            self.input.read_large(layout, offset, Sizes::Each(sizes), data)?;
         }
         self.advance(layout.end);
         Ok(())
     }
 
-    /// The layout of the varray in the file, now that the bytes of all its elements are known.
-    pub fn varray_layout(&self, current: &CurrentSection, total: u64) -> Result<SectionLayout> {
-        let start = current.layout.start;
-        let layout = SectionLayout::varray(start, current.count, total)
-            .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
-        self.check_end("varray", start, layout.end)?;
-        Ok(layout)
+    /// Reads the encoded elements of a compressed array or varray and decodes them.
+    ///
+    /// `sizes` are those of the decoded elements. This rank may have an error already.
+    #[inline(never)]
+    pub fn read_compressed(
+        &mut self,
+        current: &CurrentSection,
+        elements: Partition,
+        sizes: Sizes<'_>,
+        data: Result<Sink<'_>>,
+    ) -> Result<(), Failure> {
+        let (data, checked) = match data {
+            Ok(data) => (data, Ok(())),
+            Err(error) => (Sink::Skip, Err(error)),
+        };
+        let mut encoded_sizes = Vec::new();
+        let wanted = if data.is_skip() { 0 } else { elements.count };
+        let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
+        let bytes =
+            self.input.look_at_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
+                // Within what was reserved.
+                if wanted > 0 {
+                    encoded_sizes.push(size);
+                }
+            })?;
+        let layout = current.varray_layout(bytes.total, self.input.end())?;
+        self.input.look_if_small(layout)?;
+        let decoded = self.input.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
+        self.input.team().agree(decoded)?;
+        self.advance(layout.end);
+        Ok(())
+    }
+
+    pub fn skip(&mut self) -> Result<(), Failure> {
+        self.input.team().note_call(Function::Skip);
+        let (current, known) = match *self.cursor.expect() {
+            Expect::Header => return Ok(()),
+            Expect::CutData(current) => return Err(current.cut(self.input.end()).into()),
+            Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
+            Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
+        };
+        let CurrentSection { section_type, count, decoded, .. } = current;
+        let end = match section_type {
+            SectionType::Inline | SectionType::Block => current.layout.end,
+            SectionType::Array if !decoded => current.layout.end,
+            SectionType::Array | SectionType::Varray => {
+                let in_ranges = self.cursor.known_offset().filter(|_| self.input.team().is_alone());
+                let in_ranges = in_ranges.and_then(|known| known.total(&current));
+                let total = match known.filter(|_| !decoded).or(in_ranges) {
+                    Some(total) => total,
+                    None => {
+                        let counts = uniform_partition(count, self.input.team().size());
+                        let part = self.input.team().partition(&counts)?;
+                        let entries = current.layout.entries;
+                        self.input.look_at_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
+                    }
+                };
+                current.varray_layout(total, self.input.end())?.end
+            }
+        };
+        self.advance(end);
+        Ok(())
+    }
+
+    pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
+        self.input.team().note_call(Function::Seek);
+        self.input.team().note(Topic::Number, offset);
+        if !(FILE_HEADER_BYTES as u64..=self.input.end()).contains(&offset) {
+            return Err(Error::argument(format!(
+                "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
+                self.input.end()
+            ))
+            .into());
+        }
+        self.advance(offset);
+        Ok(())
     }
 }
 
@@ -285,11 +291,6 @@ pub fn check_room(sizes: &[u64], expected: u64) -> Result<()> {
 #[cold]
 pub fn other_sizes() -> Error {
     Error::argument("the sizes E_i differ from those in the file")
-}
-
-#[cold]
-fn data_of(section_type: SectionType) -> String {
-    format!("the data of a section '{}'", char::from(section_type.letter()))
 }
 
 #[cold]

@@ -1,36 +1,21 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::{CurrentSection, Sections};
+use super::CurrentSection;
+use super::input::{BATCH_BYTES, Input};
 use crate::file::encoding::{DecodeJob, Decoders};
 use crate::file::source::{Batch, Sink, Sizes, batches};
 use crate::file::team::{Failure, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{self, reserve, reserve_count, resize};
+use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_codec::max_encoded_bytes;
 use scda_format::COUNT_BYTES;
-use scda_format::entry::parse_counts;
-use scda_format::layout::{SectionLayout, sum};
+use scda_format::layout::sum;
 use scda_ranks::Partition;
-use scda_storage::ParallelFile;
 use std::ops::Range;
 use std::time::Instant;
 
-/// The most bytes of entries or elements that are read at once into a buffer of the library.
-pub const BATCH_BYTES: usize = 1 << 20;
-
-impl Sections {
-    /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
-    #[inline]
-    pub fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
-        match self.window.get(offset, memory.len() as u64) {
-            Some(bytes) => memory.copy_from_slice(bytes),
-            None if memory.is_empty() => {}
-            None => self.file.read_at(offset, memory)?,
-        }
-        Ok(())
-    }
-
+impl Input {
     /// Reads or decodes a block into the memory of the root.
     #[inline(always)]
     pub fn read_own_block(&mut self, current: &CurrentSection, data: &mut [u8]) -> Result<()> {
@@ -101,29 +86,6 @@ impl Sections {
         Ok(())
     }
 
-    /// Reads and checks `count` entries from `offset`, a bounded number at a time.
-    pub fn read_own_entries(
-        &mut self,
-        offset: u64,
-        count: u64,
-        letter: u8,
-        mut each: impl FnMut(usize, u64) -> Result<()>,
-    ) -> Result<()> {
-        let _temporary = memory::temporary();
-        let mut text = Vec::new();
-        let mut done = 0;
-        while done < count {
-            let step = (count - done).min((BATCH_BYTES / COUNT_BYTES) as u64);
-            let start = offset + done * COUNT_BYTES as u64;
-            resize(&mut text, step * COUNT_BYTES as u64)?;
-            self.read_own(start, &mut text)?;
-            let before = to_usize(done);
-            parse_counts(&text, letter, start, |index, value| each(before + index, value))?;
-            done += step;
-        }
-        Ok(())
-    }
-
     /// Reads the entries from offset `entries` that are the sizes of a section's elements, hands out
     /// those of this rank by index, and finds where its bytes lie among those of all. This rank may
     /// have an error already.
@@ -142,7 +104,7 @@ impl Sections {
         let add = |a, b| sum(a, b).ok_or_else(|| sum_of_sizes().at(entries));
         // The header was checked: all entries are in the file.
         let all_bytes = elements.total * COUNT_BYTES as u64;
-        if all_bytes > self.small_bytes {
+        if !self.is_small(all_bytes) {
             let mut count = 0;
             let first = entries + elements.offset * COUNT_BYTES as u64;
             let read = mine.and_then(|()| {
@@ -177,49 +139,6 @@ impl Sections {
         Ok(bytes)
     }
 
-    /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
-    #[inline(always)]
-    pub fn look_if_small(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
-        let small = layout.bytes() <= self.small_bytes;
-        if small {
-            self.look(layout.data, layout.data_bytes)?;
-        }
-        Ok(small)
-    }
-
-    /// Reads the encoded elements of a compressed array or varray and decodes them.
-    ///
-    /// `sizes` are those of the decoded elements. This rank may have an error already.
-    #[inline(never)]
-    pub fn read_compressed(
-        &mut self,
-        current: &CurrentSection,
-        elements: Partition,
-        sizes: Sizes<'_>,
-        data: Result<Sink<'_>>,
-    ) -> Result<(), Failure> {
-        let (data, checked) = match data {
-            Ok(data) => (data, Ok(())),
-            Err(error) => (Sink::Skip, Err(error)),
-        };
-        let mut encoded_sizes = Vec::new();
-        let wanted = if data.is_skip() { 0 } else { elements.count };
-        let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
-        let bytes =
-            self.look_at_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
-                // Within what was reserved.
-                if wanted > 0 {
-                    encoded_sizes.push(size);
-                }
-            })?;
-        let layout = self.varray_layout(current, bytes.total)?;
-        self.look_if_small(layout)?;
-        let decoded = self.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
-        self.team.agree(decoded)?;
-        self.advance(layout.end);
-        Ok(())
-    }
-
     /// Decodes elements that lie one after the other from `offset`.
     pub fn decode_own_elements(
         &mut self,
@@ -232,7 +151,7 @@ impl Sections {
             return Ok(());
         }
         let _temporary = memory::temporary();
-        let threads = self.params.tuning.threads;
+        let threads = self.params().tuning.threads;
         let (mut text, mut staged) = (Vec::new(), Vec::new());
         let (mut start, mut decoded_start) = (offset, 0);
         let encoded = Sizes::Each(encoded_sizes);

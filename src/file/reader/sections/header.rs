@@ -1,11 +1,10 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
-use super::{CurrentSection, Expect, Sections};
+use super::{CurrentSection, Input, Sections};
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
 use crate::file::window::missed;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::reserve;
 use scda_codec::{can_expand, compressed_type, second_type};
 use scda_format::dataset::stored::DataSection;
 use scda_format::entry::parse_count;
@@ -42,51 +41,7 @@ impl Section {
 
 impl Sections {
     pub fn at_end(&self) -> bool {
-        matches!(self.cursor.expect, Expect::Header) && self.cursor.position >= self.ends.sections
-    }
-
-    /// Bytes of the file that all ranks see. Collective; the file must have them.
-    #[inline(always)]
-    pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(
-            &mut self.team,
-            &mut *self.file,
-            &self.params.tuning,
-            self.ends.read,
-            offset,
-            length,
-        )
-    }
-
-    /// Reads a header on this rank, and copies all that is read ahead with it.
-    pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
-        let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
-        looked.map_err(|failure| self.team.settle(failure))?;
-        let ahead = self.window.to_send(offset);
-        reserve(bytes, ahead.len())?;
-        bytes.extend_from_slice(ahead);
-        Ok(())
-    }
-
-    /// Whether what rank 0 reads ahead can be sent to this rank.
-    pub fn expect_ahead(&mut self) -> Result<bool> {
-        self.window.expect()
-    }
-
-    /// Shares the offset of a header that rank 0 has found, 0 for none, and two other words; and, if the ranks
-    /// [expect](Self::expect_ahead) it, what rank 0 has read ahead there.
-    pub fn share_ahead(&mut self, found: Result<[u64; 3]>, sent: &[u8]) -> Result<[u64; 3], Failure> {
-        let words = found.map(|[offset, one, other]| [offset, one, other, sent.len() as u64]);
-        let (agreed, [offset, one, other, length]) = self.team.share_agreed(0, words)?;
-        if length > 0 {
-            self.window.receive(&agreed, offset, length, sent)?;
-        }
-        Ok([offset, one, other])
-    }
-
-    /// An error if the file ends before `end`.
-    pub fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
-        if end <= self.ends.read { Ok(()) } else { Err(cut_off(what, offset, end, self.ends.read)) }
+        self.cursor.expects_header() && self.position() >= self.input.ends().sections
     }
 
     /// Reads the next header, and expects the data of the section: whether there is one.
@@ -98,10 +53,10 @@ impl Sections {
     /// Ends the section whose header is known, if it may end; the next header follows.
     #[inline(always)]
     pub fn end_section(&mut self, decode: bool) -> Result<(), Failure> {
-        self.team.note_call(Function::ReadHeader);
-        self.team.note(Topic::Encode, u64::from(decode));
+        self.input.team().note_call(Function::ReadHeader);
+        self.input.team().note(Topic::Encode, u64::from(decode));
         // Nearly always a header is expected: this is quick to see.
-        if !matches!(self.cursor.expect, Expect::Header) && self.is_read_in_ranges() {
+        if !self.cursor.expects_header() && self.cursor.is_read_in_ranges() {
             self.skip()?;
         }
         Ok(())
@@ -110,18 +65,18 @@ impl Sections {
     /// Reads the next header, if there is one.
     #[inline(always)]
     pub fn look_at_section(&mut self, decode: bool) -> Result<bool, Failure> {
-        if !matches!(self.cursor.expect, Expect::Header) {
+        if !self.cursor.expects_header() {
             let words = "reading a header: the data of the last section must be read or skipped before";
-            return Err(Error::usage(words).at(self.cursor.position).into());
+            return Err(Error::usage(words).at(self.position()).into());
         }
         if self.at_end() {
             return Ok(false);
         }
-        let (user, current) = self.look_at_header(self.cursor.position)?;
+        let (user, current) = self.input.look_at_header(self.position())?;
         if user.ends_with(CONVENTION_END) {
             return self.look_at_convention(decode);
         }
-        self.begin_section(user, current);
+        self.cursor.begin_section(user, current, self.input.end());
         Ok(true)
     }
 
@@ -129,41 +84,30 @@ impl Sections {
     /// handed over, it could not stay in registers where all sections pass.
     #[inline(never)]
     fn look_at_convention(&mut self, decode: bool) -> Result<bool, Failure> {
-        let (mut user, mut current) = self.look_at_header(self.cursor.position)?;
-        while let Some(end) = self.end_of_seal(&user, &current)? {
-            if end >= self.ends.sections {
-                self.cursor.position = end;
+        let (mut user, mut current) = self.input.look_at_header(self.position())?;
+        while let Some(end) = self.input.end_of_seal(&user, &current)? {
+            if end >= self.input.ends().sections {
+                self.cursor.advance(end);
                 return Ok(false);
             }
-            (user, current) = self.look_at_header(end)?;
-            self.cursor.position = end;
+            (user, current) = self.input.look_at_header(end)?;
+            self.cursor.advance(end);
         }
-        if decode && let Some(pair) = self.look_at_pair(&user, &current)? {
+        if decode && let Some(pair) = self.input.look_at_pair(&user, &current)? {
             (user, current) = pair;
         }
-        self.begin_section(user, current);
+        self.cursor.begin_section(user, current, self.input.end());
         Ok(true)
     }
+}
 
-    /// The data of this section come next.
-    #[inline(always)]
-    fn begin_section(&mut self, user: UserString, current: CurrentSection) {
-        let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
-        self.cursor.expect = match section_type {
-            _ if layout.end > self.ends.read => Expect::CutData(current),
-            SectionType::Varray => Expect::VarraySizes(current),
-            _ => Expect::Data(current),
-        };
-        let (offset, data_offset) = (self.cursor.position, layout.data);
-        self.cursor.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
-    }
-
+impl Input {
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
     /// says, unless this may be cut.
     #[inline(always)]
-    fn look_at_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
+    pub(super) fn look_at_header(&mut self, start: u64) -> Result<(UserString, CurrentSection), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
-        let bytes = self.look(start, LONGEST_HEADER.min(self.ends.read - start))?;
+        let bytes = self.look(start, LONGEST_HEADER.min(self.end() - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
         let (section_type, user) = parse_section_header(header).map_err(|e| e.at(start))?;
         let (count, size) = match section_type {
@@ -184,7 +128,7 @@ impl Sections {
             exceeds_63_bits(counts).at(start)
         })?;
         // Inline data are one piece.
-        if !self.tolerant || section_type == SectionType::Inline {
+        if !self.is_tolerant() || section_type == SectionType::Inline {
             self.check_end("section", start, layout.end)?;
         }
         Ok((
@@ -201,20 +145,10 @@ impl Sections {
         ))
     }
 
-    /// An error if the compressed data from `start` cannot stand for `bytes` bytes.
-    pub fn check_expansion(&self, bytes: u64, start: u64) -> Result<()> {
-        let left = self.ends.read - start;
-        if can_expand(left, bytes) {
-            return Ok(());
-        }
-        let message = format!("compressed section: found {bytes} bytes in {left}, expected fewer");
-        Err(Error::new(ErrorKind::Decode, message).at(start))
-    }
-
     /// If `first` is the first section of a compressed pair, the section that the pair stands for
     /// (paper, sections 3.2 to 3.4). All the rest must then conform.
     #[inline(never)]
-    fn look_at_pair(
+    pub(super) fn look_at_pair(
         &mut self,
         user: &UserString,
         first: &CurrentSection,
@@ -222,10 +156,10 @@ impl Sections {
         let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
         self.check_end("section", start, first.layout.end)?;
-        if first.layout.bytes() <= self.small_bytes {
+        if self.is_small(first.layout.bytes()) {
             // The sizes of a varray are needed again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
-            self.look(start, both.min(self.ends.read - start))?;
+            self.look(start, both.min(self.end() - start))?;
         }
         let nonconforming = |message: String| Error::new(ErrorKind::Decode, message).at(start);
         let size = if section_type == SectionType::Varray {
@@ -264,7 +198,7 @@ impl Sections {
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
         // In a section that is cut, this is checked only for what is read.
-        self.check_expansion(if second.layout.end > self.ends.read { size } else { bytes }, start)?;
+        first.check_expansion(if second.layout.end > self.end() { size } else { bytes }, self.end())?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, CurrentSection { section_type, size, decoded: true, size_entries, ..second })))
     }
@@ -305,6 +239,36 @@ impl CurrentSection {
             Some(entries) => (entries, b'U'),
             None => (self.layout.entries, b'E'),
         }
+    }
+
+    /// An error if its compressed data cannot stand for `bytes` bytes, in a file that is read up to `end`.
+    pub fn check_expansion(&self, bytes: u64, end: u64) -> Result<()> {
+        let (start, left) = (self.layout.start, end - self.layout.start);
+        if can_expand(left, bytes) {
+            return Ok(());
+        }
+        let message = format!("compressed section: found {bytes} bytes in {left}, expected fewer");
+        Err(Error::new(ErrorKind::Decode, message).at(start))
+    }
+
+    /// The layout of the varray in a file that is read up to `end`, now that the bytes of all its elements are known.
+    pub fn varray_layout(&self, total: u64, end: u64) -> Result<SectionLayout> {
+        let start = self.layout.start;
+        let layout = SectionLayout::varray(start, self.count, total);
+        let layout = layout.ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
+        if layout.end > end { Err(cut_off("varray", start, layout.end, end)) } else { Ok(layout) }
+    }
+
+    /// The error for a section that the end of the file cuts off.
+    #[cold]
+    pub fn cut(&self, end: u64) -> Error {
+        let what = match self.section_type {
+            SectionType::Inline => "inline section",
+            SectionType::Block => "block",
+            SectionType::Array => "array",
+            SectionType::Varray => "varray",
+        };
+        cut_off(what, self.layout.start, self.layout.end, end)
     }
 
     /// An error of an entry as one of this section.

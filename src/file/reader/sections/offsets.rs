@@ -1,6 +1,7 @@
 //! Where elements of their own sizes are in the file, and the elements behind these offsets.
 
-use super::{CurrentSection, Sections, exceeds_63_bits};
+use super::alone::ReadsAlone;
+use super::{CurrentSection, Ranges, exceeds_63_bits};
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::Result;
 use scda_base::memory::{self, reserve_count};
@@ -30,33 +31,40 @@ impl KnownOffset {
     }
 }
 
-impl Sections {
+impl Ranges<'_> {
     /// Notes that the elements from the known one up to this one were read.
     pub fn went_to(&mut self, index: u64, offset: u64) {
-        self.cursor.known_offset =
-            self.cursor.known_offset.map(|known| KnownOffset { index, offset, ..known });
+        let known = self.sections.cursor.known_offset();
+        known
+            .into_iter()
+            .for_each(|known| self.sections.cursor.know_offset(KnownOffset { index, offset, ..known }));
     }
 
     /// The offset in the file of the element with this index.
     pub fn element_offset(&mut self, current: &CurrentSection, index: u64) -> Result<u64> {
         let entries = current.layout.entries;
-        let known = self.cursor.known_offset.filter(|known| known.entries == entries && known.index <= index);
+        let known = self
+            .sections
+            .cursor
+            .known_offset()
+            .filter(|known| known.entries == entries && known.index <= index);
         let mut known =
             known.unwrap_or(KnownOffset { entries, index: 0, offset: current.layout.data, by_anchor: false });
         if index - known.index > ANCHOR_ELEMENTS
-            && let Some((index, offset)) = self.anchor(current.layout.data, index)?
+            && let Some((index, offset)) = self.sections.seals().anchor(current.layout.data, index)?
         {
             known = KnownOffset { entries, index, offset, by_anchor: true };
         }
         let mut offset = known.offset;
         let first = entries + known.index * COUNT_BYTES as u64;
-        self.read_own_entries(first, index - known.index, b'E', |_, size| {
-            offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
-            Ok(())
-        })
-        .map_err(|error| current.conform(error))?;
-        self.check_end("varray", current.layout.start, offset)?;
-        self.cursor.known_offset = Some(KnownOffset { index, offset, ..known });
+        self.input()
+            .read_own_entries(first, index - known.index, b'E', |_, size| {
+                offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
+                Ok(())
+            })
+            .map_err(|error| current.conform(error))?;
+        self.input().check_end("varray", current.layout.start, offset)?;
+        self.sections.cursor.know_offset(KnownOffset { index, offset, ..known });
         Ok(offset)
     }
 
@@ -74,14 +82,15 @@ impl Sections {
         reserve_count(&mut encoded_sizes, part.count)?;
         let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
         let mut end = start;
-        self.read_own_entries(first, part.count, b'E', |_, size| {
-            end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
-            encoded_sizes.push(size);
-            Ok(())
-        })
-        .map_err(|error| current.conform(error))?;
-        self.check_end("varray", current.layout.start, end)?;
-        self.decode_own_elements(start, &encoded_sizes, sizes, data)?;
+        self.input()
+            .read_own_entries(first, part.count, b'E', |_, size| {
+                end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
+                encoded_sizes.push(size);
+                Ok(())
+            })
+            .map_err(|error| current.conform(error))?;
+        self.input().check_end("varray", current.layout.start, end)?;
+        self.input().decode_own_elements(start, &encoded_sizes, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())
     }
@@ -105,7 +114,7 @@ impl Sections {
             batch.clear();
             Ok(())
         };
-        self.read_own_entries(entries, row.count, b'E', |_, size| {
+        self.input().read_own_entries(entries, row.count, b'E', |_, size| {
             batch.push(size);
             if batch.len() as u64 == ANCHOR_ELEMENTS { give(&mut batch, &mut done) } else { Ok(()) }
         })?;

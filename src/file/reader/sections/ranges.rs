@@ -1,76 +1,37 @@
 //! Reads any range of elements of a section; each rank its own.
 
-use super::{CurrentSection, Expect, Sections, check_room, cut_off, exceeds_63_bits, other_sizes};
+use super::{CurrentSection, Expect, Sections, check_room, exceeds_63_bits, other_sizes};
 use crate::file::reader::alone::ReadsAlone;
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function, Topic, sum_of_sizes};
+use crate::file::team::{Failure, Function, sum_of_sizes};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{self, resize};
 use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
 use scda_format::header::SectionType;
 use scda_format::layout::{SectionLayout, sum};
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use scda_ranks::{Partition, uniform_partition};
+use scda_ranks::Partition;
 use std::ops::Range;
 
-impl Sections {
-    pub fn seek(&mut self, offset: u64) -> Result<(), Failure> {
-        self.team.note_call(Function::Seek);
-        self.team.note(Topic::Number, offset);
-        if !(FILE_HEADER_BYTES as u64..=self.ends.read).contains(&offset) {
-            return Err(Error::argument(format!(
-                "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
-                self.ends.read
-            ))
-            .into());
-        }
-        self.advance(offset);
-        Ok(())
-    }
+/// Reads ranges of the current section, on this rank alone.
+pub(crate) struct Ranges<'a> {
+    pub(super) sections: &'a mut Sections,
+}
 
-    pub fn skip(&mut self) -> Result<(), Failure> {
-        self.team.note_call(Function::Skip);
-        let (current, known) = match self.cursor.expect {
-            Expect::Header => return Ok(()),
-            Expect::CutData(current) => return Err(self.cut(&current).into()),
-            Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
-            Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
-        };
-        let CurrentSection { section_type, count, decoded, .. } = current;
-        let end = match section_type {
-            SectionType::Inline | SectionType::Block => current.layout.end,
-            SectionType::Array if !decoded => current.layout.end,
-            SectionType::Array | SectionType::Varray => {
-                let in_ranges = self.cursor.known_offset.filter(|_| self.team.is_alone());
-                let in_ranges = in_ranges.and_then(|known| known.total(&current));
-                let total = match known.filter(|_| !decoded).or(in_ranges) {
-                    Some(total) => total,
-                    None => {
-                        let counts = uniform_partition(count, self.team.size());
-                        let part = self.team.partition(&counts)?;
-                        let entries = current.layout.entries;
-                        self.look_at_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
-                    }
-                };
-                self.varray_layout(&current, total)?.end
-            }
-        };
-        self.advance(end);
-        Ok(())
+impl ReadsAlone for Ranges<'_> {
+    fn sections(&mut self) -> &mut Sections {
+        self.sections
     }
+}
 
-    /// Returns an error if there are other ranks, which would have to take part.
-    pub fn check_alone(&self, what: &str) -> Result<()> {
-        if self.team.is_alone() {
-            return Ok(());
-        }
-        let size = self.team.size();
-        Err(Error::usage(format!(
-            "{what}: only a rank that reads alone can do this; this file is open on {size} ranks"
-        ))
-        .at(self.cursor.position))
+impl<'a> Ranges<'a> {
+    #[inline]
+    pub fn new(sections: &'a mut Sections) -> Self {
+        Self { sections }
     }
+}
 
+impl Ranges<'_> {
     /// Reads the range of this rank, while the others read theirs: elements and memory for them, which may be an error
     /// of this rank.
     fn read_range<T>(
@@ -79,18 +40,11 @@ impl Sections {
         part: Result<(Range<u64>, T)>,
         read: impl FnOnce(&mut Self, Range<u64>, T) -> Result<()>,
     ) -> Result<(), Failure> {
-        self.team.note_call(function);
+        self.team().note_call(function);
         let mine = part.and_then(|(range, memory)| self.alone(|this| Ok(read(this, range, memory)?)));
-        self.team.agree(mine)?;
-        if let Some(current) = self.cursor.expect.current_mut() {
-            current.in_ranges = true;
-        }
+        self.team().agree(mine)?;
+        self.sections.let_go_on();
         Ok(())
-    }
-
-    /// Whether ranges of the current section were read, so that it may end here.
-    pub fn is_read_in_ranges(&mut self) -> bool {
-        self.cursor.expect.current_mut().is_some_and(|current| current.in_ranges)
     }
 
     /// Checks the range against the `total` number of elements, or bytes of a block.
@@ -104,31 +58,20 @@ impl Sections {
         Ok(Partition { offset: range.start, count: range.end - range.start, total })
     }
 
-    /// The error for a section that the end of the file cuts off.
-    #[cold]
-    pub fn cut(&self, current: &CurrentSection) -> Error {
-        let what = match current.section_type {
-            SectionType::Inline => "inline section",
-            SectionType::Block => "block",
-            SectionType::Array => "array",
-            SectionType::Varray => "varray",
-        };
-        cut_off(what, current.layout.start, current.layout.end, self.ends.read)
-    }
-
     /// Returns an error unless the file has these bytes of a section that its end may cut off.
     fn check_cut(&self, current: &CurrentSection, end: u64) -> Result<()> {
-        if end <= self.ends.read { Ok(()) } else { Err(self.cut(current)) }
+        let file_end = self.sections.ends().read;
+        if end <= file_end { Ok(()) } else { Err(current.cut(file_end)) }
     }
 
     /// The current section, if it has this type and ranges of its data may be read next.
     fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
-        match self.cursor.expect {
+        match *self.sections.cursor().expect() {
             Expect::CutData(current) if current.section_type == section_type => {
-                self.team.note_call(function);
+                self.team().note_call(function);
                 Ok(current)
             }
-            _ => self.expect_data(function, section_type),
+            _ => self.sections.expect_data(function, section_type),
         }
     }
 
@@ -145,15 +88,15 @@ impl Sections {
         let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
         self.check_cut(&current, end)?;
         if !current.decoded {
-            return self.read_own(current.layout.data + part.offset, data);
+            return self.input().read_own(current.layout.data + part.offset, data);
         }
         if part.count == part.total {
-            return self.read_own_block(&current, data);
+            return self.input().read_own_block(&current, data);
         }
         let _temporary = memory::temporary();
         let mut all = Vec::new();
         resize(&mut all, part.total)?;
-        self.read_own_block(&current, &mut all)?;
+        self.input().read_own_block(&current, &mut all)?;
         let start = to_usize(part.offset);
         data.copy_from_slice(&all[start..start + data.len()]);
         Ok(())
@@ -172,7 +115,7 @@ impl Sections {
     fn read_own_array_range(&mut self, elements: &Range<u64>, size: u64, mut data: Sink<'_>) -> Result<()> {
         let current = self.expect_range(Function::ReadArrayRange, SectionType::Array)?;
         let part = self.check_range(elements, current.count)?;
-        self.check_size(size, current.size)?;
+        self.sections.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: part.count, size };
         data.check(sizes)?;
         if current.decoded {
@@ -180,16 +123,16 @@ impl Sections {
         }
         // The product is at most that of the header.
         self.check_cut(&current, current.layout.data + elements.end * size)?;
-        self.read_own_elements(current.layout.data + part.offset * size, sizes, data)
+        self.input().read_own_elements(current.layout.data + part.offset * size, sizes, data)
     }
 
     /// The current varray, if its sizes or data may be read next.
     fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<CurrentSection> {
-        self.team.note_call(function);
-        match self.cursor.expect {
+        self.team().note_call(function);
+        match *self.sections.cursor().expect() {
             Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
             Expect::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
-            _ => Err(self.out_of_order(wanted)),
+            _ => Err(self.sections.cursor().out_of_order(wanted)),
         }
     }
 
@@ -218,26 +161,27 @@ impl Sections {
         let (entries, letter) = current.user_sizes();
         self.check_cut(current, entries + (part.offset + part.count) * COUNT_BYTES as u64)?;
         let mut total = 0;
-        self.read_own_entries(
-            entries + part.offset * COUNT_BYTES as u64,
-            part.count,
-            letter,
-            |index, size| {
-                own(index, size);
-                total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
-                Ok(())
-            },
-        )
-        .map_err(|error| current.conform(error))?;
+        self.input()
+            .read_own_entries(
+                entries + part.offset * COUNT_BYTES as u64,
+                part.count,
+                letter,
+                |index, size| {
+                    own(index, size);
+                    total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
+                    Ok(())
+                },
+            )
+            .map_err(|error| current.conform(error))?;
         // The decoded bytes must be possible for the encoded bytes in the file.
         if current.decoded {
-            return self.check_expansion(total, current.layout.start);
+            return current.check_expansion(total, self.sections.ends().read);
         }
         // The padding is not read.
         let start = current.layout.start;
         let layout = SectionLayout::varray(start, current.count, total)
             .ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
-        self.check_end("varray", start, layout.padding())
+        self.input().check_end("varray", start, layout.padding())
     }
 
     /// The sizes are looked at only if data are wanted.
@@ -284,8 +228,8 @@ impl Sections {
         }
         let start = self.element_offset(current, part.offset)?;
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
-        self.check_end("varray", current.layout.start, end)?;
-        self.read_own_elements(start, sizes, data)?;
+        self.input().check_end("varray", current.layout.start, end)?;
+        self.input().read_own_elements(start, sizes, data)?;
         self.went_to(part.offset + part.count, end);
         Ok(())
     }

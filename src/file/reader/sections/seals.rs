@@ -1,14 +1,14 @@
 //! Seals among the sections: those that are passed over, and those by which sections and elements are found.
 
-use super::{CurrentSection, Sections};
-use crate::file::reader::chain::{SealGroup, Span, differs};
+use super::{CurrentSection, Input};
+use crate::file::reader::chain::{Chain, SealGroup, Span, differs};
 use crate::file::reader::index::{Sealed, may_be_of_seal};
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
 use scda_format::names::Name;
 
-impl Sections {
+impl Input {
     /// The end of the seal, if the section whose header was read is a part of one. Collective.
     #[inline(always)]
     pub(super) fn end_of_seal(
@@ -17,7 +17,7 @@ impl Sections {
         section: &CurrentSection,
     ) -> Result<Option<u64>, Failure> {
         let is_suspect = may_be_of_seal(section.section_type, user, section.size);
-        if !is_suspect || self.params.raw { Ok(None) } else { self.find_end_of_seal(user, section) }
+        if !is_suspect || self.params().raw { Ok(None) } else { self.find_end_of_seal(user, section) }
     }
 
     #[cold]
@@ -25,7 +25,8 @@ impl Sections {
         // A few bytes at several places, so one rank reads them.
         let found = match self.team.rank() {
             0 => {
-                Sealed::around(&mut *self.file, self.ends.read, (section.section_type, user), section.layout)
+                let end = self.end();
+                Sealed::around(self.file(), end, (section.section_type, user), section.layout)
             }
             _ => Ok(None),
         };
@@ -33,35 +34,48 @@ impl Sections {
         let [end] = self.team.share(0, end)?;
         Ok((end > 0).then_some(end))
     }
+}
 
-    /// Whether the file ends with a seal, by which sections are found.
-    pub fn is_sealed(&self) -> bool {
-        self.ends.sections < self.ends.read
+/// Reads the seals of a file, on this rank alone.
+pub(crate) struct SealReader<'a> {
+    input: &'a mut Input,
+    chain: &'a mut Chain,
+}
+
+impl<'a> SealReader<'a> {
+    pub(super) fn new(input: &'a mut Input, chain: &'a mut Chain) -> Self {
+        Self { input, chain }
     }
 
     /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
     pub fn seal(&mut self, from_end: usize) -> Result<Option<Sealed>> {
-        self.chain.seal(&mut *self.file, from_end)
+        self.chain.seal(self.input.file(), from_end)
     }
 
     /// The seal at this offset, if there is one.
     pub fn seal_at(&mut self, offset: u64) -> Result<Option<Sealed>> {
-        Sealed::at(&mut *self.file, self.ends.read, offset)
+        let end = self.input.end();
+        Sealed::at(self.input.file(), end, offset)
     }
 
     /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
     pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, Sealed)> {
-        self.chain.seal_where(&mut *self.file, is_wanted)
+        self.chain.seal_where(self.input.file(), is_wanted)
     }
 
     /// Some of the seals, counted from the last ones of the file; `None` if there are fewer pieces.
     pub fn piece_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
-        self.chain.piece(&mut *self.file, number)
+        self.chain.piece(self.input.file(), number)
     }
 
     /// The names of the sections of a piece of the seals.
     pub fn names_of_piece(&mut self, number: usize) -> Result<Vec<Name>> {
-        self.chain.names(&mut *self.file, number)
+        self.chain.names(self.input.file(), number)
+    }
+
+    /// What was read with the seals from this offset on.
+    pub fn read_before(&self, offset: u64) -> &[u8] {
+        self.chain.read_before(offset)
     }
 
     /// Whether the checksum of the index of a seal was compared.
@@ -71,19 +85,20 @@ impl Sections {
 
     /// Compares the checksum of the index of a seal, once.
     pub fn check_index(&mut self, from_end: usize) -> Result<()> {
-        self.chain.check_index(&mut *self.file, from_end)
+        self.chain.check_index(self.input.file(), from_end)
     }
 
     /// Compares the checksum of the anchors of a seal, once.
     pub fn check_anchors(&mut self, from_end: usize) -> Result<()> {
-        self.chain.check_anchors(&mut *self.file, from_end)
+        self.chain.check_anchors(self.input.file(), from_end)
     }
 
     /// The nearest anchor at or before element `index` of a section, if there is one: the number of its element and the offset.
     /// `data` is the offset of the data of the section.
     pub fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
         let wanted = index / ANCHOR_ELEMENTS;
-        if wanted == 0 || !self.is_sealed() {
+        let ends = self.input.ends();
+        if wanted == 0 || ends.sections == ends.read {
             return Ok(None);
         }
         let (from_end, sealed) = self.seal_where(|span| span.begin <= data)?;
@@ -117,7 +132,7 @@ impl Sections {
 
     fn anchor_at(&mut self, first: u64, number: u64) -> Result<u64> {
         let mut anchor = 0;
-        self.read_own_entries(first + number * ANCHOR_BYTES as u64, 1, b'O', |_, offset| {
+        self.input.read_own_entries(first + number * ANCHOR_BYTES as u64, 1, b'O', |_, offset| {
             anchor = offset;
             Ok(())
         })?;

@@ -1,6 +1,6 @@
 //! The rows of indexes, and anchors, read by one rank. Nothing is trusted before it is checked.
 
-use super::{Expect, Sections};
+use super::Sections;
 use crate::file::reader::chain::differs;
 use crate::file::reader::index::Sealed;
 use scda_base::error::{ErrorKind, Result, quote};
@@ -44,12 +44,22 @@ impl Sealed {
     }
 }
 
-impl Sections {
+/// Reads the index of a seal, on this rank alone.
+pub(crate) struct IndexReader<'a> {
+    sections: &'a mut Sections,
+}
+
+impl<'a> IndexReader<'a> {
+    pub fn new(sections: &'a mut Sections) -> Self {
+        Self { sections }
+    }
+
     /// Fills these bytes of an index from `offset` on, from what was read with its seal if they are there.
     fn read_table(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        match self.chain.read_before(offset).get(..bytes.len()) {
+        let seals = self.sections.seals();
+        match seals.read_before(offset).get(..bytes.len()) {
             Some(known) => bytes.copy_from_slice(known),
-            None => self.read_own(offset, bytes)?,
+            None => self.sections.input().read_own(offset, bytes)?,
         }
         Ok(())
     }
@@ -110,9 +120,12 @@ impl Sections {
         if row.section.is_none() {
             return Ok(());
         }
-        self.advance(row.offset);
-        let found = self.look_at_section(true).map_err(|failure| self.team.settle(failure))?;
-        let Some(section) = self.cursor.header.filter(|section| found && section.offset == row.offset) else {
+        self.sections.advance(row.offset);
+        let found = self.sections.look_at_section(true);
+        let found = found.map_err(|failure| self.sections.input().team().settle(failure))?;
+        let Some(section) =
+            self.sections.header().copied().filter(|section| found && section.offset == row.offset)
+        else {
             return Err(differs("row of the index", &describe(row), "no section there", at));
         };
         let kind = (Some(section.section_type), section.user, section.decoded, section.count);
@@ -140,7 +153,7 @@ impl Sections {
         if row.size != size {
             return wrong("the size", row.size, size);
         }
-        match self.end_by_header() {
+        match self.sections.cursor().end_by_header() {
             Some(end) if end != row.end() => wrong("the end", row.end(), end),
             _ => Ok(()),
         }
@@ -163,15 +176,5 @@ impl Sections {
             }
         }
         Err(differs("index", "no row for this byte", "one for each section", offset))
-    }
-
-    /// The end of the current section, if its header alone determines it.
-    fn end_by_header(&self) -> Option<u64> {
-        match self.cursor.expect {
-            Expect::Data(current) if current.section_type != SectionType::Array || !current.decoded => {
-                Some(current.layout.end)
-            }
-            _ => None,
-        }
     }
 }

@@ -232,7 +232,7 @@ impl TaskReader<'_> {
 
     /// The section whose header was just read, if it is a varray, and not compressed.
     fn packed(&self) -> Option<CurrentSection> {
-        self.sections.current_varray().filter(|varray| !varray.decoded)
+        self.sections.cursor().current_varray().filter(|varray| !varray.decoded)
     }
 
     /// The set of streams that begins with the part whose chunks, or the varray that, is the section of this number; which one of its
@@ -297,8 +297,9 @@ impl TaskReader<'_> {
 
     /// If the section whose header was just read begins a part of a set of streams: where that lies, and its sections.
     fn read_stream_part(&mut self) -> Result<Option<(PartPlace, [Section; 3])>, Failure> {
-        self.sections.team().note_call(Function::Streams);
-        let (Some(&header), Some(block)) = (self.sections.header(), self.sections.current_data()) else {
+        self.team().note_call(Function::Streams);
+        let (Some(&header), Some(block)) = (self.sections.header(), self.sections.cursor().current_data())
+        else {
             return Ok(None);
         };
         if header.section_type != SectionType::Block || header.decoded || *header.user != *STREAMS {
@@ -310,7 +311,7 @@ impl TaskReader<'_> {
             return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
         }
         // What is behind the entries only takes room. All ranks have the same bytes, most often behind the header already.
-        let text = self.sections.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
+        let text = self.input().look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
         self.sections.advance(block.layout.end);
         let array = self.next_array("the chunks", None, part.chunk_bytes)?;
@@ -374,7 +375,7 @@ impl TaskReader<'_> {
             found.push(Stream { task, parts, bytes: 0 });
         }
         for part in &streams.parts {
-            self.sections.read_own_entries(part.entry(first), count, BYTES_LETTER, |index, bytes| {
+            self.input().read_own_entries(part.entry(first), count, BYTES_LETTER, |index, bytes| {
                 let stream = &mut found[index];
                 part.check_bytes(stream.task, bytes)?;
                 stream.bytes = sum(stream.bytes, bytes).ok_or_else(too_long)?;
@@ -389,11 +390,11 @@ impl TaskReader<'_> {
     fn own_element(&mut self, varray: &CurrentSection, task: u64) -> Result<Stream> {
         let mut bytes = 0;
         let element = Partition { offset: task, count: 1, total: varray.count };
-        self.sections.read_own_sizes(varray, element, |_, size| bytes = size)?;
-        let chunks = self.sections.element_offset(varray, task)?;
+        self.sections.ranges().read_own_sizes(varray, element, |_, size| bytes = size)?;
+        let chunks = self.sections.ranges().element_offset(varray, task)?;
         let end = sum(chunks, bytes).ok_or_else(too_long)?;
-        self.sections.check_end("varray", varray.layout.start, end)?;
-        self.sections.went_to(task + 1, end);
+        self.input().check_end("varray", varray.layout.start, end)?;
+        self.sections.ranges().went_to(task + 1, end);
         // The only stream of a part that has nothing else.
         let part = StreamPart { tasks: 1, chunk_bytes: MAX_CHUNK_BYTES, part: 0 };
         let entry = varray.layout.entries + task * COUNT_BYTES as u64;
@@ -413,7 +414,7 @@ impl TaskReader<'_> {
                 let step = left.min(bytes - offset).min(rest.len() as u64);
                 let (now, later) = rest.split_at_mut(to_usize(step));
                 // Bounded by the layout of the array.
-                self.sections.file().read_at(part.chunks + at, now)?;
+                self.file().read_at(part.chunks + at, now)?;
                 offset += step;
                 rest = later;
             }
@@ -424,9 +425,9 @@ impl TaskReader<'_> {
 
     /// The streams of this rank, of which all read theirs.
     fn share(&mut self, function: Function, streams: &Streams, counts: &[u64]) -> Result<Partition> {
-        self.sections.team().note_call(function);
-        self.sections.team().note_bytes(Topic::UserString, &streams.user);
-        self.sections.team().note(Topic::ReadAhead, streams.place());
+        self.team().note_call(function);
+        self.team().note_bytes(Topic::UserString, &streams.user);
+        self.team().note(Topic::ReadAhead, streams.place());
         self.sections.check_counts(counts, streams.tasks())
     }
 
@@ -441,13 +442,16 @@ impl TaskReader<'_> {
             let Some(sizes) = sizes else { return Ok(()) };
             check_room(sizes, share.count)?;
             if let Some(packed) = &streams.packed {
-                return self.sections.read_own_sizes(packed, share, |index, size| sizes[index] = size);
+                return self
+                    .sections
+                    .ranges()
+                    .read_own_sizes(packed, share, |index, size| sizes[index] = size);
             }
             let found = self.own_streams(streams, share.offset, share.count)?;
             sizes.iter_mut().zip(&found).for_each(|(size, stream)| *size = stream.bytes);
             Ok(())
         });
-        self.sections.team().agree(mine)?;
+        self.team().agree(mine)?;
         Ok(())
     }
 
@@ -462,7 +466,7 @@ impl TaskReader<'_> {
             true => Ok(()),
             false => self.read_own_share(streams, share, sizes, data),
         });
-        self.sections.team().agree(mine)?;
+        self.team().agree(mine)?;
         Ok(())
     }
 
@@ -474,7 +478,8 @@ impl TaskReader<'_> {
         mut data: Sink<'_>,
     ) -> Result<()> {
         if let Some(packed) = &streams.packed {
-            return self.alone(|this| Ok(this.sections.read_own_varray(packed, share, sizes, data)?));
+            return self
+                .alone(|this| Ok(this.sections.ranges().read_own_varray(packed, share, sizes, data)?));
         }
         let found = self.own_streams(streams, share.offset, share.count)?;
         if !found.iter().map(|stream| stream.bytes).eq(sizes.iter().copied()) {

@@ -1,0 +1,201 @@
+//! Where the ranks are among the sections of a file, and what must be read next.
+
+use super::offsets::KnownOffset;
+use super::{CurrentSection, KnownSizes};
+use crate::file::reader::Section;
+use scda_base::error::{Error, Result};
+use scda_format::FILE_HEADER_BYTES;
+use scda_format::header::{SectionType, UserString};
+
+/// Where the ranks are in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor {
+    /// Offset of the next section, or of the current one as long as its data are expected.
+    position: u64,
+    expect: Expect,
+    /// The header that was read last.
+    header: Option<Section>,
+    known_offset: Option<KnownOffset>,
+}
+
+/// What must be called next.
+#[derive(Clone, Copy)]
+pub(super) enum Expect {
+    Header,
+    Data(CurrentSection),
+    VarraySizes(CurrentSection),
+    VarrayData(CurrentSection, KnownSizes),
+    /// Ranges of a section whose header is whole, and that the end of the file cuts.
+    CutData(CurrentSection),
+}
+
+impl Expect {
+    fn current(&self) -> Option<&CurrentSection> {
+        match self {
+            Self::Header => None,
+            Self::Data(current)
+            | Self::VarraySizes(current)
+            | Self::VarrayData(current, _)
+            | Self::CutData(current) => Some(current),
+        }
+    }
+
+    fn current_mut(&mut self) -> Option<&mut CurrentSection> {
+        match self {
+            Self::Header => None,
+            Self::Data(current)
+            | Self::VarraySizes(current)
+            | Self::VarrayData(current, _)
+            | Self::CutData(current) => Some(current),
+        }
+    }
+}
+
+impl Cursor {
+    /// Before the first section.
+    pub(super) fn new() -> Self {
+        Self { position: FILE_HEADER_BYTES as u64, expect: Expect::Header, header: None, known_offset: None }
+    }
+
+    /// Offset of the next section, or of the current one as long as its data are expected.
+    #[inline(always)]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The header that was read last.
+    #[inline(always)]
+    pub fn header(&self) -> Option<&Section> {
+        self.header.as_ref()
+    }
+
+    #[inline(always)]
+    pub(super) fn expect(&self) -> &Expect {
+        &self.expect
+    }
+
+    /// Whether a header comes next.
+    #[inline(always)]
+    pub fn expects_header(&self) -> bool {
+        matches!(self.expect, Expect::Header)
+    }
+
+    /// The section whose data, or sizes, come next.
+    pub fn current(&self) -> Option<CurrentSection> {
+        self.expect.current().copied()
+    }
+
+    /// As [`Self::current`], if the file has all of it.
+    pub fn whole_current(&self) -> Option<CurrentSection> {
+        self.current().filter(|_| !matches!(self.expect, Expect::CutData(_)))
+    }
+
+    /// The section whose data come next: no varray, and the file has all of it.
+    pub fn current_data(&self) -> Option<CurrentSection> {
+        match self.expect {
+            Expect::Data(current) => Some(current),
+            _ => None,
+        }
+    }
+
+    /// The varray of which no sizes were read yet.
+    pub fn current_varray(&self) -> Option<CurrentSection> {
+        match self.expect {
+            Expect::VarraySizes(current) => Some(current),
+            _ => None,
+        }
+    }
+
+    /// The end of the current section, if its header alone determines it.
+    pub(super) fn end_by_header(&self) -> Option<u64> {
+        let current = self.current_data()?;
+        (current.section_type != SectionType::Array || !current.decoded).then_some(current.layout.end)
+    }
+
+    /// The offset that is known of an element of the varray with these entries.
+    pub(super) fn known_offset(&self) -> Option<KnownOffset> {
+        self.known_offset
+    }
+
+    pub(super) fn know_offset(&mut self, known: KnownOffset) {
+        self.known_offset = Some(known);
+    }
+
+    /// The next header is expected there.
+    #[inline(always)]
+    pub fn advance(&mut self, end: u64) {
+        self.position = end;
+        self.expect = Expect::Header;
+    }
+
+    /// A header is expected in place of what comes next.
+    pub(super) fn expect_header(&mut self) {
+        self.expect = Expect::Header;
+    }
+
+    /// The data of this section come next. What is read of the file ends at `end`.
+    #[inline(always)]
+    pub(super) fn begin_section(&mut self, user: UserString, current: CurrentSection, end: u64) {
+        let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
+        self.expect = match section_type {
+            _ if layout.end > end => Expect::CutData(current),
+            SectionType::Varray => Expect::VarraySizes(current),
+            _ => Expect::Data(current),
+        };
+        let (offset, data_offset) = (self.position, layout.data);
+        self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
+    }
+
+    /// The sizes of the current varray were read; its data come next.
+    pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownSizes) {
+        self.expect = Expect::VarrayData(current, known);
+    }
+
+    /// Nobody has to read or skip the data of the current section.
+    pub fn let_go_on(&mut self) {
+        if let Some(current) = self.expect.current_mut() {
+            current.in_ranges = true;
+        }
+    }
+
+    /// Whether ranges of the current section were read, so that it may end here.
+    pub(super) fn is_read_in_ranges(&self) -> bool {
+        self.expect.current().is_some_and(|current| current.in_ranges)
+    }
+
+    /// The current section, if it is of this type and its data come next. What is read of the file ends at `end`.
+    #[inline(always)]
+    pub(super) fn expect_data(&self, section_type: SectionType, end: u64) -> Result<CurrentSection> {
+        match self.expect {
+            Expect::Data(current) if current.section_type == section_type => Ok(current),
+            _ => Err(self.no_data(section_type, end)),
+        }
+    }
+
+    /// Data of this type do not come next.
+    #[cold]
+    fn no_data(&self, section_type: SectionType, end: u64) -> Error {
+        match self.expect {
+            Expect::CutData(current) if current.section_type == section_type => current.cut(end),
+            _ => self.out_of_order(&data_of(section_type)),
+        }
+    }
+
+    #[cold]
+    pub fn out_of_order(&self, wanted: &str) -> Error {
+        let expected = match &self.expect {
+            Expect::Header => "the header of a section".to_owned(),
+            Expect::Data(current) => data_of(current.section_type),
+            Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
+            Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
+            Expect::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
+        };
+        Error::usage(format!("this call reads {wanted}; the next call must read {expected}"))
+            .at(self.position)
+    }
+}
+
+#[cold]
+fn data_of(section_type: SectionType) -> String {
+    format!("the data of a section '{}'", char::from(section_type.letter()))
+}

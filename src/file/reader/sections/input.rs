@@ -1,0 +1,299 @@
+//! The bytes of a file, for all ranks together or for one of them.
+
+use super::alone::Alone;
+use super::header::{LONGEST_HEADER, cut_off};
+use crate::file::encoding::Decoders;
+use crate::file::open::Ends;
+use crate::file::options::ReadOptions;
+use crate::file::relay::Route;
+use crate::file::source::{Sink, Sizes};
+use crate::file::statistics::Statistics;
+use crate::file::team::{Failure, Team};
+use crate::file::window::Window;
+use scda_base::error::Result;
+use scda_base::memory::{self, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::entry::parse_counts;
+use scda_format::layout::SectionLayout;
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use scda_storage::ParallelFile;
+use scda_storage::timed::{Reads, Timed};
+use std::time::{Duration, Instant};
+
+/// The most bytes of entries or elements that are read at once into a buffer of the library.
+pub const BATCH_BYTES: usize = 1 << 20;
+
+/// The file and the ranks that read it.
+pub(crate) struct Input {
+    pub(super) team: Team,
+    file: Box<Timed>,
+    params: ReadOptions,
+    ends: Ends,
+    /// The most bytes of a section, or of a part of one, that is read with the headers.
+    small_bytes: u64,
+    window: Window,
+    route: Route,
+    /// What this rank has to read alone, once it did.
+    alone: Option<Box<Alone>>,
+    pub(super) decoders: Decoders,
+    /// What was read, and decompressed, since it was opened.
+    reads: Reads,
+    decoded_bytes: u64,
+    decoding: Duration,
+    /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
+    tolerant: bool,
+}
+
+impl Input {
+    /// A file that is open, with its size and where its sections end.
+    pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
+        let reads = Reads::default();
+        Self {
+            window: Window::new(&team, &params.tuning),
+            route: Route::default(),
+            small_bytes: params.tuning.small_bytes(team.size()) as u64,
+            decoders: Decoders::new(params.strict),
+            team,
+            file: Box::new(Timed::new(file, reads.clone())),
+            ends,
+            params,
+            alone: None,
+            reads,
+            decoded_bytes: 0,
+            decoding: Duration::ZERO,
+            tolerant: false,
+        }
+    }
+
+    /// Where what is read of the file ends.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.ends.read
+    }
+
+    /// From now on errors leave the file open: see [`Reader::tolerate_damage`](crate::Reader::tolerate_damage).
+    pub fn tolerate_damage(&mut self) {
+        self.tolerant = true;
+    }
+
+    /// Whether the sections of seals are shown from now on; returns whether they were.
+    pub fn show_seals(&mut self, raw: bool) -> bool {
+        std::mem::replace(&mut self.params.raw, raw)
+    }
+
+    /// Whether so many bytes are read with the headers, by all ranks.
+    #[inline(always)]
+    pub fn is_small(&self, bytes: u64) -> bool {
+        bytes <= self.small_bytes
+    }
+
+    /// The ranks.
+    #[inline(always)]
+    pub fn team(&mut self) -> &mut Team {
+        &mut self.team
+    }
+
+    /// The file, for what this rank reads of it alone.
+    #[inline]
+    pub fn file(&mut self) -> &mut dyn ParallelFile {
+        &mut *self.file
+    }
+
+    /// Reads another file from now on, and gives back the one of before.
+    pub fn exchange_file(&mut self, file: &mut Box<dyn ParallelFile>) {
+        self.file.exchange(file);
+    }
+
+    #[inline]
+    pub fn params(&self) -> &ReadOptions {
+        &self.params
+    }
+
+    /// From now on, the file ends there: for a file of which more is known than its seals say.
+    pub fn set_ends(&mut self, ends: Ends) {
+        self.ends = ends;
+    }
+
+    /// Where the file ends.
+    #[inline]
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Whether errors leave the file open.
+    pub fn is_tolerant(&self) -> bool {
+        self.tolerant
+    }
+
+    /// Lets this rank be alone: the ranks are in what is returned, until it is [given back](Self::rejoin).
+    pub fn leave(&mut self) -> Box<Alone> {
+        let mut alone = self.alone.take().unwrap_or_else(|| Box::new(Alone::new(&self.team, &self.params)));
+        alone.swap(&mut self.team, &mut self.window);
+        alone
+    }
+
+    /// This rank is with the others again.
+    pub fn rejoin(&mut self, mut ranks: Box<Alone>) {
+        ranks.swap(&mut self.team, &mut self.window);
+        self.alone = Some(ranks);
+    }
+
+    /// Bytes of the file that all ranks see. Collective; the file must have them.
+    #[inline(always)]
+    pub fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
+        self.window.cover(
+            &mut self.team,
+            &mut *self.file,
+            &self.params.tuning,
+            self.ends.read,
+            offset,
+            length,
+        )
+    }
+
+    /// The beginning of the file, with its header.
+    pub fn look_at_beginning(&mut self) -> Result<&[u8], Failure> {
+        self.look(0, self.end().min(FILE_HEADER_BYTES as u64))
+    }
+
+    /// Reads a header on this rank, and copies all that is read ahead with it.
+    pub fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        let looked = self.look(offset, LONGEST_HEADER.min(self.ends.read - offset)).map(drop);
+        looked.map_err(|failure| self.team.settle(failure))?;
+        let ahead = self.window.to_send(offset);
+        reserve(bytes, ahead.len())?;
+        bytes.extend_from_slice(ahead);
+        Ok(())
+    }
+
+    /// Whether what rank 0 reads ahead can be sent to this rank.
+    pub fn expect_ahead(&mut self) -> Result<bool> {
+        self.window.expect()
+    }
+
+    /// Shares the offset of a header that rank 0 has found, 0 for none, and two other words; and, if the ranks
+    /// [expect](Self::expect_ahead) it, what rank 0 has read ahead there.
+    pub fn share_ahead(&mut self, found: Result<[u64; 3]>, sent: &[u8]) -> Result<[u64; 3], Failure> {
+        let words = found.map(|[offset, one, other]| [offset, one, other, sent.len() as u64]);
+        let (agreed, [offset, one, other, length]) = self.team.share_agreed(0, words)?;
+        if length > 0 {
+            self.window.receive(&agreed, offset, length, sent)?;
+        }
+        Ok([offset, one, other])
+    }
+
+    /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
+    #[inline(always)]
+    pub fn look_if_small(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
+        let small = self.is_small(layout.bytes());
+        if small {
+            self.look(layout.data, layout.data_bytes)?;
+        }
+        Ok(small)
+    }
+
+    /// An error if the file ends before `end`.
+    pub fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
+        if end <= self.ends.read { Ok(()) } else { Err(cut_off(what, offset, end, self.ends.read)) }
+    }
+
+    /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
+    #[inline]
+    pub fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
+        match self.window.get(offset, memory.len() as u64) {
+            Some(bytes) => memory.copy_from_slice(bytes),
+            None if memory.is_empty() => {}
+            None => self.file.read_at(offset, memory)?,
+        }
+        Ok(())
+    }
+
+    /// Reads and checks `count` entries from `offset`, a bounded number at a time.
+    pub fn read_own_entries(
+        &mut self,
+        offset: u64,
+        count: u64,
+        letter: u8,
+        mut each: impl FnMut(usize, u64) -> Result<()>,
+    ) -> Result<()> {
+        let _temporary = memory::temporary();
+        let mut text = Vec::new();
+        let mut done = 0;
+        while done < count {
+            let step = (count - done).min((BATCH_BYTES / COUNT_BYTES) as u64);
+            let start = offset + done * COUNT_BYTES as u64;
+            resize(&mut text, step * COUNT_BYTES as u64)?;
+            self.read_own(start, &mut text)?;
+            let before = to_usize(done);
+            parse_counts(&text, letter, start, |index, value| each(before + index, value))?;
+            done += step;
+        }
+        Ok(())
+    }
+
+    /// Reads this rank's elements of a large section, which begin at `offset`; small pieces by some ranks of each node for all.
+    /// This rank may have an error already.
+    pub fn read_large(
+        &mut self,
+        layout: SectionLayout,
+        offset: u64,
+        sizes: Sizes<'_>,
+        data: Result<Sink<'_>>,
+    ) -> Result<(), Failure> {
+        let Self { route, team, params, file, .. } = self;
+        let Some(relay) = route.relay(team, &params.tuning, layout.bytes())? else {
+            let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
+            self.team.agree(mine)?;
+            return Ok(());
+        };
+        let (data, mine) = match data {
+            Ok(data) => (data, Ok(())),
+            Err(error) => (Sink::Skip, Err(error)),
+        };
+        // The ranks of a node are to meet: from here on all of them take part.
+        let agreed = team.agree(mine)?;
+        let mine = match data {
+            Sink::Contiguous(memory) => relay.read(&agreed, &mut **file, offset, memory),
+            // What goes to memory of many pieces, each rank reads itself.
+            data => {
+                let others = relay.read(&agreed, &mut **file, offset, &mut []);
+                others.and_then(|()| self.read_own_elements(offset, sizes, data))
+            }
+        };
+        self.team.agree(mine)?;
+        Ok(())
+    }
+
+    /// `bytes` bytes were decompressed since `began`.
+    pub fn note_decoded(&mut self, bytes: u64, began: Instant) {
+        self.decoded_bytes += bytes;
+        self.decoding += began.elapsed();
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        let (read_bytes, reading) = self.reads.so_far();
+        Statistics {
+            agreeing: self.team.agreeing(),
+            read_bytes,
+            reading,
+            decoded_bytes: self.decoded_bytes,
+            decoding: self.decoding,
+            ..Statistics::default()
+        }
+    }
+
+    /// The ranks and the file.
+    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
+        (self.team, self.file.into_inner())
+    }
+
+    pub fn close(self) -> Result<()> {
+        self.file.close()
+    }
+
+    /// Leaves what the ranks share as it is: giving it back takes all of them.
+    pub fn leak_shared(self) {
+        let Self { team, window, route, .. } = self;
+        std::mem::forget((team, window, route));
+    }
+}
