@@ -50,7 +50,10 @@ for target in "${targets[@]}"; do
   seeds=("$packed")
   [ ! -d "tests/fuzzed/regressions/$target" ] || seeds+=("tests/fuzzed/regressions/$target")
   case $target in
-  read_*) seeds+=(tests/vectors tests/bad-data) ;;
+  read_*)
+    tar -xf tests/bad-data/files.tar -C "$packed"
+    seeds+=(tests/vectors)
+    ;;
   sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;
   esac
   log=$folder/$target.log

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the files of this folder and expected.json, from docs/format.md and docs/datasets.md alone; with --check compares them.
+"""Makes files.tar and expected.json, from docs/format.md and docs/datasets.md alone; with --check compares them.
 
 Needs nothing but Python. README.md says what the files are for.
 """
@@ -7,8 +7,10 @@ Needs nothing but Python. README.md says what the files are for.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import sys
+import tarfile
 import zlib
 from pathlib import Path
 
@@ -454,17 +456,20 @@ def main() -> None:
     for make in (headers, sections, ends, pairs, seals, datasets):
         make()
     folder = Path(__file__).parent
-    made = {name: file for name, (file, _) in FILES.items()}
-    made["expected.json"] = (
-        json.dumps({name: expected for name, (_, expected) in FILES.items()}, indent=1).encode() + b"\n"
-    )
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, (file, _) in sorted(FILES.items()):
+            member = tarfile.TarInfo(name)
+            member.size = len(file)
+            tar.addfile(member, io.BytesIO(file))
+    expected = json.dumps({name: expected for name, (_, expected) in FILES.items()}, indent=1).encode() + b"\n"
+    made = {"files.tar": archive.getvalue(), "expected.json": expected}
     if sys.argv[1:] == ["--check"]:
-        found = {path.name for path in folder.glob("*.scda")} | {"expected.json"}
-        wrong = sorted(found ^ set(made)) + [name for name in made if (folder / name).read_bytes() != made[name]]
+        wrong = [name for name in made if (folder / name).read_bytes() != made[name]]
         sys.exit(f"not as make.py makes them: {', '.join(wrong)}" if wrong else 0)
     for name, file in made.items():
         (folder / name).write_bytes(file)
-    print(f"{len(FILES)} files, {sum(map(len, made.values()))} bytes")
+    print(f"{len(FILES)} files")
 
 
 if __name__ == "__main__":

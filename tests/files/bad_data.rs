@@ -5,9 +5,18 @@ use scda::{Communicator, ReadOptions, Reader, Region, Result, Solo, Tuning, run_
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::TempDir;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-data")
+}
+
+fn unpacked() -> TempDir {
+    let files = tempfile::tempdir().unwrap();
+    let mut tar = Command::new("tar");
+    let run = tar.arg("-xf").arg(folder().join("files.tar")).arg("-C").arg(files.path()).status();
+    assert!(run.unwrap().success());
+    files
 }
 
 fn expected() -> serde_json::Map<String, Value> {
@@ -42,9 +51,9 @@ fn read(comm: impl Communicator + 'static, path: &Path, way: &Way<'_>) -> (usize
 
 #[test]
 fn each_file_gets_the_error_that_it_must() {
-    let mut wrong = Vec::new();
+    let (files, mut wrong) = (unpacked(), Vec::new());
     for (name, expected) in expected() {
-        let path = folder().join(&name);
+        let path = files.path().join(&name);
         let reader = expected["reader"].as_str().unwrap();
         let verify = expected["error"] == "checksum";
         for size in [1, 3] {
@@ -82,8 +91,9 @@ fn each_file_gets_the_error_that_it_must() {
 
 #[test]
 fn what_is_behind_the_last_seal_is_left_out() {
+    let files = unpacked();
     for (name, expected) in expected().iter().filter(|(_, expected)| expected["error"].is_null()) {
-        let reader = Reader::open(Solo, &folder().join(name), &options()).unwrap();
+        let reader = Reader::open(Solo, &files.path().join(name), &options()).unwrap();
         assert_eq!(reader.left_out(), expected["left_out"].as_u64(), "{name}");
     }
 }

@@ -30,7 +30,7 @@ fn run(name: &str, target: targets::Target, input: &[u8]) {
     assert!(start.elapsed() < MOST_TIME, "{name}: {} bytes take {:?}", input.len(), start.elapsed());
 }
 
-/// The files of an archive that `scripts/fuzz.sh pack` has made (ustar), with their names.
+/// The files of an archive (ustar) that `scripts/fuzz.sh pack` or `bad-data/make.py` has made, with their names.
 fn unpacked(archive: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let all = std::fs::read(archive).unwrap();
     let (mut files, mut rest) = (Vec::new(), &all[..]);
@@ -50,14 +50,15 @@ fn unpacked(archive: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 fn inputs(name: &str) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut folders = vec![here.join("fuzzed/regressions").join(name)];
+    let corpus = here.join(format!("fuzzed/corpus/{name}.tar"));
+    let mut inputs = if corpus.exists() { unpacked(&corpus) } else { Vec::new() };
     if name.starts_with("read_") {
-        folders.extend([here.join("vectors"), here.join("bad-data")]);
+        folders.push(here.join("vectors"));
+        inputs.extend(unpacked(&here.join("bad-data/files.tar")));
     }
     if matches!(name, "sdf" | "sion") {
         folders.push(here.join("vectors/foreign").join(name));
     }
-    let corpus = here.join(format!("fuzzed/corpus/{name}.tar"));
-    let mut inputs = if corpus.exists() { unpacked(&corpus) } else { Vec::new() };
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

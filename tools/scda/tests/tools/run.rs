@@ -82,6 +82,12 @@ impl Place {
         self.path(name)
     }
 
+    /// This file of tests/bad-data, unpacked here.
+    pub fn bad_data(&self, name: &str) -> String {
+        self.shell(&format!("tar -xf {} '{name}'", vector("../bad-data/files.tar"))).good();
+        name.to_owned()
+    }
+
     /// The names of all files in it.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).unwrap();
