@@ -43,6 +43,11 @@ impl Bytes {
         Ok(())
     }
 
+    /// Makes room for more bytes.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        reserve(&mut self.0, more)
+    }
+
     /// Appends zeros.
     pub fn zeros(&mut self, count: usize) -> Result<()> {
         reserve(&mut self.0, count)?;

@@ -18,8 +18,10 @@ const HEAD_BYTES: usize = 16;
 /// An object in a heap: the address of its collection, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapObject {
-    collection: u64,
-    number: u16,
+    /// The address of its collection.
+    pub collection: u64,
+    /// Its number there.
+    pub number: u16,
 }
 
 /// Collections of objects, the last of which has room. Equal objects are kept once.

@@ -16,6 +16,7 @@ mod group;
 mod heap;
 mod item;
 mod links;
+mod made;
 mod message;
 mod old;
 mod out;
@@ -26,6 +27,7 @@ mod scales;
 mod superblock;
 mod tree;
 mod view;
+mod vtk;
 mod writer;
 
 pub use attribute::Value;

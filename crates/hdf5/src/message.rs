@@ -166,6 +166,13 @@ pub fn contiguous(out: &mut Bytes, address: u64, bytes: u64) -> Result<()> {
     out.long(bytes)
 }
 
+/// Boxes of other datasets, by the list of them in a global heap.
+pub fn virtual_layout(out: &mut Bytes, collection: u64, number: u16) -> Result<()> {
+    out.put(&[4, 3])?;
+    out.long(collection)?;
+    out.number(number.into(), 4)
+}
+
 /// How the chunks of a dataset are found: the type of the index with what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkIndex {

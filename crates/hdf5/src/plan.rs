@@ -2,7 +2,7 @@
 
 use crate::attribute::Value;
 use crate::item::{Item, Shown};
-use crate::parts::Array;
+use crate::made::Made;
 use crate::scales::Scales;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
@@ -27,9 +27,9 @@ pub struct Plan {
     pub scales: Scales,
     /// The attributes of groups, by their paths; that of the root is empty.
     pub groups: BTreeMap<String, Attributes>,
-    /// Arrays that are in the view.
-    pub arrays: BTreeMap<String, Array>,
-    /// Links to datasets.
+    /// Datasets that the view makes.
+    pub arrays: BTreeMap<String, Made>,
+    /// Links to datasets, those that the view makes included.
     pub links: BTreeMap<String, String>,
     /// Links to paths.
     pub soft_links: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ impl Plan {
     }
 
     /// Adds the groups that a path lies in.
-    fn add_groups(&mut self, path: &str) {
+    pub fn add_groups(&mut self, path: &str) {
         let outer = path.match_indices('/').map(|(at, _)| &path[..at]).chain([""]);
         for group in outer {
             if !self.groups.contains_key(group) {

@@ -115,9 +115,9 @@ impl<'a> Same<'a> {
             .map(|(shown, _)| &*shown.path)
             .collect();
         for (path, target) in plan.links.iter().chain(&previous.links) {
+            let is_same_array = self.arrays.contains(&**target);
             if plan.links.get(path) != previous.links.get(path)
-                || changed_datasets.contains(&**target)
-                || !now.contains(&**target)
+                || !is_same_array && (changed_datasets.contains(&**target) || !now.contains(&**target))
             {
                 mark(path);
             }

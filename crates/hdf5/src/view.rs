@@ -2,9 +2,11 @@
 
 use crate::attribute::{self, Value};
 use crate::item::{Entry, Item, Reason};
+use crate::made::Made;
 use crate::old::Old;
 use crate::parts::{Array, Previous, Written};
 use crate::plan::{Plan, show};
+use crate::vtk::{self, Tables};
 use crate::writer::Writer;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -23,10 +25,12 @@ pub struct View {
     datasets: Vec<(String, Arc<Item>)>,
     /// Groups with their attributes, by their paths; that of the root is empty.
     groups: BTreeMap<String, Vec<(String, Value)>>,
-    arrays: BTreeMap<String, Array>,
+    arrays: BTreeMap<String, Made>,
     links: BTreeMap<String, String>,
     soft_links: BTreeMap<String, String>,
     hidden: Vec<(String, String)>,
+    /// What the group for VTK needs to know, if there is to be one.
+    tables: Option<Tables>,
 }
 
 impl View {
@@ -89,7 +93,7 @@ impl View {
                 array.bytes.len()
             )));
         }
-        self.arrays.insert(path.to_owned(), array);
+        self.arrays.insert(path.to_owned(), array.into());
         Ok(())
     }
 
@@ -105,6 +109,16 @@ impl View {
         if cannot_be_named(path).is_none() && target.len() <= MAX_NAME_BYTES {
             self.soft_links.insert(path.to_owned(), target.to_owned());
         }
+    }
+
+    /// Adds the group by which VTK and ParaView open a mesh, or else a grid of points, of all datasets and groups that were added before. The
+    /// function reads bytes of the file at an offset: small arrays, of at most 4 MiB each, which say where patches or points are.
+    ///
+    /// # Errors
+    /// `Memory`; those of the function.
+    pub fn meshes(&mut self, read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        self.tables = Some(Tables::read(&self.datasets, &self.groups, read)?);
+        Ok(())
     }
 
     /// Names what is not shown, and says why.
@@ -142,7 +156,7 @@ impl View {
     }
 
     fn plan(&self) -> Result<Plan> {
-        let Self { datasets, groups, arrays, links, soft_links, hidden, .. } = self;
+        let Self { datasets, groups, arrays, links, soft_links, hidden, tables } = self;
         let mut plan = Plan {
             groups: groups.clone(),
             arrays: arrays.clone(),
@@ -152,6 +166,9 @@ impl View {
             ..Plan::default()
         };
         show(&mut plan, datasets)?;
+        if let Some(tables) = tables {
+            vtk::add(&mut plan, datasets, tables)?;
+        }
         Ok(plan)
     }
 }

@@ -7,10 +7,13 @@ use crate::group::{self, OldGroup};
 use crate::heap::Heap;
 use crate::item::{Item, Place, Shown};
 use crate::links::{Links, Target};
-use crate::message::{ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind};
+use crate::made::{Made, Source, mappings, progression, progression_capacity};
+use crate::message::{
+    ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind, virtual_layout,
+};
 use crate::old::{Old, wrong};
 use crate::out::Out;
-use crate::parts::{Array, Written};
+use crate::parts::Written;
 use crate::plan::{Attributes, Plan};
 use crate::same::Same;
 use crate::scales::{BareScale, Scale, split};
@@ -100,7 +103,8 @@ impl<'a> Writer<'a> {
         }
         for (path, array) in &plan.arrays {
             if !same.arrays.contains(&**path) {
-                let address = self.array(array)?;
+                let was = before.arrays.get(path).filter(|_| self.old.is_some());
+                let address = self.array(path, array, was)?;
                 self.note(path, address)?;
             }
         }
@@ -345,23 +349,59 @@ impl<'a> Writer<'a> {
         self.finish(messages, &scale_attributes(name))
     }
 
-    /// Puts an array and its data.
-    fn array(&mut self, array: &Array) -> Result<u64> {
-        let data = self.out.put(&array.bytes)?;
+    /// Puts a dataset that the view makes, at a path.
+    fn array(&mut self, path: &str, made: &Made, was: Option<&Made>) -> Result<u64> {
         let mut messages = Messages::new();
         let mut space = Bytes::new();
-        dataspace(&mut space, &array.shape, &array.shape)?;
+        dataspace(&mut space, &made.shape, &made.shape)?;
         messages.put(kind::DATASPACE, space.as_slice())?;
         let mut of = Bytes::new();
-        datatype::data_type(&mut of, array.data_type, false)?;
+        datatype::data_type(&mut of, made.data_type, false)?;
         messages.put(kind::DATATYPE, of.as_slice())?;
         let mut fill = Bytes::new();
-        fill_value(&mut fill, &[], false)?;
+        let item: &[u8] = if let Source::Constant(item) = &made.source { item } else { &[] };
+        fill_value(&mut fill, item, matches!(made.source, Source::Boxes(_)))?;
         messages.put(kind::FILL_VALUE, fill.as_slice())?;
-        let mut layout = Bytes::new();
-        contiguous(&mut layout, data, array.bytes.len() as u64)?;
+        let layout = self.made_layout(path, made, was)?;
         messages.put(kind::LAYOUT, layout.as_slice())?;
-        self.finish(messages, &array.attributes)
+        self.finish(messages, &made.attributes)
+    }
+
+    /// The message that says where the items are of a dataset that the view makes, which puts them.
+    fn made_layout(&mut self, path: &str, made: &Made, was: Option<&Made>) -> Result<Bytes> {
+        let mut layout = Bytes::new();
+        let bytes = made.bytes()?;
+        let data = match &made.source {
+            Source::Bytes(bytes) => self.out.put(bytes)?,
+            Source::Constant(_) => UNDEFINED,
+            Source::Progression(stride) => self.progression(path, made, *stride, was)?,
+            Source::Boxes(boxes) => {
+                let list = mappings(boxes)?;
+                let object = self.heap.put(&mut self.out, list.as_slice())?;
+                virtual_layout(&mut layout, object.collection, object.number)?;
+                return Ok(layout);
+            }
+        };
+        contiguous(&mut layout, data, bytes)?;
+        Ok(layout)
+    }
+
+    /// The address of the numbers of a progression: those of the previous view, if it has as many.
+    fn progression(&mut self, path: &str, made: &Made, stride: u64, was: Option<&Made>) -> Result<u64> {
+        let capacity = |made: &Made| progression_capacity(made.shape.iter().product());
+        let is_known = |was: &Made| was.source == made.source && capacity(was) == capacity(made);
+        if was.is_some_and(is_known) {
+            let address = self.old_address(path)?;
+            let old = self.old.as_mut().map(|old| old.dataset(address)).transpose()?;
+            let layout = old.map(|old| old.layout).unwrap_or_default();
+            if let [3, 1, data @ ..] = &layout[..]
+                && let Some((data, _)) = data.split_first_chunk::<8>()
+            {
+                return Ok(u64::from_le_bytes(*data));
+            }
+            return Err(wrong(address, "found another array than libscda writes"));
+        }
+        self.out.put(progression(stride, capacity(made))?.as_slice())
     }
 
     /// Puts an object with these messages and attributes.
@@ -389,7 +429,7 @@ impl<'a> Writer<'a> {
             let (group, name) = split(path);
             if links.get(group).is_some_and(|links| !links.contains_key(name))
                 && !plan.groups.contains_key(path)
-                && shown.contains(&**target)
+                && (shown.contains(&**target) || plan.arrays.contains_key(target))
             {
                 let address = self.address(target)?;
                 links.entry(group).or_default().insert(name.to_owned(), Target::Object(address));

@@ -146,6 +146,17 @@ pub fn view_of(bytes: &[u8]) -> View {
     view
 }
 
+/// A view of all that is in a file, with a group for VTK.
+pub fn view_with_mesh(bytes: &[u8]) -> View {
+    let mut view = view_of(bytes);
+    let mut read = |offset: u64, to: &mut [u8]| {
+        to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+        Ok(())
+    };
+    view.meshes(&mut read).unwrap();
+    view
+}
+
 /// A value through a function.
 trait Pipe: Sized {
     fn pipe<T>(self, function: impl FnOnce(Self) -> T) -> T {

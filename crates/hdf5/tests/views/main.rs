@@ -17,3 +17,4 @@ mod sizes;
 #[path = "../../../../tests/common/skipped.rs"]
 mod skipped;
 mod types;
+mod vtk;

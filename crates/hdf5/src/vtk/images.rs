@@ -1,0 +1,145 @@
+//! Datasets on a uniform grid of points as VTK's ImageData.
+
+use super::canvas::{Canvas, Field, Which, integers, reals};
+use super::tables::{self, Read};
+use crate::item::{Item, Reason};
+use scda_base::error::Result;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The most dimensions of a grid, and the most components of a value.
+const MAX_DIMENSIONS: usize = 3;
+const MAX_COMPONENTS: u64 = 9;
+/// Points are equally spaced if they are nowhere further from where they should be, in parts of the spacing.
+const TOLERANCE: f64 = 1e-3;
+
+/// Where points are on an axis: the first one, and from one to the next. `None`: they are not equally spaced.
+pub type Axes = BTreeMap<String, Option<(f64, f64)>>;
+
+/// Reads the coordinates in the root group: datasets of one dimension with its name, or without one.
+pub fn axes(datasets: &[(String, Arc<Item>)], read: &mut Read<'_>) -> Result<Axes> {
+    let mut found = Axes::new();
+    for (name, item) in datasets {
+        let is_own = item.dimensions.first().is_none_or(|own| own.as_ref().is_none_or(|own| own == name));
+        if name.contains('/') || item.shape.len() != 1 || !is_own || !is_named(datasets, name) {
+            continue;
+        }
+        if let Some(places) = tables::reals(item, read)? {
+            found.insert(name.clone(), spacing(&places));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a dimension of some dataset in the root group with more than one dimension has this name.
+fn is_named(datasets: &[(String, Arc<Item>)], name: &str) -> bool {
+    let of = |item: &Item| item.dimensions.iter().flatten().any(|dimension| dimension == name);
+    datasets.iter().any(|(path, item)| !path.contains('/') && item.shape.len() > 1 && of(item))
+}
+
+fn spacing(places: &[f64]) -> Option<(f64, f64)> {
+    let (first, last) = (*places.first()?, *places.last()?);
+    if places.len() == 1 {
+        return first.is_finite().then_some((first, 1.0));
+    }
+    #[allow(clippy::cast_precision_loss)] // far fewer than 2^53
+    let number = |n: usize| n as f64;
+    let step = (last - first) / number(places.len() - 1);
+    let is_there =
+        |(n, place): (usize, &f64)| (place - (first + step * number(n))).abs() <= TOLERANCE * step.abs();
+    let is_uniform = step != 0.0 && step.is_finite() && places.iter().enumerate().all(is_there);
+    is_uniform.then_some((first, step))
+}
+
+/// A grid of points.
+struct Grid {
+    shape: Vec<u64>,
+    dimensions: Vec<Option<String>>,
+    fields: Vec<Field>,
+}
+
+impl Grid {
+    /// The grid of most dimensions in the root group, and the datasets on it.
+    fn find(canvas: &Canvas<'_>) -> Option<Self> {
+        let paths = canvas.in_root();
+        let all: Vec<Field> = { paths.iter() }
+            .filter_map(|path| canvas.field(path))
+            .filter(|field| field.shape().first().is_some_and(|&n| field.cannot_be(n).is_none()))
+            .filter(|field| !field.shape().contains(&0))
+            .collect();
+        let has_components = |field: &Field| {
+            let (own, last) = (field.shape(), field.shape().last().copied().unwrap_or(0));
+            last <= MAX_COMPONENTS
+                && all.iter().any(|other| own.len() > 2 && *other.shape() == own[..own.len() - 1])
+        };
+        let scalars = all.iter().filter(|field| (2..=MAX_DIMENSIONS).contains(&field.shape().len()));
+        let scalars: Vec<&Field> = scalars.filter(|field| !has_components(field)).collect();
+        let most = scalars.iter().map(|field| field.shape().len()).max()?;
+        let first = scalars.iter().find(|field| field.shape().len() == most)?;
+        let shape = first.shape().to_vec();
+        let dimensions = canvas.dimensions(first);
+        let is_on = |field: &&Field| {
+            let names = canvas.dimensions(field);
+            let is_same = names.iter().zip(&dimensions).all(|(a, b)| a.is_none() || b.is_none() || a == b);
+            let own = field.shape();
+            is_same
+                && (own == shape
+                    || own.len() == most + 1 && own[..most] == shape && own[most] <= MAX_COMPONENTS)
+        };
+        let fields = all.iter().filter(is_on).cloned().collect();
+        Some(Self { shape, dimensions, fields })
+    }
+}
+
+/// Adds a grid, or says why it cannot be. `None`: there is none.
+pub fn add(canvas: &mut Canvas<'_>, axes: &Axes) -> Option<Result<(), Reason>> {
+    let Grid { shape, dimensions, fields } = Grid::find(canvas)?;
+    // x comes first for VTK, and is the last dimension.
+    let (mut extent, mut origin, mut spacing, mut direction) = ([0; 6], [0.0; 3], [1.0; 3], [0.0; 9]);
+    for axis in 0..MAX_DIMENSIONS {
+        direction[4 * axis] = 1.0;
+        let Some(at) = shape.len().checked_sub(axis + 1) else { continue };
+        let Ok(points) = i32::try_from(shape[at]) else { return Some(Err("too many points")) };
+        extent[2 * axis + 1] = i64::from(points) - 1;
+        match dimensions[at].as_ref().and_then(|name| axes.get(name)) {
+            Some(None) => return Some(Err("its points are not equally spaced")),
+            Some(Some((first, step))) => {
+                (origin[axis], spacing[axis]) = (*first, step.abs());
+                direction[4 * axis] = step.signum();
+            }
+            None => {}
+        }
+    }
+    let steps = fields.iter().map(Field::records).max().unwrap_or(1);
+    let attributes = vec![
+        integers("WholeExtent", &extent),
+        reals("Origin", &origin),
+        reals("Spacing", &spacing),
+        reals("Direction", &direction),
+    ];
+    canvas.begin("ImageData", [2, 0], attributes);
+    if steps > 1 {
+        let is_time = |field: &Field| field.records() == steps && field.shape().is_empty();
+        let times = canvas.field("time").filter(is_time).filter(|field| field.is_number());
+        canvas.steps(steps, times.as_ref().map(|field| &*field.path));
+    }
+    for field in fields {
+        if ![1, steps].contains(&field.records()) {
+            canvas.hide(&field.path, "it has another number of records than others");
+            continue;
+        }
+        let Some(name) = canvas.field_name("PointData", &field.path) else { continue };
+        // VTK wants no axis with a single point, and an index for the step.
+        let own = field.shape();
+        let records = (steps > 1).then_some(field.records());
+        let points = own[..shape.len()].iter().copied().filter(|&n| n > 1);
+        let all: Vec<u64> =
+            records.into_iter().chain(points).chain(own[shape.len()..].iter().copied()).collect();
+        let all = if all.is_empty() { vec![1] } else { all };
+        canvas.whole(&name, &field, Which::All, &all);
+        if steps > 1 && field.records() == 1 {
+            canvas.constant(&format!("Steps/{}", name.replacen('/', "Offsets/", 1)), 0, &[steps]);
+        }
+    }
+    Some(Ok(()))
+}

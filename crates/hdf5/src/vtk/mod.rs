@@ -1,0 +1,137 @@
+//! The group by which VTK and ParaView open a mesh: VTKHDF.
+
+mod canvas;
+mod cells;
+mod images;
+mod particles;
+mod patches;
+mod series;
+mod steps;
+mod tables;
+
+use crate::attribute::Value;
+use crate::item::{Item, Reason};
+use crate::plan::Plan;
+use canvas::{Canvas, ROOT};
+use images::Axes;
+use patches::Patches;
+use scda_base::error::Result;
+use series::Series;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use steps::Steps;
+
+pub use tables::Read;
+
+/// What was read from the file for VTK.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// Meshes of patches, by their groups.
+    patches: BTreeMap<String, Result<Patches, Reason>>,
+    axes: Axes,
+}
+
+/// The most meshes that are looked at.
+const MAX_MESHES: usize = 8;
+
+/// What a group is, by its attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Cells,
+    Patches(usize),
+    Particles,
+}
+
+impl Kind {
+    fn of(attributes: &[(String, Value)]) -> Option<Self> {
+        let number = |name: &str| {
+            let (_, value) = attributes.iter().rev().find(|(key, _)| key == name)?;
+            match value {
+                Value::Items { shape: None, bytes, .. } => {
+                    bytes.first_chunk().map(|n| i64::from_le_bytes(*n))
+                }
+                _ => None,
+            }
+        };
+        let is = |name: &str| number(name) == Some(1);
+        match number("dimension") {
+            _ if is("scda_cells") => Some(Self::Cells),
+            Some(dimension @ 1..=3) if is("scda_patches") => {
+                Some(Self::Patches(usize::try_from(dimension).ok()?))
+            }
+            _ if is("scda_particles") => Some(Self::Particles),
+            _ => None,
+        }
+    }
+}
+
+/// The meshes of a file, those first that are shown rather than others.
+fn meshes(groups: &BTreeMap<String, Vec<(String, Value)>>) -> Vec<(String, Kind)> {
+    let mut found: Vec<(String, Kind)> =
+        groups.iter().filter_map(|(path, attributes)| Some((path.clone(), Kind::of(attributes)?))).collect();
+    found.sort_by_key(|(_, kind)| *kind == Kind::Particles);
+    found
+}
+
+impl Tables {
+    /// Reads what the group for VTK needs to know of these datasets and groups.
+    pub fn read(
+        datasets: &[(String, Arc<Item>)],
+        groups: &BTreeMap<String, Vec<(String, Value)>>,
+        read: &mut Read<'_>,
+    ) -> Result<Self> {
+        let mut tables = Self::default();
+        let meshes = meshes(groups);
+        for (path, kind) in meshes.iter().take(MAX_MESHES) {
+            let Kind::Patches(dimension) = kind else { continue };
+            let last = |name: &str| {
+                let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+                datasets.iter().rev().find(|(name, _)| *name == path).map(|(_, item)| item)
+            };
+            let found = Patches::read(*dimension, last, read)?;
+            tables.patches.insert(path.clone(), found);
+        }
+        if meshes.is_empty() {
+            tables.axes = images::axes(datasets, read)?;
+        }
+        Ok(tables)
+    }
+}
+
+/// Adds the group for VTK to a plan: of the first mesh, or of a grid of points if there is no mesh.
+pub fn add(plan: &mut Plan, datasets: &[(String, Arc<Item>)], tables: &Tables) -> Result<()> {
+    let is_taken = plan.groups.contains_key(ROOT) || datasets.iter().any(|(path, _)| path == ROOT);
+    if is_taken {
+        return Ok(());
+    }
+    let meshes = meshes(&plan.groups);
+    let mut canvas = Canvas::new(plan);
+    let mut shown = false;
+    for (group, kind) in meshes.iter().take(MAX_MESHES) {
+        if shown {
+            canvas.hide(group, "VTK opens one mesh of a file");
+            continue;
+        }
+        let names = datasets.iter().map(|(name, _)| &**name);
+        let series = Series { group, steps: Steps::new(names, group) };
+        let added = match kind {
+            Kind::Cells => cells::add(&mut canvas, &series, group)?,
+            Kind::Particles => particles::add(&mut canvas, &series, group)?,
+            Kind::Patches(_) => match tables.patches.get(group) {
+                Some(Ok(mesh)) => patches::add(&mut canvas, &series, group, mesh)?,
+                Some(Err(why)) => Err(*why),
+                None => Err("it was not read"),
+            },
+        };
+        match added {
+            Ok(()) => shown = true,
+            Err(why) => canvas.hide(group, why),
+        }
+    }
+    if meshes.is_empty()
+        && let Some(Err(why)) = images::add(&mut canvas, &tables.axes)
+    {
+        canvas.hide("/", why);
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! The time steps of a mesh, by the order of the datasets of its group in the file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How the records of a dataset lie in the time steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// One record, before the end of the first step.
+    Static,
+    /// One in each step; the first one may stand before the first step.
+    Each,
+    /// Otherwise. Whether the last step has one.
+    Other(bool),
+}
+
+/// The datasets of a group, and its time steps.
+pub struct Steps<'a> {
+    /// By the names in the group, where the records are in the file.
+    places: BTreeMap<&'a str, Vec<usize>>,
+    /// Where the steps begin; none if the group has no times.
+    begins: Vec<usize>,
+}
+
+impl<'a> Steps<'a> {
+    /// Those of a group, of the names of all datasets of the file in their order.
+    pub fn new(names: impl Iterator<Item = &'a str>, group: &str) -> Self {
+        let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, name) in names.enumerate() {
+            let inner = name.strip_prefix(group).and_then(|name| name.strip_prefix('/'));
+            if let Some(inner) = if group.is_empty() { Some(name) } else { inner } {
+                places.entry(inner).or_default().push(place);
+            }
+        }
+        let begins = places.get("time").cloned().unwrap_or_default();
+        Self { places, begins }
+    }
+
+    /// How many steps there are.
+    pub fn count(&self) -> u64 {
+        self.begins.len().max(1) as u64
+    }
+
+    /// The datasets whose names in the group begin so: what follows in their names.
+    pub fn names(&self, beginning: &str) -> Vec<&'a str> {
+        self.places.keys().filter_map(|name| name.strip_prefix(beginning)).collect()
+    }
+
+    /// How the records of a dataset lie in the steps.
+    pub fn presence(&self, name: &str) -> Presence {
+        let places = self.places.get(name).map(Vec::as_slice).unwrap_or_default();
+        let of_step = |step: usize| {
+            let begin = if step == 0 { 0 } else { self.begins[step] };
+            begin..self.begins.get(step + 1).copied().unwrap_or(usize::MAX)
+        };
+        let steps = self.begins.len();
+        let is_in = |(step, place): (usize, &usize)| -> bool {
+            let range: Range<usize> = if steps == 0 { 0..usize::MAX } else { of_step(step) };
+            range.contains(place)
+        };
+        if places.len() == 1 && is_in((0, &places[0])) {
+            return Presence::Static;
+        }
+        if places.len() == steps && places.iter().enumerate().all(is_in) {
+            return Presence::Each;
+        }
+        let last = self.begins.last().copied().unwrap_or(0);
+        Presence::Other(places.last().is_some_and(|&place| place >= last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_in_steps() {
+        let names = "m/a m/time m/b m/c m/a m/time m/b m/d m/e m/d m/time m/b m/d";
+        let steps = Steps::new(names.split(' '), "m");
+        assert_eq!(steps.count(), 3);
+        assert_eq!(steps.names(""), ["a", "b", "c", "d", "e", "time"]);
+        let found = ["a", "b", "c", "d", "e", "f"].map(|name| steps.presence(name));
+        let other = Presence::Other;
+        assert_eq!(
+            found,
+            [other(false), Presence::Each, Presence::Static, other(true), other(false), other(false)]
+        );
+        let steps = Steps::new("a a b".split(' '), "");
+        assert_eq!(
+            (steps.count(), steps.presence("a"), steps.presence("b")),
+            (1, other(true), Presence::Static)
+        );
+    }
+}

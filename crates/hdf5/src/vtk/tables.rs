@@ -1,0 +1,60 @@
+//! Small arrays of the file that groups for VTK need to know: they are read when a view is made.
+
+use crate::BASE;
+use crate::bytes::Bytes;
+use crate::datatype;
+use crate::item::{Item, Place};
+use scda_base::error::Result;
+use scda_base::memory::{reserve, resize};
+use scda_format::dataset::DataType;
+
+/// Reads bytes of the file at an offset.
+pub type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<()> + 'a;
+
+/// The most bytes of an array that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The items of an array, if it is not too large, contiguous and in little-endian order.
+pub fn bytes(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<u8>>> {
+    let Place::Contiguous(address) = item.place else { return Ok(None) };
+    let bytes = item.bytes()?;
+    let mut little = Bytes::new();
+    datatype::data_type(&mut little, item.of, false)?;
+    if bytes > MAX_BYTES || item.data_type != little {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    resize(&mut found, bytes)?;
+    read(address.saturating_add(BASE), &mut found)?;
+    Ok(Some(found))
+}
+
+/// The integers of an array.
+pub fn integers(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<i64>>> {
+    let Some(bytes) = bytes(item, read)? else { return Ok(None) };
+    let mut all = Vec::new();
+    reserve(&mut all, bytes.len() / 4)?;
+    match item.of {
+        DataType::Int64 => all.extend(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item))),
+        DataType::Int32 => {
+            all.extend(bytes.as_chunks().0.iter().map(|item| i64::from(i32::from_le_bytes(*item))));
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(all))
+}
+
+/// The floating-point numbers of an array.
+pub fn reals(item: &Item, read: &mut Read<'_>) -> Result<Option<Vec<f64>>> {
+    let Some(bytes) = bytes(item, read)? else { return Ok(None) };
+    let mut all = Vec::new();
+    reserve(&mut all, bytes.len() / 4)?;
+    match item.of {
+        DataType::Float64 => all.extend(bytes.as_chunks().0.iter().map(|item| f64::from_le_bytes(*item))),
+        DataType::Float32 => {
+            all.extend(bytes.as_chunks().0.iter().map(|item| f64::from(f32::from_le_bytes(*item))));
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(all))
+}
