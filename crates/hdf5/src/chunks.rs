@@ -3,7 +3,7 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::message::{PAGE_BITS, sealed};
-use crate::old::Old;
+use crate::old::{Old, number};
 use crate::out::Out;
 use crate::tree::{self, Tree};
 use scda_base::error::Result;
@@ -43,11 +43,18 @@ impl Entry {
         Self::Filtered(to_usize(1 + (bits + 8) / 8).min(8))
     }
 
-    fn bytes(self) -> usize {
+    /// The bytes of an entry.
+    pub fn bytes(self) -> usize {
         match self {
             Self::Plain => 8,
             Self::Filtered(width) => 8 + width + 4,
         }
+    }
+
+    /// The address and the bytes of the chunk of an entry; chunks without filters have `chunk_bytes`.
+    pub fn get(self, entry: &[u8], chunk_bytes: u64) -> (u64, u64) {
+        let bytes = if let Self::Filtered(width) = self { number(&entry[8..8 + width]) } else { chunk_bytes };
+        (number(&entry[..8]), bytes)
     }
 
     fn put(self, out: &mut Bytes, chunk: Chunk) -> Result<()> {
@@ -109,11 +116,13 @@ pub fn fixed_array(
     Ok(header)
 }
 
-const FIXED_ARRAY_HEAD_BYTES: u64 = 28;
+/// The bytes of the header of a fixed array.
+pub const FIXED_ARRAY_HEAD_BYTES: u64 = 28;
 
-/// The type of the B-tree of chunks, without and with filters.
-const PLAIN_TREE: u8 = 10;
-const FILTERED_TREE: u8 = 11;
+/// The type of the B-tree of chunks, without filters.
+pub const PLAIN_TREE: u8 = 10;
+/// And with filters.
+pub const FILTERED_TREE: u8 = 11;
 
 /// The bytes of a node of a tree of chunks.
 pub fn node_bytes(entry: Entry, rank: usize) -> u32 {

@@ -13,12 +13,14 @@ use scda_base::memory::reserve;
 use std::collections::HashMap;
 
 /// The type of the B-tree of names.
-const NAMES_TREE: u8 = 5;
+pub const NAMES_TREE: u8 = 5;
 /// The bits of an offset in the heap, and the bytes of one, of a length there, and of both with flags: as HDF5 has them for groups.
 const OFFSET_BITS: u64 = 32;
 const OFFSET_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 2;
 const ID_BYTES: usize = 1 + OFFSET_BYTES + LENGTH_BYTES;
+/// The bytes of a record of the B-tree of names.
+pub const RECORD_BYTES: usize = 4 + ID_BYTES;
 /// The most bytes of a link, as HDF5 has it.
 const MAX_LINK_BYTES: u64 = 4096;
 /// The bytes of a block, and the most blocks: the heap has one row of them.
@@ -62,7 +64,7 @@ pub fn put(out: &mut Out, links: &[(&str, Bytes)]) -> Result<Option<(u64, u64)>>
     put_heap(out, heap, blocks, links.len() as u64, used as u64)?;
 
     records.sort_unstable_by(|(a, a_name, _), (b, b_name, _)| (a, a_name).cmp(&(b, b_name)));
-    let mut tree = Tree::new(NAMES_TREE, 4 + ID_BYTES);
+    let mut tree = Tree::new(NAMES_TREE, RECORD_BYTES);
     for (_, _, record) in &records {
         tree.push(out, record.as_slice())?;
     }
@@ -136,7 +138,15 @@ pub fn read(old: &mut Old<'_>, heap: u64, links: &mut HashMap<String, Target>) -
         return Err(unknown(heap));
     }
     for address in row[4 + 1 + 8 + OFFSET_BYTES..].chunks_exact(8).map(number).filter(|&at| at != UNDEFINED) {
-        let block = old.bytes(address, BLOCK_BYTES as u64)?;
+        let mut block = old.bytes(address, BLOCK_BYTES as u64)?;
+        let sum = block[BLOCK_HEAD_BYTES - 4..BLOCK_HEAD_BYTES]
+            .iter()
+            .rev()
+            .fold(0, |all, &byte| all << 8 | u32::from(byte));
+        block[BLOCK_HEAD_BYTES - 4..BLOCK_HEAD_BYTES].fill(0);
+        if sum != checksum(&block) {
+            return Err(wrong(address, "found another checksum"));
+        }
         let mut rest = &block[BLOCK_HEAD_BYTES..];
         while rest.first() == Some(&1) {
             let (name, target, after) = link(rest).ok_or_else(|| unknown(address))?;

@@ -3,6 +3,7 @@
 use crate::bytes::Bytes;
 use crate::chunks::{Chunk, Entry as IndexEntry};
 use crate::datatype::data_type;
+use crate::message::MAX_RANK;
 use crate::{BASE, filters};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, reserve_count};
@@ -11,8 +12,6 @@ use scda_format::dataset::stored::{ElementKind, Stored};
 use scda_format::dataset::{DataType, Kind};
 use std::sync::Arc;
 
-/// The most dimensions of a dataset of HDF5.
-const MAX_RANK: usize = 32;
 /// The most bytes of a chunk of HDF5.
 const MAX_CHUNK_BYTES: u64 = u32::MAX as u64;
 /// The most chunks that rows of contiguous data are cut into.
@@ -103,11 +102,11 @@ fn address(offset: u64) -> Result<u64> {
 }
 
 impl Item {
-    /// The item of a dataset, or why HDF5 cannot have it.
+    /// The item of a dataset, or why HDF5 cannot have it. If rows that were added do not continue its chunks, one of each part.
     ///
     /// # Errors
     /// `Memory`; `Range` for data that cannot be there.
-    pub fn new(entry: &Entry<'_>) -> Result<Result<Self, Reason>> {
+    pub fn new(entry: &Entry<'_>) -> Result<Result<Vec<Self>, Reason>> {
         let [first, added @ ..] = entry.parts else {
             return Err(Error::argument(format!("HDF5: the dataset \"{}\" has no part", entry.name)));
         };
@@ -123,7 +122,15 @@ impl Item {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        if rows.is_empty() { Ok(Ok(item)) } else { item.with_rows(rows) }
+        if !rows.is_empty() && !item.add_rows(&rows)? {
+            let is_alike = rows.iter().all(|rows| rows.of == item.of && rows.fill == item.fill);
+            if rows.len() >= MAX_PARTS || !is_alike {
+                return Ok(Err("rows that were added do not continue its chunks"));
+            }
+            rows.insert(0, item);
+            return Ok(Ok(rows));
+        }
+        Ok(Ok(vec![item]))
     }
 
     fn of_part(part: &Part<'_>) -> Result<Result<Self, Reason>> {
@@ -157,8 +164,8 @@ impl Item {
                 Place::Chunks(adjacent(offset, sizes.iter().copied(), sizes.len() as u64)?)
             }
         };
-        if dataset.shape.len() > MAX_RANK || (dataset.shape.is_empty() && matches!(place, Place::Chunks(_))) {
-            return Ok(Err("a single item in a chunk"));
+        if dataset.shape.len() > MAX_RANK {
+            return Ok(Err("too many dimensions"));
         }
         if matches!(place, Place::Chunks(_)) && !is_filtered && has_other_sizes(&place, grid.chunk_bytes()) {
             return Err(Error::argument("HDF5: found chunks of another size without a codec"));
@@ -299,43 +306,56 @@ impl Item {
         Ok(())
     }
 
-    /// With rows that were added, if all have chunks of one shape, and only the last may end within a chunk.
-    fn with_rows(mut self, rows: Vec<Self>) -> Result<Result<Self, Reason>> {
-        const UNLIKE: Reason = "rows that were added do not continue its chunks";
+    /// As it is shown alone: HDF5 has no chunks of no dimensions, so a single item in a chunk gets one.
+    pub fn alone(self: &Arc<Self>) -> Arc<Self> {
+        if !self.shape.is_empty() || matches!(self.place, Place::Contiguous(_)) {
+            return self.clone();
+        }
+        Arc::new(Self { shape: vec![1], chunk: vec![1], ..Self::clone(self) })
+    }
+
+    /// Adds rows, if all have chunks of one shape, and only the last may end within a chunk; otherwise nothing is changed.
+    fn add_rows(&mut self, rows: &[Self]) -> Result<bool> {
         let is_contiguous = |item: &Self| matches!(item.place, Place::Contiguous(_));
         let first = |item: &Self| item.shape.first().copied().unwrap_or(0);
-        let all_contiguous = is_contiguous(&self) && rows.iter().all(is_contiguous);
-        let total = rows.iter().try_fold(first(&self), |all, rows| sum(all, first(rows)));
+        let all_contiguous = is_contiguous(self) && rows.iter().all(is_contiguous);
+        let total = rows.iter().try_fold(first(self), |all, rows| sum(all, first(rows)));
         let total = total.ok_or_else(|| Error::range("HDF5: too many rows"))?;
+        let mut chunk = self.chunk.clone();
         if all_contiguous {
-            let common = rows.iter().fold(first(&self), |common, rows| divisor(common, first(rows)));
-            self.chunk[0] = common.max(1);
-            if total / common.max(1) > MAX_ROW_CHUNKS || self.chunk_bytes()? > MAX_CHUNK_BYTES {
-                return Ok(Err(UNLIKE));
+            let common = rows.iter().fold(first(self), |common, rows| divisor(common, first(rows)));
+            chunk[0] = common.max(1);
+            if total / common.max(1) > MAX_ROW_CHUNKS
+                || bytes_of(&chunk, self.item_bytes())? > MAX_CHUNK_BYTES
+            {
+                return Ok(false);
             }
         }
-        let chunk = self.chunk.clone();
         let fits = |rows: &Self| {
             (&self.data_type, &self.fill, &self.filters) == (&rows.data_type, &rows.fill, &rows.filters)
                 && (all_contiguous || rows.chunk == chunk && !is_contiguous(rows))
         };
         let ends_within = |item: &Self| first(item) % chunk[0] != 0;
-        let before_last = std::iter::once(&self).chain(&rows).take(rows.len());
-        if !rows.iter().all(fits) || !all_contiguous && is_contiguous(&self) || { before_last }
+        let before_last = std::iter::once(&*self).chain(rows).take(rows.len());
+        if !rows.iter().all(fits) || !all_contiguous && is_contiguous(self) || { before_last }
             .any(ends_within)
         {
-            return Ok(Err(UNLIKE));
+            return Ok(false);
         }
         let mut all = Vec::new();
-        for item in std::iter::once(&self).chain(&rows) {
+        for item in std::iter::once(&*self).chain(rows) {
             item.append_chunks(&chunk, &mut all)?;
         }
         self.shape[0] = total;
+        self.chunk = chunk;
         self.may_grow = true;
         self.place = Place::Chunks(all);
-        Ok(Ok(self))
+        Ok(true)
     }
 }
+
+/// The most parts of a dataset whose rows do not continue its chunks.
+const MAX_PARTS: usize = 1024;
 
 /// The longest message of a type, and the longest fill value: messages have at most 65,535 bytes.
 const MAX_TYPE_BYTES: usize = 60_000;

@@ -7,6 +7,7 @@
 
 mod attribute;
 mod bytes;
+mod check;
 mod checksum;
 mod chunks;
 mod datatype;
@@ -31,6 +32,7 @@ mod vtk;
 mod writer;
 
 pub use attribute::Value;
+pub use check::{Checked, check};
 pub use checksum::checksum;
 pub use item::{Data, Entry, Part};
 pub use parts::{Array, Previous, Written};

@@ -31,6 +31,8 @@ pub mod kind {
     pub const READ_ONLY: u8 = 0xfe;
 }
 
+/// The most dimensions of a dataset of HDF5.
+pub const MAX_RANK: usize = 32;
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 0xffff;
 

@@ -1,16 +1,20 @@
 //! The objects of a view, by their paths.
 
-use crate::attribute::Value;
+use crate::attribute::{self, Value};
 use crate::item::{Item, Shown};
-use crate::made::Made;
+use crate::made::{Made, Mapping, Slab, Source};
 use crate::scales::Scales;
-use scda_base::error::Result;
+use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
+use scda_base::numbers::sum;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// What follows the name of a dataset in the name of the group with those records of it that differ.
 const RECORDS: &str = "_records";
+
+/// What follows the name of a dataset in the name of the group with its parts, if rows that were added do not continue its chunks.
+const ROWS: &str = "_rows";
 
 /// The attribute of the root group that tells what is not shown, a line for each.
 const NOT_SHOWN: &str = "scda_not_shown";
@@ -59,7 +63,7 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
         let records: Vec<Arc<Item>> = records.iter().map(|(_, item)| item.clone()).collect();
         let count = records.len() as u64;
         if count == 1 {
-            plan.datasets.push(Shown { path: path.clone(), item: last.clone(), records: None });
+            plan.datasets.push(Shown { path: path.clone(), item: last.alone(), records: None });
         } else if let Some(item) = Item::of_records(&records)? {
             plan.datasets.push(Shown { path: path.clone(), item: Arc::new(item), records: Some(count) });
         } else {
@@ -69,6 +73,33 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
     plan.scales =
         Scales::new(&plan.datasets, |path| plan.groups.contains_key(path) || plan.arrays.contains_key(path));
     Ok(())
+}
+
+/// Datasets with their names.
+pub type NamedItems = Vec<(String, Arc<Item>)>;
+
+/// The parts of a dataset whose rows do not continue its chunks, with names of their own, and the dataset that shows them as one.
+pub fn joined(name: &str, parts: &[Arc<Item>]) -> Result<(NamedItems, Made)> {
+    let mut named = Vec::new();
+    reserve(&mut named, parts.len())?;
+    let mut boxes = Vec::new();
+    reserve(&mut boxes, parts.len())?;
+    let mut shape = parts.first().map(|first| first.shape.clone()).unwrap_or_default();
+    let mut rows = 0_u64;
+    for (n, part) in parts.iter().enumerate() {
+        let path = format!("{name}{ROWS}/{n}");
+        if !part.shape.contains(&0) {
+            let mut to = Slab::all(&part.shape);
+            to.start[0] = rows;
+            boxes.push(Mapping { path: path.clone(), from: Slab::all(&part.shape), to });
+        }
+        rows = sum(rows, part.shape[0]).ok_or_else(|| Error::range("HDF5: too many rows"))?;
+        named.push((path, part.clone()));
+    }
+    shape[0] = rows;
+    let first = &parts[0];
+    let attributes = attribute::of_object(&first.attributes, Some(first.of))?;
+    Ok((named, Made { data_type: first.of, shape, source: Source::Boxes(boxes), attributes }))
 }
 
 impl Plan {
@@ -91,7 +122,7 @@ impl Plan {
         for (n, item) in records.into_iter().enumerate() {
             let path = if n == last { path.to_owned() } else { format!("{group}/{n}") };
             if n == last || !is_taken {
-                self.datasets.push(Shown { path, item, records: None });
+                self.datasets.push(Shown { path, item: item.alone(), records: None });
             }
         }
         if is_taken {

@@ -83,6 +83,101 @@ pub fn capacities(record_bytes: u64, node_bytes: u64, levels: usize) -> Vec<Capa
     found
 }
 
+fn unknown(at: u64) -> Error {
+    wrong(at, "found another B-tree than libscda writes")
+}
+
+/// The header of a tree of a view.
+struct Head {
+    depth: usize,
+    root: u64,
+    /// In the root alone.
+    records: u64,
+    total: u64,
+}
+
+impl Head {
+    fn read(old: &mut Old<'_>, address: u64, client: u8, record_bytes: usize) -> Result<Self> {
+        let head = old.checked(address, HEAD_BYTES)?;
+        let expected = [client.into(), node_bytes(record_bytes).into(), record_bytes as u64];
+        let depth = to_usize(number(&head[12..14]));
+        if !head.starts_with(b"BTHD\0")
+            || [number(&head[5..6]), number(&head[6..10]), number(&head[10..12])] != expected
+            || depth >= MAX_LEVELS
+        {
+            return Err(unknown(address));
+        }
+        let (root, records) = (number(&head[16..24]), number(&head[24..26]));
+        Ok(Self { depth, root, records, total: number(&head[26..34]) })
+    }
+}
+
+/// A node of a tree of a view.
+struct Node {
+    records: Vec<u8>,
+    children: Vec<Child>,
+}
+
+impl Node {
+    fn read(
+        old: &mut Old<'_>,
+        at: u64,
+        count: u64,
+        level: usize,
+        Capacity { most, count_width, all_width }: Capacity,
+        client: u8,
+        record_bytes: usize,
+    ) -> Result<Self> {
+        if count == 0 || count > most {
+            return Err(unknown(at));
+        }
+        let records = to_usize(count) * record_bytes;
+        let pointer = 8 + count_width + if level > 1 { all_width } else { 0 };
+        let of_children = if level == 0 { 0 } else { (to_usize(count) + 1) * pointer };
+        let node = old.checked(at, NODE_BYTES + (records + of_children) as u64)?;
+        let signature: &[u8] = if level == 0 { b"BTLF\0" } else { b"BTIN\0" };
+        if !node.starts_with(signature) || node[5] != client {
+            return Err(unknown(at));
+        }
+        let mut children = Vec::new();
+        reserve(&mut children, of_children / pointer)?;
+        children.extend(node[6 + records..].chunks_exact(pointer).map(|child| {
+            let records = number(&child[8..8 + count_width]);
+            let all = if level > 1 { number(&child[8 + count_width..]) } else { records };
+            Child { address: number(&child[..8]), records, all }
+        }));
+        Ok(Self { records: copy(&node[6..6 + records])?, children })
+    }
+}
+
+/// Calls a function with the place of each node and each record in it, in any order; how many records there are. `is_new`: whether a node
+/// was not met before.
+pub fn each_record(
+    old: &mut Old<'_>,
+    (address, client, record_bytes): (u64, u8, usize),
+    is_new: &mut dyn FnMut(u64) -> Result<bool>,
+    each: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<u64> {
+    let head = Head::read(old, address, client, record_bytes)?;
+    let capacities = capacities(record_bytes as u64, node_bytes(record_bytes).into(), head.depth + 1);
+    let root = Child { address: head.root, records: head.records, all: head.total };
+    let mut left = vec![(root, head.depth)];
+    while let Some((Child { address: at, records: count, all }, level)) = left.pop() {
+        if !is_new(at)? {
+            return Err(wrong(at, "found a node of a B-tree twice"));
+        }
+        let node = Node::read(old, at, count, level, capacities[level], client, record_bytes)?;
+        node.records.chunks_exact(record_bytes).try_for_each(|record| each(at, record))?;
+        let below = node.children.iter().fold(count, |all, child| all.saturating_add(child.all));
+        if below != all {
+            return Err(wrong(at, "found another number of records in a B-tree"));
+        }
+        reserve(&mut left, node.children.len())?;
+        left.extend(node.children.into_iter().map(|child| (child, level - 1)));
+    }
+    Ok(head.total)
+}
+
 impl Tree {
     /// Without records.
     pub fn new(client: u8, record_bytes: usize) -> Self {
@@ -99,42 +194,21 @@ impl Tree {
 
     /// The tree of so many records at an address, as it was before it was finished: its last nodes, which others are appended to.
     pub fn load(mut self, old: &mut Old<'_>, address: u64, total: u64) -> Result<Self> {
-        let unknown = |at| wrong(at, "found another B-tree than libscda writes");
-        let head = old.checked(address, HEAD_BYTES)?;
-        let expected = [self.client.into(), self.node_bytes.into(), self.record_bytes as u64];
-        let depth = to_usize(number(&head[12..14]));
-        if !head.starts_with(b"BTHD\0")
-            || [number(&head[5..6]), number(&head[6..10]), number(&head[10..12])] != expected
-            || number(&head[26..34]) != total
-            || depth >= MAX_LEVELS
-        {
+        let head = Head::read(old, address, self.client, self.record_bytes)?;
+        if head.total != total {
             return Err(unknown(address));
         }
+        let depth = head.depth;
         self.total = total;
         self.path = (0..=depth).map(|_| Level::default()).collect();
-        let (mut at, mut count) = (number(&head[16..24]), number(&head[24..26]));
+        let (mut at, mut count) = (head.root, head.records);
         for level in (0..=depth).rev() {
-            let Capacity { most, count_width, all_width } = self.capacity(level)?;
-            if count == 0 || count > most {
-                return Err(unknown(at));
-            }
-            let records = to_usize(count) * self.record_bytes;
-            let pointer = 8 + count_width + if level > 1 { all_width } else { 0 };
-            let children = if level == 0 { 0 } else { (to_usize(count) + 1) * pointer };
-            let node = old.checked(at, NODE_BYTES + (records + children) as u64)?;
-            let signature: &[u8] = if level == 0 { b"BTLF\0" } else { b"BTIN\0" };
-            if !node.starts_with(signature) || node[5] != self.client {
-                return Err(unknown(at));
-            }
+            let node =
+                Node::read(old, at, count, level, self.capacity(level)?, self.client, self.record_bytes)?;
             let path = &mut self.path[level];
             path.count = count;
-            path.records = copy(&node[6..6 + records])?;
-            for child in node[6 + records..].chunks_exact(pointer) {
-                let records = number(&child[8..8 + count_width]);
-                let all = if level > 1 { number(&child[8 + count_width..]) } else { records };
-                reserve(&mut path.children, 1)?;
-                path.children.push(Child { address: number(&child[..8]), records, all });
-            }
+            path.records = node.records;
+            path.children = node.children;
             // The last child is the next one on the path.
             if let Some(last) = path.children.pop() {
                 (at, count) = (last.address, last.records);

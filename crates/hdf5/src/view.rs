@@ -5,12 +5,13 @@ use crate::item::{Entry, Item, Reason};
 use crate::made::Made;
 use crate::old::Old;
 use crate::parts::{Array, Previous, Written};
-use crate::plan::{Plan, show};
+use crate::plan::{Plan, joined, show};
 use crate::vtk::{self, Tables};
 use crate::writer::Writer;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::product;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ const MAX_LEVELS: usize = 64;
 pub struct View {
     /// All datasets in the order of the file, those of one name being records.
     datasets: Vec<(String, Arc<Item>)>,
+    /// Datasets whose rows do not continue their chunks, by their names: their parts.
+    joined: BTreeMap<String, Vec<Arc<Item>>>,
     /// Groups with their attributes, by their paths; that of the root is empty.
     groups: BTreeMap<String, Vec<(String, Value)>>,
     arrays: BTreeMap<String, Made>,
@@ -49,9 +52,18 @@ impl View {
             return self.hide(entry.name, why);
         }
         match Item::new(entry)? {
-            Ok(item) => {
+            Ok(mut parts) => {
                 reserve(&mut self.datasets, 1)?;
-                self.datasets.push((entry.name.to_owned(), Arc::new(item)));
+                match parts.pop() {
+                    Some(item) if parts.is_empty() => {
+                        self.datasets.push((entry.name.to_owned(), Arc::new(item)))
+                    }
+                    last => {
+                        parts.extend(last);
+                        let parts = parts.into_iter().map(Arc::new).collect();
+                        self.joined.insert(entry.name.to_owned(), parts);
+                    }
+                }
                 Ok(())
             }
             Err(why) => self.hide(entry.name, why),
@@ -156,7 +168,7 @@ impl View {
     }
 
     fn plan(&self) -> Result<Plan> {
-        let Self { datasets, groups, arrays, links, soft_links, hidden, tables } = self;
+        let Self { datasets, joined: of_parts, groups, arrays, links, soft_links, hidden, tables } = self;
         let mut plan = Plan {
             groups: groups.clone(),
             arrays: arrays.clone(),
@@ -165,7 +177,20 @@ impl View {
             hidden: hidden.clone(),
             ..Plan::default()
         };
-        show(&mut plan, datasets)?;
+        let mut all = Cow::Borrowed(datasets);
+        for (name, parts) in of_parts {
+            if datasets.iter().any(|(other, _)| other == name) {
+                plan.hidden.push((
+                    name.clone(),
+                    "one of its records has rows that do not continue its chunks".into(),
+                ));
+                continue;
+            }
+            let (named, made) = joined(name, parts)?;
+            all.to_mut().extend(named);
+            plan.arrays.insert(name.clone(), made);
+        }
+        show(&mut plan, &all)?;
         if let Some(tables) = tables {
             vtk::add(&mut plan, datasets, tables)?;
         }

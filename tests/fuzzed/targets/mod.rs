@@ -12,6 +12,7 @@ mod parsing;
 mod reading;
 mod sealing;
 mod streams;
+mod views;
 mod writing;
 
 pub use appending::{append, look_up};
@@ -22,6 +23,7 @@ pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
 pub use streams::streams;
+pub use views::views;
 pub use writing::{partitions, round_trip};
 
 use scda::{Communicator, Result, SharedMemory};
@@ -32,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 16] = [
+pub const ALL: [(&str, Target); 17] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -49,6 +51,7 @@ pub const ALL: [(&str, Target); 16] = [
     ("sdf", sdf),
     ("sion", sion),
     ("streams", streams),
+    ("views", views),
 ];
 
 /// A file of this process in memory, removed in the end.

@@ -121,7 +121,7 @@ assert all(f['d%04d' % n][()] == n for n in range(1400) if n != 7) and list(f['d
 }
 
 /// Gives the objects that are found by their signatures the checksums that they should have.
-fn mend(bytes: &mut [u8]) {
+pub fn mend(bytes: &mut [u8]) {
     for at in 0..bytes.len().saturating_sub(150) {
         let end = match &bytes[at..at + 4] {
             b"OHDR" => {

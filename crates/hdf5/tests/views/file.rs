@@ -8,8 +8,8 @@ use scda_format::header::{SectionType, parse_section_header};
 use scda_format::layout::SectionLayout;
 use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
 use scda_hdf5::{
-    BASE, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View, Written,
-    reserved,
+    BASE, Checked, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View,
+    Written, check, reserved,
 };
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,17 @@ struct Section {
     size: u64,
     sizes: Vec<u64>,
     is_compressed: bool,
+}
+
+impl Section {
+    /// Where its data begin and end.
+    fn range(&self) -> (u64, u64) {
+        let bytes = match self.section_type {
+            SectionType::Varray => self.sizes.iter().sum(),
+            _ => self.count * self.size,
+        };
+        (self.data, self.data + bytes)
+    }
 }
 
 fn sections(bytes: &[u8]) -> Vec<Section> {
@@ -202,6 +213,7 @@ impl TestFile {
         put_block(&mut bytes, b"the end", &[b' '; 512]);
         let superblock = Superblock { root: written.root, end: bytes.len() as u64 };
         bytes[BASE as usize..][..48].copy_from_slice(&superblock.to_bytes().unwrap());
+        check_view(&bytes).unwrap();
         std::fs::write(&self.path, bytes).unwrap();
     }
 
@@ -217,6 +229,30 @@ impl TestFile {
         }
         all
     }
+}
+
+/// Checks the view of a file.
+pub fn check_view(bytes: &[u8]) -> scda::Result<Checked> {
+    let superblock = Superblock::of_bytes(bytes[BASE as usize..].first_chunk().unwrap())?.unwrap();
+    check_root(bytes, superblock.root, &data_of(bytes))
+}
+
+/// Where the data of the sections of a file are.
+pub fn data_of(bytes: &[u8]) -> Vec<(u64, u64)> {
+    sections(bytes).iter().map(Section::range).collect()
+}
+
+/// Checks the view with a root group at an offset, of a file with data in these ranges.
+pub fn check_root(bytes: &[u8], root: u64, data: &[(u64, u64)]) -> scda::Result<Checked> {
+    let mut read = |offset: u64, to: &mut [u8]| {
+        to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+        Ok(())
+    };
+    let mut is_data = |offset: u64, bytes: u64| {
+        let place = data.partition_point(|(begin, _)| *begin <= offset);
+        place > 0 && offset.checked_add(bytes).is_some_and(|end| end <= data[place - 1].1)
+    };
+    check(Previous { root, read: &mut read }, bytes.len() as u64, &mut is_data)
 }
 
 fn put_block(bytes: &mut Vec<u8>, user: &[u8], data: &[u8]) {

@@ -84,7 +84,9 @@ fn rows_that_were_added_continue_a_dataset() {
         write(writer, &Dataset::new("contiguous", DataType::Float64, [4, 2]), &numbers(8));
         let chunks = chunked("chunks", &[4, 2], &[2, 2], Codec::Zlib);
         write(writer, &chunks, &numbers(8));
-        write(writer, &chunked("within", &[3, 2], &[2, 2], Codec::Zlib), &numbers(6));
+        let mut within = chunked("within", &[3, 2], &[2, 2], Codec::Zlib);
+        within.attributes = r#"{"units": "m"}"#.into();
+        write(writer, &within, &numbers(6));
         Ok(())
     });
     // Only a sealed file has rows that are added.
@@ -105,7 +107,7 @@ fn rows_that_were_added_continue_a_dataset() {
     }
     writer.close().unwrap();
     // The view of the test breaks the seal, by which rows count.
-    let items = ["contiguous", "chunks"].map(|name| (name.to_owned(), file.items(name)));
+    let items = ["contiguous", "chunks", "within"].map(|name| (name.to_owned(), file.items(name)));
     file.add_view();
     compare_with(&file, &items);
     dump(&file);
@@ -113,8 +115,8 @@ fn rows_that_were_added_continue_a_dataset() {
         &file,
         r"
 assert f['contiguous'].shape == (12, 2) and f['contiguous'].chunks == (2, 2) and f['contiguous'].maxshape == (None, 2)
-assert f['chunks'].shape == (11, 2) and 'within' not in f
-assert f.attrs['scda_not_shown'] == 'within: rows that were added do not continue its chunks', f.attrs['scda_not_shown']
+assert f['chunks'].shape == (11, 2) and f['within'].shape == (11, 2) and f['within'].is_virtual
+assert [f['within_rows'][str(n)].shape[0] for n in range(3)] == [3, 2, 6] and f['within'].attrs['units'] == 'm'
 ",
     );
 }
@@ -127,6 +129,7 @@ fn what_cannot_be_shown_is_named() {
         write(writer, &text, &numbers(4));
         write(writer, &chunked("pcodec", &[4], &[2], Codec::Pcodec), &numbers(4));
         write(writer, &chunked("single", &[], &[], Codec::Zlib), &numbers(1));
+        (0..3).for_each(|_| write(writer, &chunked("each", &[], &[], Codec::Zlib), &numbers(1)));
         write(writer, &Dataset::new("a/b", DataType::Int8, [1]), &[1]);
         write(writer, &Dataset::new("a", DataType::Int8, [1]), &[1]);
         write(writer, &Dataset::new("c/./d", DataType::Int8, [1]), &[1]);
@@ -143,11 +146,12 @@ lines = f.attrs['scda_not_shown'].split('\n')
 assert lines == [
     'text: compressed as text',
     'pcodec: compressed by Pcodec, which HDF5 has no filter for',
-    'single: a single item in a chunk',
     'c/./d: a name that HDF5 cannot have',
     'a: its name is that of a group',
 ], lines
-assert sorted(f) == ['a', 'varies', 'varies_records'] and list(f['a']) == ['b']
+assert sorted(f) == ['a', 'each', 'single', 'varies', 'varies_records'] and f['single'].shape == (1,) and f['each'].shape == (3,)
+assert list(f['single']) == [0] and list(f['each']) == [0, 0, 0]
+assert list(f['a']) == ['b']
 assert list(f['varies']) == [1, 2, 3] and list(f['varies_records']) == ['0', '1'] and f['varies_records/1'].shape == (2,)
 ",
     );

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod appended;
+mod checked;
 mod file;
 mod layouts;
 mod programs;

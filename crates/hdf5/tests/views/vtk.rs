@@ -3,7 +3,7 @@
 use crate::file::{TestFile, view_with_mesh, write, written};
 use crate::programs::{dump, in_h5py, in_python};
 use crate::series::numbers;
-use scda::{Codec, DataType, Dataset, Layout, Memory, Params, Solo, Struct, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Memory, Solo, Struct, WriteOptions, Writer};
 use scda_hdf5::View;
 use scda_meshes::particles::{self, OwnCells};
 use scda_meshes::patches::{self, Field, FieldMemory, Frame, OwnPatches};
@@ -298,7 +298,7 @@ for n in times or [None]:
 fn particles_with_and_without_steps() {
     // Of 70,000 particles there are several parts.
     for (count, times, columns) in
-        [(5, 1, 3), (5, 3, 2), (70_000, 2, 3), (0, 1, 3), (4095, 1, 1), (4096, 1, 3)]
+        [(5, 1_u32, 3), (5, 3, 2), (70_000, 2, 3), (0, 1, 3), (4095, 1, 1), (4096, 1, 3)]
     {
         let file = written(|writer| {
             let mut notes = MeshNotes::new();
@@ -315,7 +315,7 @@ fn particles_with_and_without_steps() {
                 particles::write_field(writer, &mut notes, "particles", &found, &position, Ok(items))?;
                 let mass = Dataset::new("mass", DataType::Float64, [0]);
                 let items = Items {
-                    bytes: &all[8 * step.unsigned_abs() as usize..][..8 * count as usize],
+                    bytes: &all[8 * step as usize..][..8 * count as usize],
                     data_type: DataType::Float64,
                 };
                 particles::write_field(writer, &mut notes, "particles", &found, &mass, Ok(items))?;
@@ -459,7 +459,7 @@ fn a_mesh_grows() {
     let mut before = add_view(&file);
     let mut sizes = Vec::new();
     for step in 1..70 {
-        let mut writer = Writer::append(Solo, &file.path, &Params::default()).unwrap();
+        let mut writer = Writer::append(Solo, &file.path, &WriteOptions::default()).unwrap();
         time(&mut writer, "roof", step as f64);
         roof_fields(&mut writer, step);
         writer.close().unwrap();
