@@ -15,8 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fields::{fields, flash};
 use scda::{
-    Codec, Communicator, Data, DataMut, DataType, Dataset, DatasetHandle, Encode, Encoder, Layout, LineBreak,
-    Memory, MemoryMut, ReadOptions, Reader, Region, Solo, Source, WriteOptions, Writer, run_on_threads,
+    Codec, Communicator, Data, DataMut, DataType, Dataset, DatasetHandle, Encode, Encoder, IndexBox, Layout,
+    LineBreak, Memory, MemoryMut, ReadOptions, Reader, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
 use scda_codec::shuffle::{shuffle, unshuffle};
@@ -317,7 +317,7 @@ fn compress2(data: &[u8], level: u32, out: &mut [u8]) -> usize {
     n as usize
 }
 
-/// Shuffled chunks, beside zlib's `compress2` behind a plain shuffle.
+/// Shuffled chunks, beside zlib's `compress2` after a plain shuffle.
 fn chunks(kinds: &[&str]) {
     println!(
         "| data | chunks | level | MB/s | ratio | as one MB/s | ratio | zlib MB/s | ratio | times | inflate MB/s | of zlib's |"
@@ -641,14 +641,14 @@ fn together() {
                 let start = Instant::now();
                 run_on_threads(ranks, |comm| {
                     let rank = comm.rank() as u64;
-                    let own: Vec<[Region; 1]> = shapes
+                    let own: Vec<[IndexBox; 1]> = shapes
                         .iter()
                         .map(|n| {
                             let [start, end] = [rank, rank + 1].map(|rank| n * rank / ranks as u64);
-                            [Region::new([start], [end - start])]
+                            [IndexBox::new([start], [end - start])]
                         })
                         .collect();
-                    let all: Vec<(&Dataset, &[Region], &[u8])> = datasets
+                    let all: Vec<(&Dataset, &[IndexBox], &[u8])> = datasets
                         .iter()
                         .zip(&own)
                         .map(|(dataset, own)| {
@@ -697,10 +697,10 @@ fn boxes() {
     dataset.layout = Layout::Chunked { shape: Some(vec![64, 64, 8]), text: false };
     let data = bytes_of("doubles, smooth", 512 * 512 * 8 * 8);
     let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
-    file.dataset(&dataset, &[Region::all(&shape)], &data).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&shape)], &data).unwrap();
     file.close().unwrap();
-    let boxes: Vec<Region> =
-        (0..1000).map(|i| Region::new([i * 7919 % 508, i * 104_729 % 508, 0], count)).collect();
+    let boxes: Vec<IndexBox> =
+        (0..1000).map(|i| IndexBox::new([i * 7919 % 508, i * 104_729 % 508, 0], count)).collect();
     let bytes = 4 * 4 * 8 * 8;
     let time = |cache_bytes: u64, read: &dyn Fn(&mut Reader, &DatasetHandle)| {
         let mut params = ReadOptions::default();
@@ -722,7 +722,7 @@ fn boxes() {
         found.read(file, &boxes, &mut vec![0; 1000 * bytes]).unwrap()
     };
     let whole = |file: &mut Reader, found: &DatasetHandle| {
-        found.read(file, &[Region::all(&shape)], &mut vec![0; data.len()]).unwrap()
+        found.read(file, &[IndexBox::all(&shape)], &mut vec![0; data.len()]).unwrap()
     };
     println!("| 1000 boxes of 1 KiB, ms | cache | no cache |");
     println!("|{}", " --- |".repeat(3));
@@ -758,13 +758,13 @@ fn converted() {
         let write = |in_file: DataType, data: Data<'_>| {
             let _ = std::fs::remove_file(&path);
             let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
-            file.dataset(&Dataset::new("u", in_file, shape), &[Region::all(&shape)], data).unwrap();
+            file.dataset(&Dataset::new("u", in_file, shape), &[IndexBox::all(&shape)], data).unwrap();
             file.close().unwrap();
         };
         let read = |data: DataMut<'_>| {
             let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
             let found = file.dataset_record("u", 0).unwrap().unwrap();
-            found.read(&mut file, &[Region::all(&shape)], data).unwrap();
+            found.read(&mut file, &[IndexBox::all(&shape)], data).unwrap();
         };
         let half = data.len() / 2;
         let memory = Memory::packed(&data).of_type(wide);

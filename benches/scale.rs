@@ -9,7 +9,7 @@
 mod first;
 
 use first::First;
-use scda::{Encode, KnownPartition, ReadOptions, Reader, Result, Sink, Solo, Source, WriteOptions, Writer};
+use scda::{Encode, PartitionTable, ReadOptions, Reader, Result, Sink, Solo, Source, WriteOptions, Writer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn ranks(path: &Path) -> Result<()> {
         let (few, many) = (counts(125), counts(1 << 17));
         let small = Source::Contiguous(&large[..1000]);
         let mut times = [0.0; 4];
-        let part = KnownPartition::new(&few, 0, size)?;
+        let part = PartitionTable::new(&few, 0, size)?;
         let memory = peak_kib(|| {
             let mut file = Writer::create(First { size }, path, b"", &WriteOptions::default())?;
             times[0] = micros(calls, || file.array(b"small", &few, 8, small, Encode::None));

@@ -148,7 +148,7 @@ fn checksums() {
     }
 }
 
-/// Writing a large section in pieces of several lengths, by the system's calls, and summing up each piece behind its call:
+/// Writing a large section in pieces of several lengths, by the system's calls, and summing up each piece after its call:
 /// which length a sealed file should use here.
 fn pieces(path: &Path, scale: &Scale) {
     println!(

@@ -17,7 +17,7 @@ command -v "$rustc" >/dev/null || rustc=rustc
 rust=--remap-path-prefix=$("$rustc" --print sysroot)/lib/rustlib/src/rust=/rustc/$("$rustc" -vV | sed -n 's/^commit-hash: //p')
 home=--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo
 source=--remap-path-prefix=$source=/scda
-target=--remap-path-prefix=$target=/build # behind that of the sources, in which it may lie: the last one that fits counts
+target=--remap-path-prefix=$target=/build # after that of the sources, in which it may lie: the last one that fits counts
 # cargo takes these flags from one place only. If the environment has some, ours must join them there.
 if [ -n "${CARGO_ENCODED_RUSTFLAGS-}${RUSTFLAGS-}" ]; then
   separator=$(printf '\037')

@@ -18,7 +18,7 @@ macro(scda_find_mpi)
   unset(scda_new_targets)
 endmacro()
 
-# scda_inspect_mpi(): for the MPI behind MPI::MPI_C, sets in the caller's scope
+# scda_inspect_mpi(): for the MPI after MPI::MPI_C, sets in the caller's scope
 #   scda_MPI_FAMILY  "Open MPI", "MPICH" or "unknown". Programs and libraries of one family may be linked together.
 #   scda_MPICC       its compiler wrapper
 #   scda_MPIEXEC     its mpiexec

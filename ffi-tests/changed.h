@@ -47,7 +47,7 @@ static inline void put (part_t *part, uint64_t i, int64_t number) {
 static inline void forget_mesh (part_t *part) {
   char *mesh = strstr (part->attributes, "\"scda_mesh\":");
   if (mesh != NULL) {
-    char *rest = mesh + 30; /* behind the value; one comma goes, too */
+    char *rest = mesh + 30; /* after the value; one comma goes, too */
     if (*rest == ',') { ++rest; }
     else if (mesh[-1] == ',') { --mesh; }
     memmove (mesh, rest, strlen (rest) + 1);

@@ -315,7 +315,7 @@ static void make_coarse (state_t *s) {
   s->mesh.n = 1, s->mesh.level = coarse_level, s->mesh.boxes = coarse_box, s->mesh.number = NULL;
 }
 
-/* After this job a file has an inline section, the one mesh and the other one, and a seal behind each. Tells how many sections are before each seal. */
+/* After this job a file has an inline section, the one mesh and the other one, and a seal after each. Tells how many sections are before each seal. */
 static void write_meshes (const char *path, state_t *first, state_t *second, uint64_t sections[3], int *err) {
   static const char section[] = "an inline section has 32 bytes..";
   scda_fcontext_t *f = scda_fopen_write (comm, path, "continued", NULL, NULL, err);
@@ -331,7 +331,7 @@ static void write_meshes (const char *path, state_t *first, state_t *second, uin
   sections[0] = 1, sections[1] = (sections[2] + 3) / 2; /* the first mesh has two more: the attributes of the group */
 }
 
-/* The mesh that counts is the last one of what is appended to: behind the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
+/* The mesh that counts is the last one of what is appended to: after the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
  * second. */
 static void continued (const char *path) {
 #ifdef OPEN_MPI
@@ -339,9 +339,9 @@ static void continued (const char *path) {
 #else
   static const char prefix[] = "ufs:";
 #endif
-  int how, behind, wants, err;
+  int how, after, wants, err;
   for (how = 0; how < hows; ++how) {
-    for (behind = 0; behind < 3; ++behind) {
+    for (after = 0; after < 3; ++after) {
       for (wants = 0; wants < 3; ++wants) { /* fields of these meshes; 0: the first one is written anew */
         char name[1300], what[80];
         uint64_t sections[3];
@@ -354,16 +354,16 @@ static void continued (const char *path) {
         make_coarse (&other);
         write_meshes (path, &one, &other, sections, &err);
         scda_params_init (&params);
-        params.atomic = how == 1, params.behind = sections[behind];
+        params.atomic = how == 1, params.append_after = sections[after];
         if (how == 2) { params.driver = SCDA_DRIVER_MPIIO; }
         scda_patch_field_init (&rho, "rho", SCDA_TYPE_FLOAT64);
         rho.data = one.data;
         snprintf (name, sizeof name, "%s%s", how == 2 ? prefix : "", path);
-        snprintf (what, sizeof what, "continued: how %d, behind %d, wants %d", how, behind, wants);
+        snprintf (what, sizeof what, "continued: how %d, after %d, wants %d", how, after, wants);
         f = scda_fopen_append (comm, name, NULL, NULL, &params, &err);
         if (wants == 0) { f = scda_patches_write_mesh (f, NULL, mesh, &err); }
         f = scda_patches_write_fields (f, NULL, mesh, 1, &rho, &err);
-        if (wants != 0 && wants != behind) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the last one that was written", what); }
+        if (wants != 0 && wants != after) { expect_error (f, err, SCDA_ERR_USAGE, "their mesh is not the last one that was written", what); }
         else {
           uint64_t patches = mesh->patches;
           void *data[mine * 64];

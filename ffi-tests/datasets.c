@@ -359,7 +359,7 @@ static void want (const array_t *a, int kind, wanted_t *w, uint64_t *own) {
   w->data[w->bytes] = 0xa5;
 }
 
-/* They are there, and nothing behind them. */
+/* They are there, and nothing after them. */
 static void check_received (const array_t *a, wanted_t *w) {
   const size_t n = (size_t) a->d.ndims;
   unsigned char *expected = (unsigned char *) get_memory (w->bytes);

@@ -388,9 +388,9 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"dimensions", SCDA_ERR_ARG, "dataset \"y\": found int16 of the shape [3, 4], expected int16 of the shape [3, 4, 1]"},
   {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
   {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d is NULL"},
-  {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
+  {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 after "},
   {"no data", SCDA_ERR_ARG, "data of box 0: NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes is NULL"},
-  {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
+  {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 after "},
   {"stride 0", SCDA_ERR_ARG, "strides: one is less than the 8 bytes of an item"},
   {"shape in memory", SCDA_ERR_ARG, "box 0: shape in memory: found [7], expected as many items as a box of "},
   {"stride too large", SCDA_ERR_RANGE, "strides: with "},
@@ -610,7 +610,7 @@ static void damaged (void) {
       barrier (g);
     }
   }
-  /* Any byte of the dataset changed at random, and any end cut off: an error on all ranks, or none. */
+  /* Any byte of the dataset changed at random, and any end removed: an error on all ranks, or none. */
   write_good (0);
   barrier (g);
   FILE *file = fopen (name, "rb");

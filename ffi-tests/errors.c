@@ -103,7 +103,7 @@ static void open_reader (int section, int check) {
   while (section-- > 0) { skip_section (); }
 }
 
-/* ... and behind its header. */
+/* ... and after its header. */
 static void open_data (int section, int check) {
   open_reader (section, check);
   int decode = 1;
@@ -566,7 +566,7 @@ static void dead_contexts (void) {
   f = NULL;
 }
 
-/* One check behind several calls: the error and the message are those of the first one that failed. */
+/* One check after several calls: the error and the message are those of the first one that failed. */
 static void null_in_null_out (void) {
   uint64_t Ei[3] = {0};
   err = 0;
@@ -713,7 +713,7 @@ static void open_disagreement (void) {
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
   params = default_params (), params.cache_bytes = 0;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
-  params = default_params (), params.behind = 1;
+  params = default_params (), params.append_after = 1;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
   params = default_params (), params.check = 1;
   params.linebreak = odd;

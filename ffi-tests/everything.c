@@ -290,11 +290,11 @@ int file_begins_with (const char *a, const char *b) {
   return begins;
 }
 
-void copy_file (const char *from, const char *to, const char *behind) {
+void copy_file (const char *from, const char *to, const char *after) {
   FILE *in = fopen (from, "rb"), *out = fopen (to, "wb");
   static char bytes[1 << 16];
   REQUIRE (in != NULL && out != NULL);
   for (size_t n; (n = fread (bytes, 1, sizeof bytes, in)) > 0;) { REQUIRE (fwrite (bytes, 1, n, out) == n); }
-  REQUIRE (fwrite (behind, 1, strlen (behind), out) == strlen (behind));
+  REQUIRE (fwrite (after, 1, strlen (after), out) == strlen (after));
   REQUIRE (fclose (in) == 0 && fclose (out) == 0);
 }

@@ -12,7 +12,7 @@ int append_everything (group_t g, const char *filename, const scda_params_t *par
 int read_everything (group_t g, const char *filename, const scda_params_t *params);
 /* Whether a file begins with all bytes of another one. */
 int file_begins_with (const char *a, const char *b);
-/* Copies a file, with some bytes behind it. */
-void copy_file (const char *from, const char *to, const char *behind);
+/* Copies a file, with some bytes after it. */
+void copy_file (const char *from, const char *to, const char *after);
 
 #endif

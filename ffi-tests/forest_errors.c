@@ -102,7 +102,7 @@ static void levels (const char *path) {
   free_datasets (&all);
 }
 
-/* What the rank before reads is wrong: this rank begins behind it. */
+/* What the rank before reads is wrong: this rank begins after it. */
 static void level_of_the_rank_before (const char *path) {
   file_t all = unit_square (path, 2);
   part_t *level = part_of (&all, "level");

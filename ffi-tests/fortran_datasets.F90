@@ -744,7 +744,7 @@ contains
     call require(all(points%id == [total - 1, total]), "some components")
     call require(all(abs(points(2)%x - [1, 2, 3] * total) < 0.1), "converted components")
     call scda_read_structs(f, d, c_loc(points), c_sizeof(points(1)), int(total, int64), 2_int64, some, ierr)
-    call require(ierr == SCDA_ERR_ARG, "structs behind the end")
+    call require(ierr == SCDA_ERR_ARG, "structs after the end")
   end subroutine structs
 
   ! Three records of each name: without a number, each look-up by name finds the last one; what is read in order begins with the first one.

@@ -95,7 +95,7 @@ static void corrupt (group_t g, const char *dir, const char *expected) {
       }
       ++failures;
       if (g.rank == 0) {
-        fprintf (stderr, "%s: decode %d gives %d behind %d sections (%s)\n", name, decode, err, sections,
+        fprintf (stderr, "%s: decode %d gives %d after %d sections (%s)\n", name, decode, err, sections,
                  err == 0 ? "" : scda_last_error_message ());
       }
     }

@@ -287,12 +287,12 @@ static void shorter () {
          == SCDA_ERR_ARG);
 }
 
-// Commits, appending behind a torn tail, sections by number and by name, checksums.
+// Commits, appending after a torn tail, sections by number and by name, checksums.
 static void sealed () {
   const std::string name = folder + "/hpp-sealed.scda";
   const scda::params seal = scda::params ().seal ();
   scda::writer w (g.comm, name, std::string ("sealed"), seal);
-  CHECK (w.user () == "sealed" && w.info ().cut_off_bytes == 0 && w.info ().is_sealed);
+  CHECK (w.user () == "sealed" && w.info ().rolled_back_bytes == 0 && w.info ().is_sealed);
   w.write_array ("state", std::vector<int> (2, g.rank), each (2));
   scda::request begun = w.commit_begin ();
   while (!begun.test ()) { }
@@ -313,7 +313,7 @@ static void sealed () {
   const std::uint64_t bytes = info.bytes;
   w = scda::writer::append (g.comm, name); // what has a seal stays sealed
   CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
-  CHECK (w.user () == "sealed" && w.info ().cut_off_bytes == 70);
+  CHECK (w.user () == "sealed" && w.info ().rolled_back_bytes == 70);
   w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
   w.close_begin (); // the request waits when it is destroyed
   CHECK (early.refresh ());
@@ -368,8 +368,8 @@ static void sealed () {
   CHECK (thrown ([&] { r.next (s); }, "checksum") == SCDA_ERR_CHECKSUM);
 
   // Back to the first commit; and a copy that replaces the file, which is kept.
-  w = scda::writer::append (g.comm, name, scda::params ().behind (2).atomic ().keep (1));
-  CHECK (w.info ().cut_off_bytes > 0);
+  w = scda::writer::append (g.comm, name, scda::params ().append_after (2).atomic ().keep (1));
+  CHECK (w.info ().rolled_back_bytes > 0);
   w.close ();
   CHECK (scda::reader (g.comm, name).sections () == 2);
   CHECK (scda::reader (g.comm, folder + "/hpp-sealed.1.scda").sections () == 3);
@@ -379,7 +379,7 @@ static void sealed () {
   w.write_block ("a", 7);
   w.write_block ("b", 7);
   w.close ();
-  auto back = [&] { scda::writer::append (g.comm, name, scda::params ().behind (1)); };
+  auto back = [&] { scda::writer::append (g.comm, name, scda::params ().append_after (1)); };
   CHECK (thrown (back, "no seal ends after this number of sections; the first one covers 2") == SCDA_ERR_ARG);
   CHECK (scda::reader (g.comm, name).sections () == 2);
 }

@@ -120,7 +120,7 @@ static char *content (const char *name, long *length) {
   return data;
 }
 
-/* A new file: where the old one is cut off instead, ext4 writes the data to the disk at once. */
+/* A new file: where the old one is removed instead, ext4 writes the data to the disk at once. */
 static void put_content (const char *name, const char *data, long length) {
   unlink (name);
   FILE *file = fopen (name, "wb");
@@ -215,7 +215,7 @@ int main (int argc, char **argv) {
   /* Something is there already, so that it must be made empty. */
   REQUIRE (write_everything (g, good, NULL) == 0 && write_everything (g, written, NULL) == 0 && read_everything (g, good, NULL) == 0);
 
-  /* A sealed file behind which a job was killed; and what it is when somebody has appended to it. */
+  /* A sealed file after which a job was killed; and what it is when somebody has appended to it. */
   scda_params_t params = default_params ();
   params.seal = 1;
   REQUIRE (write_everything (g, torn, &params) == 0 && write_everything (g, appended, &params) == 0);

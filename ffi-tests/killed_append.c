@@ -1,10 +1,10 @@
 /* A series of sections that is appended to one file, with commits between them, until somebody kills us: see
  * killed_append.py.
  *
- *   killed_append append DIR DRIVER ATOMIC CALL HOW RANK    cuts off what a killed run has left, and appends some sections to
+ *   killed_append append DIR DRIVER ATOMIC CALL HOW RANK    removes what a killed run has left, and appends some sections to
  *                   DIR/series.scda (DRIVER: 1 MPI-IO, 2 POSIX). The CALL-th call on a file of ours kills RANK, or with -1 all ranks,
  *                   each at its own: before the call (HOW 0), or when half of what it writes is written (1). CALL 0: none does.
- *   killed_append check DIR    reads what is left, cuts off what is not whole, and verifies the rest by its checksums
+ *   killed_append check DIR    reads what is left, removes what is not whole, and verifies the rest by its checksums
  *
  * DIR/committed says how many sections were committed; DIR/pid.RANK has the process numbers. Section i of the series depends on i
  * alone. */
@@ -148,14 +148,14 @@ static uint64_t bytes_of_file (void) {
   return (uint64_t) status.st_size;
 }
 
-/* Opens the file to append to it; `atomic` leaves the file itself as it is. Returns how many bytes are cut off. */
+/* Opens the file to append to it; `atomic` leaves the file itself as it is. Returns how many bytes are removed. */
 static scda_fcontext_t *open_append (group_t g, const scda_params_t *params, uint64_t *cut) {
   const uint64_t before = bytes_of_file ();
   int err = -1;
   barrier (g);
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && err == 0);
-  *cut = info_of (f).cut_off_bytes;
+  *cut = info_of (f).rolled_back_bytes;
   REQUIRE (bytes_of_file () + (params->atomic ? 0 : *cut) == before);
   barrier (g);
   return f;

@@ -28,7 +28,7 @@ static void arm (group_t g) {
   }
 }
 
-/* The program. `append` appends, and calls `arm`; `check` cuts off what is not whole, verifies what is left, and returns how much that is:
+/* The program. `append` appends, and calls `arm`; `check` removes what is not whole, verifies what is left, and returns how much that is:
  * at least what was committed. */
 static int run (int argc, char **argv, void (*append) (group_t, const scda_params_t *),
                 uint64_t (*check) (group_t, scda_params_t *, uint64_t least, uint64_t *cut)) {

@@ -85,7 +85,7 @@ def append(atomic, call, how, rank, moment=None):
 
 
 def last_part():
-    """The number of the part that the last streams in the file are, by the block before them; 0 if that is cut off."""
+    """The number of the part that the last streams in the file are, by the block before them; 0 if that is removed."""
     with open(os.path.join(folder, "series.scda"), "rb") as file:
         data = file.read()
     block = data[data.rfind(b"B scda streams 00 "):]
@@ -146,12 +146,12 @@ else:
         count += was_killed
         finished += not was_killed
         alone += was_killed and rank >= 0 and ranks > 1
-        # Else the next job cuts off, on all its ranks.
+        # Else the next job removes, on all its ranks.
         if rng.randrange(2):
             check(f"atomic {atomic}, how {how}, rank {rank}")
     check("at the end")
 print(f"{count} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: {cuts} times a torn end, "
-      f"of at most {most_cut} bytes, was cut off; {finished} runs had ended before")
+      f"of at most {most_cut} bytes, was removed; {finished} runs had ended before")
 if scda:
     print(f"{saved} times streams were salvaged that had not been ended, of at most {most_saved} bytes")
     if saved == 0 and count >= 40:

@@ -1,12 +1,12 @@
 /* Sets of streams of tasks that are appended to one file until somebody kills us: see killed_append.py.
  *
- *   killed_streams append DIR DRIVER ATOMIC CALL HOW RANK    as killed_append: cuts off what a killed run has left, and appends
+ *   killed_streams append DIR DRIVER ATOMIC CALL HOW RANK    as killed_append: removes what a killed run has left, and appends
  *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part. Calls count from
  *                   when the file is opened for that
- *   killed_streams check DIR    cuts off what is not whole, and verifies what is left
+ *   killed_streams check DIR    removes what is not whole, and verifies what is left
  *   killed_streams saved DIR PART    verifies DIR/saved.scda, which scda salvage has made of the file that a killed run has left: of
  *                   streams that were not ended, it has their first bytes. The last streams that were begun are this part of a set: part 0
- *                   of a new one, also behind a set that lacks parts because its run was killed. Prints how many bytes
+ *                   of a new one, also after a set that lacks parts because its run was killed. Prints how many bytes
  *
  * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
  * and so does the length of each part. */
@@ -72,14 +72,14 @@ static void append (group_t g, const scda_params_t *params) {
   uint64_t cut = 0, all = 0, parts = 0;
   int err = -1;
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
-  cut = info_of (f).cut_off_bytes;
+  cut = info_of (f).rolled_back_bytes;
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
   if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
   const uint64_t first = read_sets (NULL, &parts, &all);
   barrier (g);
   arm (g);
   f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
-  REQUIRE (f != NULL && info_of (f).cut_off_bytes == 0);
+  REQUIRE (f != NULL && info_of (f).rolled_back_bytes == 0);
   for (uint64_t set = first; set < first + sets; ++set) {
     uint64_t place = 0;
     f = scda_fwrite_streams_begin (f, "log", NULL, chunk_of (set), &err);
@@ -112,14 +112,14 @@ static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_
   int err = -1;
   (void) least;
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
-  *cut = info_of (f).cut_off_bytes;
+  *cut = info_of (f).rolled_back_bytes;
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
   params->verify = 1;
   read_sets (params, &parts, &kept);
   return kept;
 }
 
-/* The part that was not ended is behind all that were. */
+/* The part that was not ended follows all that were. */
 static int read_saved (const char *folder, uint64_t part) {
   uint64_t all = 0, parts = 0, tasks = 0, chunk_bytes = 0, saved = 0;
   int err = -1, found = 0;

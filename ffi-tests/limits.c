@@ -63,7 +63,7 @@ static void varray (group_t g, const char *filename, uint64_t N) {
   free (Nq), free (Ei), free (found), free (data);
 }
 
-/* Every element is the same memory; what is written of it is not. The sections before and behind it are. */
+/* Every element is the same memory; what is written of it is not. The sections before and after it are. */
 static void beyond (group_t g, const char *filename, int driver) {
   enum { each = 1100, element = 1 << 30 };
   uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq), n, E;

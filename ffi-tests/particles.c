@@ -38,7 +38,7 @@ static int64_t count_of (int64_t cell, int step) { return cell % 3 == 1 ? 0 : (c
 /* The id of particle i of a cell: of each another one. */
 static int64_t id_of (int64_t cell, int64_t i, int step) { return 100000 * step + 100 * cell + i; }
 
-/* Fills the memory with some particles behind one another, or compares it. */
+/* Fills the memory with some particles one after the other, or compares it. */
 static void visit (int64_t id, size_t at, int fill) {
   memory_t *m = &memory;
   double place[3] = { 0.5 * (double) id, (double) id, -(double) id };

@@ -119,7 +119,7 @@ while count < int(losses):
         most = start_anew()
     atomic = rng.randrange(4) == 0
     lose("append", most, lambda: append(atomic))
-    # Else the next job cuts off, on all its ranks.
+    # Else the next job removes, on all its ranks.
     if rng.randrange(2):
         check(f"atomic {atomic}")
     if scda and rng.randrange(4) == 0:

@@ -249,7 +249,7 @@ def read(path):
         elif section.type == "I" and section.user == b"scda group 00":
             need(section.elements[0] == b"Below: attributes of this group\n", "the data of a group")
             before = ("group",)
-    need(before is None, "the file ends behind metadata")
+    need(before is None, "the file ends after metadata")
     return datasets, groups
 
 

@@ -1,4 +1,4 @@
-/* Sealed files: the same bytes whoever writes them and whether they are committed or appended to; torn tails are cut off; what
+/* Sealed files: the same bytes whoever writes them and whether they are committed or appended to; torn tails are removed; what
  * is refused is untouched; sections are found by number and name; each rank reads any elements; flipped bits are found.
  *
  *   seal DIR           on 1 rank first: it leaves the reference files in DIR
@@ -90,7 +90,7 @@ static void write_committed (group_t g, const char *name, const content_t *c, ui
   write_rest (g, f, c, 0, seed, places, name);
 }
 
-/* Open to append: `cut` bytes are cut off, and the message says so. */
+/* Open to append: `cut` bytes are removed, and the message says so. */
 static scda_fcontext_t *open_append (group_t g, const char *name, const content_t *c, const scda_params_t *params, long cut) {
   int err;
   char user[SCDA_USER_STRING_BYTES + 1], words[100];
@@ -99,9 +99,9 @@ static scda_fcontext_t *open_append (group_t g, const char *name, const content_
   RIGHT (scda_fopen_append (g.comm, name, user, &len, params, &err));
   CHECK (len == c->user.len && memcmp (user, c->user.bytes, len) == 0 && user[len] == 0);
   const char *message = scda_last_error_message ();
-  snprintf (words, sizeof words, "cut off %ld bytes", cut);
+  snprintf (words, sizeof words, "removed %ld bytes", cut);
   CHECK (cut == 0 || (strstr (message, words) != NULL && strstr (message, name) != NULL));
-  CHECK (info_of (f).cut_off_bytes == (uint64_t) cut && info_of (f).is_writing && info_of (f).at_end);
+  CHECK (info_of (f).rolled_back_bytes == (uint64_t) cut && info_of (f).is_writing && info_of (f).at_end);
   return f;
 }
 
@@ -119,12 +119,12 @@ static void write_appended (group_t g, const char *name, const content_t *c, uin
   }
 }
 
-/* Go back behind each seal that covers new sections, and write the rest again. */
+/* Roll back to each seal that covers new sections, and write the rest again. */
 static void write_back (group_t g, const char *name, const char *reference, const content_t *c, uint64_t seed, const scda_params_t *params, const places_t *places) {
   const long size = places->end[num_commits];
   for (int i = 2; i < num_commits; ++i) {
     scda_params_t back = *params;
-    back.behind = (uint64_t) commits[i];
+    back.append_after = (uint64_t) commits[i];
     copy (g, reference, name, size);
     write_rest (g, open_append (g, name, c, &back, size - places->end[i]), c, commits[i], seed + (uint64_t) i, NULL, name);
     SAME (name, reference);
@@ -143,13 +143,13 @@ static void require_state (scda_fcontext_t *f, int sections, long bytes, long le
   CHECK (info.bytes == (uint64_t) bytes && info.unsealed_bytes == (uint64_t) left_out && info.position <= info.bytes);
 }
 
-/* Open what is torn for reading: it ends behind the last seal, and the message says so. */
+/* Open what is torn for reading: it ends after the last seal, and the message says so. */
 static scda_fcontext_t *open_torn (group_t g, const char *name, const scda_params_t *params, int sections, long start, long torn) {
   int err;
   char words[100];
   scda_fcontext_t *f;
   RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, params, &err));
-  snprintf (words, sizeof words, "%ld bytes behind", torn);
+  snprintf (words, sizeof words, "%ld bytes after", torn);
   CHECK (torn == 0 || (strstr (scda_last_error_message (), words) != NULL && strstr (scda_last_error_message (), name) != NULL));
   require_state (f, sections, start, torn);
   return f;

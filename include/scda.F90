@@ -2,7 +2,7 @@
 !
 ! The Fortran module of libscda: parallel, serial-equivalent, archival files.
 !
-! The comment of each procedure has its arguments, those in [...] optional: pass those behind an omitted one by keyword. docs/fortran.md
+! The comment of each procedure has its arguments, those in [...] optional: pass those after an omitted one by keyword. docs/fortran.md
 ! has examples, scda.h the details in the terms of C. In short:
 !
 ! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, unless its comment says otherwise.
@@ -152,7 +152,7 @@ module scda_implementation
     type(held_t), pointer :: next => null()
   end type held_t
 
-  ! The list of what is held back, one entry per file, begins behind this one, which is of no file. Threads may work on different
+  ! The list of what is held back, one entry per file, begins after this one, which is of no file. Threads may work on different
   ! files: the list is used in critical sections of OpenMP only.
   type(held_t), target, save :: all_held
 
@@ -204,7 +204,7 @@ module scda_implementation
 #endif
   end interface scda_fopen_read
 
-  !> Opens a file to write more sections behind those that it has: call scda_fopen_append(f, comm, filename [, userstr, ierr, len, params,
+  !> Opens a file to write more sections after those that it has: call scda_fopen_append(f, comm, filename [, userstr, ierr, len, params,
   !> info])
   interface scda_fopen_append
     module procedure fopen_append_int
@@ -1524,7 +1524,7 @@ contains
     type(c_dataset_t), allocatable, target :: d(:)
     type(c_box_t), allocatable :: boxes(:)
     integer(c_size_t), allocatable :: nboxes(:)
-    integer(c_size_t) :: behind
+    integer(c_size_t) :: after
     integer :: i, n
     n = held%count
     given => held%last
@@ -1534,12 +1534,12 @@ contains
       nboxes(i) = given%nboxes
       given => given%before
     end do
-    behind = sum(nboxes)
-    allocate(boxes(behind))
+    after = sum(nboxes)
+    allocate(boxes(after))
     given => held%last
     do i = n, 1, -1
-      call boxes_of(given, boxes(behind - nboxes(i) + 1:behind))
-      behind = behind - nboxes(i)
+      call boxes_of(given, boxes(after - nboxes(i) + 1:after))
+      after = after - nboxes(i)
       given => given%before
     end do
     f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), c_loc(d), nboxes, boxes, f%err)
@@ -1935,7 +1935,7 @@ contains
     character(kind=c_char), allocatable, target :: bytes(:)
     type(c_ptr), allocatable, target :: pointers(:)
     integer(c_int64_t), allocatable, target :: lengths(:)
-    integer(int64) :: row, behind, count, k
+    integer(int64) :: row, after, count, k
     integer :: i, n
     logical :: fits
     call begin_dataset(given%d)
@@ -1971,13 +1971,13 @@ contains
     lengths(:size(items)) = len_trim(items, kind=int64)
     lengths(size(items) + 1) = 0
     allocate(bytes(sum(lengths) + 1))
-    behind = 0
+    after = 0
     do i = 1, size(items)
-      pointers(i) = c_loc(bytes(behind + 1))
+      pointers(i) = c_loc(bytes(after + 1))
       do k = 1, lengths(i)
-        bytes(behind + k) = items(i)(k:k)
+        bytes(after + k) = items(i)(k:k)
       end do
-      behind = behind + lengths(i)
+      after = after + lengths(i)
     end do
     call refuse_held(f)
     f%handle = c_fwrite_texts(f%handle, c_loc(given%d), count, c_loc(pointers), c_loc(lengths), f%err)
@@ -2026,7 +2026,7 @@ contains
   end subroutine scda_fread_texts_sizes
 
   !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items [, ierr]). items have as many
-  !> elements as lengths; what is longer than an element is cut, behind what is shorter stand blanks. Not collective; after an error the
+  !> elements as lengths; what is longer than an element is cut, after what is shorter stand blanks. Not collective; after an error the
   !> file stays open, if items are too few or too many until all ranks meet.
   subroutine scda_texts_data(f, lengths, items, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -2034,7 +2034,7 @@ contains
     character(*), intent(inout) :: items(:)
     integer, intent(out), optional :: ierr
     character(kind=c_char), allocatable, target :: bytes(:)
-    integer(int64) :: behind, i, k
+    integer(int64) :: after, i, k
     integer(c_int) :: status
     logical :: fits
     fits = .true.
@@ -2046,15 +2046,15 @@ contains
     end if
     allocate(bytes(sum(lengths) + 1)) ! not empty, for c_loc
     status = c_texts_data(f%handle, c_loc(bytes), sum(lengths), f%err)
-    behind = 0
+    after = 0
     do i = 1, size(lengths, kind=int64)
       items(i) = ""
       if (status == 0) then
         do k = 1, min(lengths(i), len(items, kind=int64))
-          items(i)(k:k) = bytes(behind + k)
+          items(i)(k:k) = bytes(after + k)
         end do
       end if
-      behind = behind + lengths(i)
+      after = after + lengths(i)
     end do
     call finish(f, ierr)
   end subroutine scda_texts_data

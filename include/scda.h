@@ -10,28 +10,29 @@
  * `scda_fopen_read`, for each section `scda_fread_section_header` and then the function for its
  * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`. Instead of all
  * data of a section, any ranges of it can be read: `scda_fread_*_range`. To append: `scda_fopen_append`,
- * then as to write. Datasets are named and typed arrays, and streams are what each rank writes without the
+ * then as to write. Datasets are named and typed arrays; streams are bytes that each rank writes without the
  * others: see below.
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
- * They pass the same arguments except where the description of the function says otherwise. Functions of
- * which the names begin with `scda_f` are collective, but for `scda_ferror_string`, and so are `scda_proc_*`, `scda_partition_*` and
- * `scda_wait`; no others are, such as `scda_stream_write`, `scda_stream_read` and `scda_get_info`. A collective call
+ * They pass the same arguments except where the description of the function says otherwise. Functions
+ * whose names begin with `scda_f` are collective, except `scda_ferror_string`, and so are `scda_proc_*`, `scda_partition_*` and
+ * `scda_wait`. All others are local, such as `scda_stream_write`, `scda_stream_read` and `scda_get_info`. A collective call
  * need not synchronize the ranks.
  *
  * Parameters. What follows holds for all functions.
  *
  * `f` is an open file. A function that returns a file returns `f`, or NULL on error. NULL in, NULL out: a call on the NULL of
- * a failed call does nothing, returns NULL (or -1, if it returns an int), and keeps `*err`, so a program may check once behind
+ * a failed call does nothing, returns NULL (or -1, if it returns an int), and keeps `*err`, so a program may check once after
  * several calls. If `*err` is no error code, NULL is `SCDA_ERR_ARG`.
  *
- * Values that a call returns go to different variables.
+ * Each value that a call returns needs a variable of its own.
  *
- * `err` receives the error code, unless it is NULL. It needs a value only where `f` is NULL, or the request that `scda_wait` gets is none.
+ * `err` receives the error code, unless it is NULL. The program must set it beforehand only if `f` may be NULL, or if `scda_wait` gets
+ * an empty request.
  *
  * Structs that begin with their `size` grow from version to version, by members at their end. A program that was compiled with
- * an older header works: what it does not know has the default. So does one with a newer header, as long as what this library
- * does not know is zero; otherwise that is `SCDA_ERR_ARG`.
+ * an older header works: members that it does not know have their defaults. A program that was compiled with a newer header works as
+ * long as the members that this library does not know are zero; otherwise the call returns `SCDA_ERR_ARG`.
  *
  * `userstr` and `len` are a user string: at most 58 bytes of any value. As input it has `*len` bytes,
  * or it is a C string if `len` is NULL; `userstr` may be NULL if `*len` is 0. As output `userstr` has
@@ -48,8 +49,8 @@
  * may be NULL if there are none.
  *
  * `dbytes` are the data of this rank. If `indirect` is 0, they are the bytes of all elements, one after
- * the other; otherwise an array of pointers, one to the bytes of each element. What has no bytes may be
- * NULL. When reading, NULL `dbytes` skip the data of this rank, and a NULL pointer skips its element;
+ * the other; otherwise an array of pointers, one to the bytes of each element. A pointer to no bytes may
+ * be NULL. When reading, NULL `dbytes` skip the data of this rank, and a NULL pointer skips its element;
  * after an error the contents of the memory are unspecified. `indirect` may differ between the ranks.
  *
  * `encode` is `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
@@ -62,10 +63,10 @@
  * says what was found and expected.
  *
  * Buffered sections. Small plain sections are buffered, as with stdio, and the ranks do not communicate
- * in those calls. Hence an error that only one rank can detect in them, such as NULL data, and a
- * disagreement of the ranks are returned on all ranks by a later call, at the latest by `scda_fflush` or
- * `scda_fclose`; until then `*err` is 0. A rank that passes an argument that is invalid, and should be
- * the same on all ranks, blocks until the other ranks reach a synchronizing call. With `params.check`, or
+ * in those calls. So an error that only one rank can detect in them, such as NULL data, or a
+ * disagreement of the ranks, is returned on all ranks by a later call, at the latest by `scda_fflush` or
+ * `scda_fclose`; until then `*err` is 0. A rank that passes an invalid argument, one that should be the
+ * same on all ranks, blocks until the other ranks reach a synchronizing call. With `params.check`, or
  * with the environment variable `SCDA_CHECK=1`, every collective call synchronizes the ranks and returns all
  * errors at once: use it while a program is new, or when it hangs.
  *
@@ -78,24 +79,24 @@
  * of MPI, buffered sections may be missing.
  *
  * Sealed files. Unless `params.seal` is 0, or `scda_fopen` has created it, a file gets a seal at close and at each `scda_fcommit`: a record of all
- * sections with their checksums. By the seal at its end readers know that the file is whole,
- * `scda_fsections`, `scda_ffind` and `scda_fseek` find a section without reading those before it, and
- * `params.verify` detects bytes that have changed. A job that is killed while it appends loses only what it wrote
- * since the last seal: `scda_fopen_append` goes on there. Seals are sections that any reader of the scda
- * format can read; the functions for reading pass over them.
+ * sections with their checksums. The seal at the end shows readers that the file is whole;
+ * `scda_fsections`, `scda_ffind` and `scda_fseek` use it to find a section without reading those before it;
+ * `params.verify` uses it to detect changed bytes. A job that is killed while it appends loses only what it
+ * wrote since the last seal: `scda_fopen_append` continues there. Seals are sections that any reader of the
+ * scda format can read; the functions for reading skip them.
  *
  * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
  * is distributed along its first dimension, by each rank's own number of rows, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name;
  * `scda_fread_dataset` reads any boxes of it, of any number of datasets in any order. `scda_fread_datasets` finds several by their names and reads boxes of each, in
- * one call. A box is a first index and a number of indices in each dimension; its items lie in C order, or anywhere in
- * memory, as `scda_box_t` says. Datasets of one name are its records, such as time steps. What names have before a slash is a group; `scda_fwrite_group` gives it
- * attributes. For readers that know nothing of datasets, one is a block with its metadata, and an array or varray.
+ * one call. A box is a first index and a number of indices in each dimension; its items are in memory in C order, or wherever
+ * `scda_box_t` says. Datasets of the same name are its records, such as time steps. The part of a name before a slash is a group;
+ * `scda_fwrite_group` gives it attributes. To readers that know nothing of datasets, a dataset is a block with its metadata, and an array or varray.
  *
  * Streams. A set of streams has one for each rank, which writes bytes to its own without the others:
  * `scda_fwrite_streams_begin`, then `scda_stream_write` on each rank, any number of times, then
  * `scda_fwrite_streams_end`. To read: `scda_ffind_streams` finds a set by its user string; then each rank reads any
- * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. For readers that know nothing of
+ * bytes of any streams, by `scda_stream_size` and `scda_stream_read`. To readers that know nothing of
  * streams, a set is a block and two arrays.
  *
  * Lists. `scda_fnext_entry` tells one after the other what is in a file: datasets with their types and shapes, groups, streams, and
@@ -110,14 +111,14 @@
  * consecutive ranks count as a node, to try several nodes on one machine. Another value of any of them, on any rank, is an error of
  * opening a file, `SCDA_ERR_ARG`, with a message that names the variable.
  *
- * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
+ * Memory. All memory that a program passes stays its own, and is used only during the call. Text and fill values
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.
  *
  * Threads. One thread at a time uses a file, within the level of thread support that MPI provides.
  *
  * Floating-point numbers. The library computes in the default floating-point environment. So the rounding mode of the program, the
- * exceptions that it traps, and denormal numbers that it takes for zero (`-ffast-math`), on any rank or thread, change neither
- * bytes nor values. When a call returns, the environment of the program is as before, with its exception flags.
+ * exceptions that it traps, and whether it treats denormal numbers as zero (`-ffast-math`), on any rank or thread, change neither
+ * bytes nor values. When a call returns, the environment of the program and its exception flags are as before.
  */
 
 
@@ -381,12 +382,12 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_NAME_BYTES 64
 
 /**
- * Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
+ * Chunks are compressed by Zstandard after a byte shuffle, in frames of Blosc: fast, and small. The default.
  */
 #define SCDA_CODEC_ZSTD 0
 
 /**
- * Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
+ * Chunks are compressed by LZ4 after a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
  * faster than Zstandard.
  */
 #define SCDA_CODEC_LZ4 1
@@ -398,7 +399,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_CODEC_PCODEC 2
 
 /**
- * Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
+ * Chunks are zlib streams (RFC 1950) after a byte shuffle: for readers that have zlib and nothing else.
  */
 #define SCDA_CODEC_ZLIB 3
 
@@ -488,12 +489,12 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_TYPE_TIMEDELTA64 17
 
 /**
- * Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; behind a shorter one stand zeros.
+ * Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; zeros fill up a shorter one.
  */
 #define SCDA_TYPE_TEXT 18
 
 /**
- * Items that are `item_bytes` bytes at most, such as `char[8]`; behind fewer stand zeros.
+ * Items that are `item_bytes` bytes at most, such as `char[8]`; zeros fill up the rest.
  */
 #define SCDA_TYPE_BYTES 19
 
@@ -583,10 +584,10 @@ struct scda_params {
    */
   uint64_t aggregation_bytes;
   /**
-   * For large sections of which a rank has less than a stripe on average: how many ranks of each node
-   * write and read for all ranks of the node, each whole stripes, through memory that these share; at
+   * For large sections of which a rank has less than a stripe on average: the number of aggregators, the ranks of
+   * each node that write and read whole stripes for all ranks of the node, through memory that these share; at
    * most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
-   * nodes; on one node each rank writes and reads its own. No effect where the ranks of a node do not
+   * nodes; on one node, each rank writes and reads its own data. No effect where the ranks of a node do not
    * share memory. The environment variable `SCDA_WRITERS_PER_NODE` of rank 0 replaces a 0.
    */
   uint64_t writers_per_node;
@@ -597,10 +598,10 @@ struct scda_params {
    */
   uint64_t stripe_bytes;
   /**
-   * Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
-   * for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
-   * unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
-   * quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+   * Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
+   * says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of
+   * unknown origin, in which a few bytes can ask for a chunk, an index or metadata of any size. Caches take at most
+   * a quarter of it; buffers of a few MiB count, memory of the program does not. 0 (default): no limit.
    */
   uint64_t max_memory;
   /**
@@ -632,26 +633,26 @@ struct scda_params {
   int atomic;
   /**
    * 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-   * `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
-   * one, but where the system itself stops, the name may belong to an incomplete file.
+   * `atomic` is 1. -1: later, even with `atomic`: a job that is killed leaves the old file or the new
+   * one, but if the system itself stops, the name may belong to an incomplete file.
    */
   int sync;
   /**
    * 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
-   * takes 256 bytes in it. The header of a new file says so, and is in stable storage when
-   * `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
+   * takes 256 bytes in it. The header of a new file says that the file is to be sealed, and is in stable storage
+   * when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
    * has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
    */
   int seal;
   /**
    * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-   * what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+   * what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
    * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
    * exactly so many sections, because steps are more frequent than commits or other sections of the step
    * follow: the message has the numbers of the seals next to it, and the file is as it was.
    */
-  uint64_t behind;
+  uint64_t append_after;
   /**
    * The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
    * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
@@ -662,9 +663,9 @@ struct scda_params {
   /**
    * Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
    * before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-   * that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
-   * `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
-   * as soon as a call returns.
+   * that are contiguous in memory are then written from there, not copied, and take none of `background_bytes`; not by
+   * `scda_fwrite_datasets`, nor after compressed datasets whose offsets are not known yet. 0 (default): data may be
+   * changed as soon as a call returns.
    */
   uint64_t lend;
   /**
@@ -672,10 +673,10 @@ struct scda_params {
    *
    * Writing with `atomic`: how many of the files that had this name before stay: when the new file is
    * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
-   * one `state.2.scda`, and so on; the oldest goes. Each of them is a whole file at any moment, except
+   * one `state.2.scda`, and so on; the oldest is removed. Each of them is a whole file at any moment, except
    * where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-   * anything else is passed over. At most 1000. 0 (default): none stays. Not with `sync` -1.
-   * A link is followed: these files are beside the one that it points to.
+   * anything else is skipped. At most 1000. 0 (default): none stays. Not with `sync` -1.
+   * A link is followed: these files are in the folder of the file that it points to.
    *
    * Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
    * first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
@@ -686,8 +687,8 @@ struct scda_params {
   /**
    * Reading:
    *
-   * A file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
-   * behind its header. What is behind was not committed, by a job that was killed or is still writing:
+   * A file that was created with `seal`: 1 (default): it ends after its last seal, and before the first one
+   * after its header. What follows was not committed, by a job that was killed or is still writing:
    * `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
    * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
    */
@@ -834,7 +835,7 @@ struct scda_statistics {
 typedef struct scda_statistics scda_statistics_t;
 
 /**
- * A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
+ * A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. After the last one of a list stands
  * `{ NULL }`.
  */
 struct scda_member {
@@ -937,7 +938,7 @@ struct scda_dataset {
    */
   int shuffle;
   /**
-   * Writing: 1: these are rows that are added to the last dataset of this name in the file, behind its own; 0 (default): a dataset. A row is all
+   * Writing: 1: these are rows that are added to the last dataset of this name in the file, after its own; 0 (default): a dataset. A row is all
    * items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
    * may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
    * and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
@@ -1008,7 +1009,7 @@ struct scda_box {
    */
   size_t size;
   /**
-   * The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items lie behind
+   * The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items follow
    * those of the box before, if that has no `stride`, either; or there are none.
    */
   void *data;
@@ -1100,9 +1101,8 @@ struct scda_info {
    */
   int reserved;
   /**
-   * Where in the file the next section begins, in bytes; 0 while compressed data wait for their place, with
-   * `params.background_bytes`; while data of a section are to be read, where that one
-   * begins.
+   * Where in the file the next section begins, in bytes; while data of a section are to be read, where that section
+   * begins. 0 while that is not known, because compressed data are still to be written (`params.background_bytes`).
    */
   uint64_t position;
   /**
@@ -1111,13 +1111,13 @@ struct scda_info {
    */
   uint64_t bytes;
   /**
-   * Reading: how many bytes behind them are not: what a job has written and not committed. Writing: 0.
+   * Reading: how many bytes after these are not read, because a job has written and not committed them. Writing: 0.
    */
   uint64_t unsealed_bytes;
   /**
-   * How many bytes `scda_fopen_append` has cut off: what a job that was killed had written behind the last seal.
+   * How many bytes `scda_fopen_append` has removed: what a job that was killed had written after the last seal.
    */
-  uint64_t cut_off_bytes;
+  uint64_t rolled_back_bytes;
   /**
    * Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
    * so on.
@@ -1423,15 +1423,15 @@ scda_partition_t scda_partition_local(scda_fcontext_t *f,
 scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, int *err);
 
 /**
- * Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
+ * Opens an existing file to write more sections after those that it has, by `scda_fwrite_*`.
  *
- * If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
- * before it. Sections that were not committed, because a job was killed while it appended, are cut off,
+ * If the file has a seal, writing continues after the last one, which stays valid for the part of the file
+ * before it. Sections that were not committed, because a job was killed while it appended, are removed,
  * whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
- * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
+ * for a file that was created with `params.seal` and has no seal yet: everything after its header is removed.
  *
  * The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
- * `params.behind` can go back to a seal before it.
+ * `params.append_after` can roll back to a seal before it.
  *
  * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
  * returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
@@ -1468,7 +1468,7 @@ scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
 
 /**
  * Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
- * job that is killed later loses nothing of them: who appends to the file goes on there. With
+ * job that is killed later loses none of them: the next one that appends to the file continues there. With
  * `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
  *
  * Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section
@@ -1881,7 +1881,7 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
 
 /**
  * Looks again how far the file can be read: a job that appends to it may have committed more since it was
- * opened. The sections before stay, and so does the position; further ones follow behind them. With
+ * opened. The sections before stay, and so does the position; further ones follow after them. With
  * `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
  *
  * Collective. All ranks receive the same value.
@@ -1890,7 +1890,7 @@ scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
  * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_FILE_IN_USE` if a job went back behind a seal that was read (`params.behind`), or created the file anew: open
+ * Errors: `SCDA_ERR_FILE_IN_USE` if a job rolled back a seal that was read (`params.append_after`), or created the file anew: open
  * it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
  * end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
  */
@@ -2091,7 +2091,7 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
  * `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
  * exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
  *
- * After an error, the file ends behind one of the datasets, or with what was in it before.
+ * After an error, the file ends after one of the datasets, or with what was in it before.
  *
  * Collective; all arguments but `n` and `d` may differ between the ranks.
  *
@@ -2409,7 +2409,7 @@ scda_fcontext_t *scda_fread_texts_sizes(scda_fcontext_t *f,
 
 /**
  * Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
- * behind them.
+ * after them.
  *
  * Not collective. After an error `f` stays open.
  *
@@ -2431,7 +2431,7 @@ int scda_texts_data(scda_fcontext_t *f,
  * `scda_fflush` and `scda_fcommit` may be called besides.
  *
  * The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
- * another array behind it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
+ * another array after it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
  * has holes.
  *
  * Collective.
@@ -2586,7 +2586,7 @@ scda_fcontext_t *scda_fread_streams_sizes(scda_fcontext_t *f,
  * were read.
  *
  * @param [in] f         The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
- * @param [out] dbytes   Room for the streams of this rank, one directly behind the other, or NULL.
+ * @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
  * @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
  * @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
  *                       `dbytes` is NULL.

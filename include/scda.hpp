@@ -337,7 +337,7 @@ public:
   params &atomic (int value = 1) noexcept { return p_.atomic = value, *this; }
   params &sync (int value = 1) noexcept { return p_.sync = value, *this; }
   params &seal (int value = 1) noexcept { return p_.seal = value, *this; }
-  params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
+  params &append_after (std::uint64_t value) noexcept { return p_.append_after = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }
   params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
@@ -524,7 +524,7 @@ public:
     detail::inner<typename std::remove_cv<typename type::element_type>::type>::append (shape_);
     set_strides (std::move (stride));
   }
-  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is its stride in bytes behind the one
+  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is its stride in bytes after the one
    * before. So the interior of a block with ghost layers, one of several interleaved variables, or a member of an array of structs: its
    * address in the first struct, `{ n }`, `{ sizeof (particle) }`. */
   template <typename T, typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
@@ -559,7 +559,7 @@ private:
       item_bytes_ (sizeof (typename detail::inner<T>::item)), members_ (detail::members_of<typename detail::inner<T>::item> ()), shape_ (1, size) {
     detail::inner<T>::append (shape_);
   }
-  /* Copies items with strides in C order: those from this one on, of this dimension and those behind it. */
+  /* Copies items with strides in C order: those from this one on, of this dimension and those after it. */
   void pack (std::vector<char> &all, const char *first, std::size_t dimension) const {
     if (dimension == shape_.size ()) {
       all.insert (all.end (), first, first + item_bytes_);
@@ -1033,7 +1033,7 @@ protected:
       bytes = bytes + more < bytes ? ~static_cast<std::uint64_t> (0) : bytes + more;
       scda_box_t c;
       scda_box_init (&c);
-      if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others lie behind it */
+      if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others follow it */
       c.start = one.start.data ();
       c.count = one.count.data ();
       if (is_converted) { c.type = data.type (), c.item_bytes = data.item_bytes (), c.members = data.members (); }
@@ -1237,7 +1237,7 @@ public:
     : writer (comm, filename.c_str (), user, chosen) {}
   writer (writer &&) noexcept = default;
   writer &operator= (writer &&) noexcept = default;
-  /** Opens a file that exists to write more sections behind those that it has: see scda_fopen_append. */
+  /** Opens a file that exists to write more sections after those that it has: see scda_fopen_append. */
   static writer append (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
     writer appending;
     appending.open_existing (scda_fopen_append, comm, filename, chosen);

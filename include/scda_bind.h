@@ -195,7 +195,7 @@ scda_fcontext_t *scda_fleave(scda_fcontext_t *f,
  *
  * @param [in] value  The number, in memory.
  * @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
- * @param [out] text  Room for `size` characters: the text, with a NUL behind it. 40 suffice.
+ * @param [out] text  Room for `size` characters: the text, with a NUL after it. 40 suffice.
  * @param [in] size   The number of these.
  * @return            The length of the text; 0 for another type, and for NULL.
  */

@@ -278,14 +278,14 @@ static inline void scda_forest_checksum_text_internal (uint64_t checksum, char *
 
 /* ---- Internal: attributes ---- */
 
-/* The end of a string of JSON, behind its quotation mark; of one that has no end, the end of all. */
+/* The end of a string of JSON, after its quotation mark; of one that has no end, the end of all. */
 static inline const char *scda_forest_string_end_internal (const char *begin) {
   const char *json = begin + 1;
   while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
   return *json == '\0' ? json : json + 1;
 }
 
-/* The value of a key of a JSON object; *end is behind it. NULL if there is none. */
+/* The value of a key of a JSON object; *end follows it. NULL if there is none. */
 static inline const char *scda_forest_value_internal (const char *json, const char *key, const char **end) {
   static const char blanks[] = " \t\r\n";
   const size_t length = strlen (key);
@@ -963,7 +963,7 @@ static inline scda_fcontext_t *scda_forest_write_group (scda_fcontext_t *f, cons
  *
  * Not collective.
  *
- * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and behind them that of all.
+ * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and after them that of all.
  * @param [in] first         The number of the first quadrant, of those of all ranks.
  * @param [in] n             How many quadrants there are.
  * @param [in] level         Their levels. May be NULL if there are none.

@@ -214,7 +214,7 @@ static inline scda_fcontext_t *scda_p4est_write_connectivity (scda_fcontext_t *f
 static inline scda_fcontext_t *scda_p4est_write_mesh (scda_fcontext_t *f, const char *group, p4est_t *p4est, int *err);
 
 /**
- * Begins a time step of a forest: writes the time, and before or behind it what the file does not have yet: the attributes of the group,
+ * Begins a time step of a forest: writes the time, and before or after it what the file does not have yet: the attributes of the group,
  * the connectivity if it has changed, and the mesh if it has changed. `scda_p4est_write_data`, `scda_p4est_write_field`,
  * `scda_p4est_write_member` and `scda_p4est_write_ragged` then write what belongs to the step.
  *
@@ -290,7 +290,7 @@ static inline scda_fcontext_t *scda_p4est_write_member (scda_fcontext_t *f, cons
  * @param [in] field   As for `scda_p4est_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the
  *                     name of the group, `/fields/` and `:count`.
  * @param [in] counts  The number of values of each local quadrant. May be NULL if there are none.
- * @param [in] data    The values, those of a quadrant behind those of the one before. May be NULL if there are none.
+ * @param [in] data    The values, those of a quadrant after those of the one before. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large, and those of
@@ -309,7 +309,7 @@ static inline scda_fcontext_t *scda_p4est_write_ragged (scda_fcontext_t *f, cons
  * @param [in] comm            The communicator of the forest, of the same ranks as that of the file.
  * @param [in] data_size       The size of the user data of a quadrant; may be 0.
  * @param [in] load_data       As for `scda_p4est_load`.
- * @param [in] first_quadrant  The partition: the number of the first quadrant of each rank, and behind them that of all quadrants,
+ * @param [in] first_quadrant  The partition: the number of the first quadrant of each rank, and after them that of all quadrants,
  *                             which must be that of the file. The same on all ranks. NULL: uniform.
  * @param [in] weight_fn       NULL, or the weight of a quadrant: p4est partitions the forest by it after it was read.
  * @param [in] user_pointer    The user pointer of the forest.

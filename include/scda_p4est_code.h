@@ -342,7 +342,7 @@ static inline scda_fcontext_t *SCDA_P4 (add_mesh_internal) (scda_fcontext_t *f, 
   return f;
 }
 
-/* Writes the mesh with `data_size` bytes of user data each, behind the connectivity if that is asked for. */
+/* Writes the mesh with `data_size` bytes of user data each, after the connectivity if that is asked for. */
 static inline scda_fcontext_t *SCDA_P4 (write_all_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int connectivity,
                                                              size_t data_size, int *err) {
   scda_forest_parts_internal_t parts;
@@ -513,7 +513,7 @@ static inline int SCDA_P4 (check_trees_internal) (void *context, const void *all
 
 /* The tree of a quadrant. */
 static inline uint64_t SCDA_P4 (tree_internal) (const int64_t *tree_offsets, uint64_t trees, int64_t i) {
-  uint64_t below = 0, above = trees; /* it is tree `below` or one behind it, before `above` */
+  uint64_t below = 0, above = trees; /* it is tree `below` or one after it, before `above` */
   while (above - below > 1) {
     const uint64_t middle = below + (above - below) / 2;
     if (tree_offsets[middle] <= i) { below = middle; }
@@ -582,7 +582,7 @@ static inline int SCDA_P4 (check_quadrants_internal) (const char *group, const i
     if (i + 1 == tree_offsets[t + 1]) {
       memcpy (expected, xyz, sizeof expected);
       if (SCDA_P4 (next_internal) (expected, level)) {
-        return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/coordinates: tree %llu is not full behind its last quadrant, %lld",
+        return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/coordinates: tree %llu is not full after its last quadrant, %lld",
                                            group, (unsigned long long) t, (long long) i);
       }
     }
@@ -864,7 +864,7 @@ static inline int SCDA_P4 (check_shared_internal) (const char *group, uint64_t t
   }
   for (c = 0; c < s->count; ++c) {
     if (offsets[c + 1] < offsets[c]) {
-      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_offsets decreases behind number %llu", group, s->what,
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_offsets decreases after number %llu", group, s->what,
                                          (unsigned long long) c);
     }
   }
@@ -1029,7 +1029,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_connectivity_internal) (scda_fconte
   if (f != NULL) {
     /* The same on all ranks. */
     if (tree_to_face == NULL || (points != NULL && (tree_to_vertex == NULL || vertices == 0))) {
-      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s behind tree_to_tree",
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s after tree_to_tree",
                                   scda_forest_group_internal (group), tree_to_face == NULL ? "tree_to_face" : "tree_to_vertex");
     }
     else {

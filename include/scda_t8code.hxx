@@ -111,7 +111,7 @@ inline scda_fcontext_t *scda_t8code_write_forest (scda_fcontext_t *f, const char
 inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err);
 
 /**
- * Begins a time step of a forest: writes the time, and before or behind it what the file does not have yet: the attributes of the group,
+ * Begins a time step of a forest: writes the time, and before or after it what the file does not have yet: the attributes of the group,
  * the trees if they have changed, and the mesh if it has changed. `scda_t8code_write_field` and `scda_t8code_write_ragged` then write what
  * belongs to the step. In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the trees are
  * written again.
@@ -157,7 +157,7 @@ inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char 
  * @param [in] field   As for `scda_t8code_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the
  *                     name of the group, `/fields/` and `:count`.
  * @param [in] counts  The number of values of each local element. May be NULL if there are none.
- * @param [in] data    The values, those of an element behind those of the one before. May be NULL if there are none.
+ * @param [in] data    The values, those of an element after those of the one before. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: those of `scda_t8code_write_field`; `SCDA_ERR_RANGE` for counts that are negative or have a sum that is too large.
@@ -599,7 +599,7 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
     for (t8_locidx_t t = 0; t < trees; ++t) {
       offsets[static_cast<size_t> (t)] = static_cast<int64_t> (part.first) + t8_forest_get_tree_element_offset (forest, skip + t);
     }
-    offsets[static_cast<size_t> (trees)] = static_cast<int64_t> (part.all); /* written behind the last tree */
+    offsets[static_cast<size_t> (trees)] = static_cast<int64_t> (part.all); /* written after the last tree */
   }
   f = scda_forest_agree_internal (f, part.comm, &e, err);
   if (f == nullptr) { return nullptr; }
@@ -631,13 +631,13 @@ inline scda_fcontext_t *write_mesh (scda_fcontext_t *f, const char *group, t8_fo
 
 /* ---- Reading ---- */
 
-/* What is read for a rank: some elements, with the one before and the one behind them, and their trees. */
+/* What is read for a rank: some elements, with the one before and the one after them, and their trees. */
 struct read_t {
   MPI_Comm comm;
   const char *group;
   int dimension;
   uint64_t trees, elements, first, n; /* n of them are of this rank, from `first` on */
-  uint64_t before, after;             /* 1 if there is one before and behind */
+  uint64_t before, after;             /* 1 if there is one before and after */
   uint64_t first_tree;                /* of those that were read */
   std::vector<int64_t> offsets;       /* of the trees from that one on, and one more */
   std::vector<uint8_t> shapes;

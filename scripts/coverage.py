@@ -8,7 +8,7 @@ from collections import defaultdict
 PARSERS = (
     *("crates/format/", "tools/import/", "tools/scda/src/foreign/"),
     *(f"crates/codec/src/{name}" for name in ("base64", "bits", "blosc", "chunk", "element", "inflate", "pcodec", "texts")),
-    *(f"src/file/reader/{name}" for name in ("chain", "index", "lookup", "survey")),
+    *(f"src/file/reader/{name}" for name in ("chain", "index", "lookup", "recovery scan")),
 )
 # ffi-tests, and tests with MPI, run these.
 LEFT_OUT = ("..", "crates/c/", "crates/libsc/", "crates/ranks/src/mpi", "crates/storage/src/mpi_io")

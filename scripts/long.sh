@@ -152,7 +152,7 @@ step_ranks() { # 1000 ranks in one process, and 64 real ones
   done
 }
 step_digits() { optimized -p scda-format --lib proofs -- --ignored; } # all numbers of eight digits; rows, seals and headers with each two bytes
-step_each() { # each byte that is flipped or cut off, each exchange or allocation that fails, large chunks at each level, each way to copy
+step_each() { # each byte that is flipped or removed, each exchange or allocation that fails, large chunks at each level, each way to copy
   export SCDA_EACH=1
   optimized --test files -- levels:: sealed_reading:: to_seal::
   optimized --test faults --test exhaustion

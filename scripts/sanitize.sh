@@ -76,7 +76,7 @@ EOF
 
   heading "Tests of the installed library with sanitizers"
   # Left out: what only calls compilers (header, hpp-), large files, and what Python reads. And fortran-lto: its link would put the
-  # sanitizer into the Fortran code, too, and gfortran 12 itself reads behind the descriptor of a scalar where a procedure with bind(C)
+  # sanitizer into the Fortran code, too, and gfortran 12 itself reads after the descriptor of a scalar where a procedure with bind(C)
   # has an argument of assumed rank.
   # Some programs preload libscda_sc.so, which is to stand before libsc, and so before the sanitizer's library.
   run 1200 env "ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}" ctest --test-dir $folder/ffi-tests -j 1 --timeout 300 --output-on-failure --no-tests=error -E '^(header|hpp-|large|parse|fortran-lto)'

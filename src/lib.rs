@@ -21,16 +21,16 @@ mod items;
 mod texts;
 
 pub use file::{
-    AddedRows, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
-    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, Located, ReadOptions,
-    Reader, Request, Sealed, Seals, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, Tuning,
-    WholeFile, WriteOptions, Writer, stripe_of_block, writers_of_pieces,
+    AddedRows, AtomicFile, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
+    ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, LocatedError,
+    ReadOptions, Reader, Request, SealedPart, Seals, Section, Sink, Source, Statistics, Stream, StreamReader,
+    Streams, Tuning, WriteOptions, Writer, aggregators_of_node, stripe_of_block,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};
 pub use scda_codec::Encoder;
 pub use scda_format::dataset::{
-    Codec, DataType, Dataset, Group, Kind, Layout, Member, Region, Struct, TimeUnit,
+    Codec, DataType, Dataset, Group, IndexBox, Kind, Layout, Member, Struct, TimeUnit,
 };
 pub use scda_format::header::{SectionType, UserString};
 pub use scda_format::padding::LineBreak;
@@ -38,14 +38,14 @@ pub use scda_format::{INLINE_BYTES, USER_STRING_BYTES};
 #[cfg(feature = "mpi")]
 pub use scda_ranks::mpi::{Mpi, MpiHandle};
 pub use scda_ranks::{
-    Communicator, KnownPartition, Nodes, Partition, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
+    Communicator, Nodes, Partition, PartitionTable, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
     uniform_partition,
 };
 pub use scda_storage::Driver;
-pub use scda_storage::elsewhere::ReadAt;
 pub use scda_storage::faults::Faults;
 pub use scda_storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]
 pub use scda_storage::mpi_io::Hints;
 pub use scda_storage::names::{PART_SUFFIX, part_path, target_path};
+pub use scda_storage::read_at_file::ReadAt;
 pub use texts::Texts;

@@ -30,7 +30,7 @@ impl Texts {
         reserve(&mut self.ends, items)
     }
 
-    /// Adds one behind the others.
+    /// Adds one after the others.
     ///
     /// # Errors
     /// `Memory`.

@@ -7,8 +7,8 @@ mod common;
 
 use common::{Rng, options};
 use scda::{
-    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Reader, Region, Result,
-    Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
+    Codec, CommitRequest, Data, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout, Reader,
+    Result, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn step(file: &mut Writer, (rank, size): (usize, usize), step: u64) -> Result<()
     for layout in [Layout::Contiguous, Layout::Chunked { shape: None, text: false }] {
         let mut dataset = Dataset::new("field", DataType::Uint8, [60, element]);
         dataset.layout = layout;
-        file.dataset(&dataset, &[Region::new([before, 0], [own as u64, element])], &data)?;
+        file.dataset(&dataset, &[IndexBox::new([before, 0], [own as u64, element])], &data)?;
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
     }
 }
 
-/// The compressed datasets of a call wait for their place behind those of the calls before, in every codec; and what is plain behind them.
+/// The compressed datasets of a call wait for their place after those of the calls before, in every codec; and what is plain after them.
 fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls: u64) -> Result<()> {
     let (mut rng, mut parts) = (Rng(seed), Rng(seed + size as u64));
     for number in 0..calls {
@@ -155,7 +155,7 @@ fn compressed(file: &mut Writer, (rank, size): (usize, usize), seed: u64, calls:
         // Some chunks have the fill value everywhere.
         let value = |cell: u64| if cell < 500 { 0.0 } else { (cell as f32).sin() };
         let data: Vec<u8> = cells.flat_map(|cell| value(cell).to_le_bytes()).collect();
-        let regions = [Region::new([before, 0], [counts[rank], 31])];
+        let regions = [IndexBox::new([before, 0], [counts[rank], 31])];
         match &all[..] {
             [one] if rng.below(2) == 0 => file.field(one, &counts, &*data)?,
             [one] => file.dataset(one, &regions, &data)?,
@@ -216,16 +216,16 @@ fn compressed_datasets_wait_for_their_place_and_are_the_same() {
                 let begun = file.commit_begin().unwrap();
                 compressed(&mut file, ranks, seed + 100, 4).unwrap();
                 file.wait(begun).unwrap();
-                assert_eq!(file.position().is_none(), background, "those behind the commit wait");
+                assert_eq!(file.position().is_none(), background, "those after the commit wait");
                 file.block(b"plain", 0, 3, Some(b"xyz"), Encode::None).unwrap();
-                assert_eq!(file.position().is_none(), background, "what is behind them waits, too");
+                assert_eq!(file.position().is_none(), background, "what follows them waits, too");
                 file.flush().unwrap();
                 assert!(file.position().is_some());
                 compressed(&mut file, ranks, seed + 200, 4).unwrap();
                 // What was passed before an error is in the file, whether all ranks meet in it or one rank leaves.
                 let mut refused = Dataset::new("refused", DataType::Uint8, [2]);
                 refused.layout = Layout::Chunked { shape: None, text: false };
-                let twice = [Region::new([0], [2]), Region::new([1], [1])];
+                let twice = [IndexBox::new([0], [2]), IndexBox::new([1], [1])];
                 let is_last = ranks.0 + 1 == size;
                 let (regions, data) = if is_last { (&twice[..], &b"123"[..]) } else { (&[][..], &b""[..]) };
                 match seed % 5 {
@@ -264,7 +264,7 @@ fn what_waits_of_many_small_datasets_is_bounded() {
     let path = tempfile::tempdir().unwrap().path().with_extension("scda");
     let mut file = Writer::create(Solo, &path, b"many", &params(true)).unwrap();
     for _ in 0..1000 {
-        file.dataset(&chunk(3), &[Region::all(&[3])], b"abc").unwrap();
+        file.dataset(&chunk(3), &[IndexBox::all(&[3])], b"abc").unwrap();
     }
     assert!(file.statistics().unwrap().encoded_bytes > 0, "none was given its place");
     file.close().unwrap();
@@ -448,7 +448,7 @@ fn what_cannot_be_begun_is_an_error() {
     file.close().unwrap();
 }
 
-/// A file that nobody completes is not sealed behind what was committed; what a process that is alone has written is there.
+/// A file that nobody completes is not sealed after what was committed; what a process that is alone has written is there.
 #[test]
 fn a_commit_that_is_not_waited_for_is_none() {
     let scratch = tempfile::tempdir().unwrap();
@@ -507,7 +507,7 @@ fn chunks_that_the_thread_compresses_are_copied_for_it() {
     let mut dataset = Dataset::new("d", DataType::Uint8, [data.len() as u64]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1 << 16]), text: false };
     let mut file = Writer::create(Solo, &scratch.path().join("f.scda"), b"", &params(true)).unwrap();
-    file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data).unwrap();
     let statistics = file.statistics().unwrap();
     assert!(
         statistics.copied_bytes >= data.len() as u64 && statistics.copying.as_nanos() > 0,

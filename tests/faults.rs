@@ -10,9 +10,9 @@ mod common;
 use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, options, tuned};
 use scda::{
-    Communicator, Content, DataType, Dataset, DatasetHandle, Encode, Error, ErrorKind, Faults,
-    Layout as DataLayout, ReadOptions, Reader, Region, Request, Result, SectionType, Sink, Solo,
-    WriteOptions, Writer, run_on_threads,
+    Communicator, Content, DataType, Dataset, DatasetHandle, Encode, Error, ErrorKind, Faults, IndexBox,
+    Layout as DataLayout, ReadOptions, Reader, Request, Result, SectionType, Sink, Solo, WriteOptions,
+    Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -36,7 +36,7 @@ fn marked(layout: Layout) -> Option<(Layout, usize)> {
     Layout::new::<bool>().extend(layout).ok()
 }
 
-// SAFETY: the system's allocator does the work. What it returns has room for the mark at its beginning and the block behind that, aligned as
+// SAFETY: the system's allocator does the work. What it returns has room for the mark at its beginning and the block after that, aligned as
 // both need it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // It was allocated with this layout.
         let Some((whole, offset)) = marked(layout) else { return };
-        // SAFETY: `alloc` has returned this pointer for this layout, `offset` behind what `System` returned.
+        // SAFETY: `alloc` has returned this pointer for this layout, `offset` after what `System` returned.
         let start = unsafe { pointer.sub(offset) };
         // SAFETY: the mark that `alloc` wrote.
         let is_counted = unsafe { start.cast::<bool>().read() };
@@ -190,7 +190,7 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
                             "exchange {k} of rank {rank}"
                         );
                     } else {
-                        // Nothing was changed, or what is not whole is cut off.
+                        // Nothing was changed, or what is not whole is removed.
                         let is_good =
                             left == before || left.len() >= committed.len() && whole.starts_with(&left);
                         assert!(
@@ -335,17 +335,17 @@ fn write_datasets(path: &Path, seal: bool) {
     ] {
         let mut dataset = Dataset::new(name, DataType::Uint16, [200, 200]);
         dataset.layout = layout;
-        file.dataset(&dataset, &[Region::all(&dataset.shape)], &[b'd'; 80_000]).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &[b'd'; 80_000]).unwrap();
     }
     file.close().unwrap();
 }
 
-/// Reads datasets by name, together and one after the other, each rank regions of its own.
+/// Reads datasets by name, together and one after the other, each rank boxes of its own.
 fn read_datasets(comm: Watched, path: &Path, params: &ReadOptions) -> Result<()> {
     let rank = comm.rank() as u64;
     let mut file = Reader::open(comm, path, params)?;
     let read = |file: &mut Reader, dataset: &DatasetHandle| {
-        let regions = [Region::new([30 * rank, 7], [35, 100]), Region::new([3, 3], [rank, 150])];
+        let regions = [IndexBox::new([30 * rank, 7], [35, 100]), IndexBox::new([3, 3], [rank, 150])];
         let mut data = vec![0; 7000 + 300 * rank as usize];
         dataset.read(file, &regions, &mut data)?;
         assert!(data.iter().all(|&byte| byte == b'd'));
@@ -358,7 +358,7 @@ fn read_datasets(comm: Watched, path: &Path, params: &ReadOptions) -> Result<()>
         read(&mut file, &dataset)?;
         all.push(dataset);
     }
-    let (regions, mut data) = ([Region::new([30 * rank, 7], [35, 100])], [[0; 7000]; 3]);
+    let (regions, mut data) = ([IndexBox::new([30 * rank, 7], [35, 100])], [[0; 7000]; 3]);
     let requests = all.iter().zip(&mut data);
     let requests = requests.map(|(dataset, data)| Request { dataset, regions: &regions, data: data.into() });
     file.read_datasets(requests.collect())?;

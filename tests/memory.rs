@@ -8,7 +8,7 @@ mod options;
 
 use options::options;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Sink, Solo,
+    Communicator, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Sink, Solo,
     Source, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
@@ -50,8 +50,8 @@ fn read(path: &Path, sizes: &mut [u64], data: &mut [u8], threads: usize) {
 fn boxes_pass_through_bounded_memory(path: &Path) {
     const SIDE: u64 = 2048;
     const LITTLE: usize = 8 << 20;
-    let regions = |rank: u64| -> Vec<Region> {
-        (0..8).map(|i| Region::new([0, (2 * i + rank) * SIDE / 16], [SIDE, SIDE / 16])).collect()
+    let regions = |rank: u64| -> Vec<IndexBox> {
+        (0..8).map(|i| IndexBox::new([0, (2 * i + rank) * SIDE / 16], [SIDE, SIDE / 16])).collect()
     };
     let data = vec![7; (SIDE * SIDE * 8 / 2) as usize];
     for layout in [Layout::Contiguous, Layout::Chunked { shape: None, text: false }] {
@@ -105,7 +105,7 @@ fn chunks_without_data_take_little(path: &Path) {
                 let mut file = Reader::open(Solo, path, &ReadOptions::default()).unwrap();
                 let found = file.dataset_record("x", 0).unwrap().unwrap();
                 let mut item = vec![0; item_bytes as usize];
-                let error = found.read(&mut file, &[Region::new([1], [1])], &mut item).unwrap_err();
+                let error = found.read(&mut file, &[IndexBox::new([1], [1])], &mut item).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
                 eprintln!("{codecs}, {} bytes: {error}", stream.len());
             });

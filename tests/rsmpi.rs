@@ -11,7 +11,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use options::{Options, options};
 use scda::{
-    DataType, Dataset, Driver, Encode, ErrorKind, Mpi, ReadOptions, Reader, Region, Sink, Source,
+    DataType, Dataset, Driver, Encode, ErrorKind, IndexBox, Mpi, ReadOptions, Reader, Sink, Source,
     WriteOptions, Writer,
 };
 use std::path::{Path, PathBuf};
@@ -242,8 +242,8 @@ fn write_datasets(comm: impl scda::Communicator + 'static, path: &Path) {
     {
         let mut dataset = Dataset::new("rho", DataType::Float64, [1000, 60]);
         dataset.layout = layout;
-        let regions: Vec<Region> =
-            (0..60).filter(|i| i % size == rank).map(|i| Region::new([0, i], [1000, 1])).collect();
+        let regions: Vec<IndexBox> =
+            (0..60).filter(|i| i % size == rank).map(|i| IndexBox::new([0, i], [1000, 1])).collect();
         let values = regions.iter().flat_map(|r| (0..1000).map(move |i| (1000 * r.start[1] + i) as f64));
         let data: Vec<u8> = values.flat_map(f64::to_ne_bytes).collect();
         file.dataset(&dataset, &regions, &data).unwrap();

@@ -6,8 +6,8 @@ mod common;
 
 use common::{Data, Model, ModelSection, Want, folder, manifest, options, read_on, write_on};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, ReadOptions, Reader, Region,
-    Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, IndexBox, Layout, LineBreak, ReadOptions,
+    Reader, Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use scda_format::index::{CRC_TAIL_BYTES, ROW_BYTES, TABLE_HEADER_BYTES};
 use scda_format::seal::{SEAL_BYTES, Seal};
@@ -203,7 +203,7 @@ impl Content {
     }
 
     /// The items of these boxes.
-    fn items(dataset: &Dataset, boxes: &[Region]) -> Vec<u8> {
+    fn items(dataset: &Dataset, boxes: &[IndexBox]) -> Vec<u8> {
         let mut items = Vec::new();
         for region in boxes {
             for row in (region.start[0]..).take(region.count[0] as usize) {
@@ -254,11 +254,11 @@ impl Content {
         file.commit()?;
 
         file.group("/", r#"{"title":"a vector"}"#)?;
-        let row = Region::new([rank as u64, 0], [1, DENSITIES[1]]);
+        let row = IndexBox::new([rank as u64, 0], [1, DENSITIES[1]]);
         let items = Self::items(&self.density, std::slice::from_ref(&row));
         file.dataset(&self.density, &[row], &items)?;
         let (start, count) = BOXES[rank];
-        let part = [Region::new(start, count)];
+        let part = [IndexBox::new(start, count)];
         for dataset in [&self.level, &self.flags] {
             file.dataset(dataset, &part, &Self::items(dataset, &part))?;
         }
@@ -331,10 +331,10 @@ impl Content {
                 (&found.attributes, &found.dimension_names),
                 (&dataset.attributes, &dataset.dimension_names)
             );
-            let written: Vec<Region> = if dataset.shape == SHAPE {
-                BOXES.map(|(start, count)| Region::new(start, count)).into()
+            let written: Vec<IndexBox> = if dataset.shape == SHAPE {
+                BOXES.map(|(start, count)| IndexBox::new(start, count)).into()
             } else {
-                vec![Region::all(&dataset.shape)]
+                vec![IndexBox::all(&dataset.shape)]
             };
             let expected = Self::items(dataset, &written);
             let mut items = vec![0; expected.len()];
@@ -342,7 +342,7 @@ impl Content {
             assert_eq!(items, expected, "{}", dataset.name);
             if dataset.shape == SHAPE {
                 let mut fill = vec![0; dataset.fill_value.len()];
-                found.read(&mut file, &[Region::new([4, 3], [1, 1])], &mut fill)?;
+                found.read(&mut file, &[IndexBox::new([4, 3], [1, 1])], &mut fill)?;
                 if cfg!(target_endian = "big") {
                     fill.reverse();
                 }

@@ -92,7 +92,7 @@ static together_t put_together (const pattern_t *p, storage_t storage) {
     const variable_t *v = p->variable + i;
     all.d[i] = dataset_of (v, storage);
     all.nboxes[i] = v->boxes;
-    for (size_t k = 0; k < v->boxes; ++k) { /* one box behind the other */
+    for (size_t k = 0; k < v->boxes; ++k) { /* one box after the other */
       scda_box_t *b = all.boxes + boxes++;
       scda_box_init (b);
       b->data = k == 0 ? v->data : NULL;
@@ -208,7 +208,7 @@ static void posix_move (int fd, char *data, uint64_t bytes, uint64_t at, int wri
 /* A box in pieces that are as long as the array allows. */
 static char *posix_move_box (int fd, const variable_t *v, const uint64_t *start, const uint64_t *count, uint64_t first, char *data,
                              int writing) {
-  int dims = v->dims; /* of the pieces' places: those behind are whole, or a part of the last of them */
+  int dims = v->dims; /* of the pieces' places: those after are whole, or a part of the last of them */
   uint64_t items = 1, pieces = 1, at[MOST_DIMS];
   do { items *= count[--dims]; } while (dims > 0 && count[dims] == v->shape[dims]);
   for (int d = 0; d < dims; ++d) { pieces *= count[d]; }

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { trees = 8, first_in_breach = 4, behind_breach = 7, coarsest = 1, finest = 5, steps_between_meshes = 4 };
+enum { trees = 8, first_in_breach = 4, beyond_breach = 7, coarsest = 1, finest = 5, steps_between_meshes = 4 };
 enum { cell_faces = 4, face_halves = 2, cell_children = 4 };
 
 static const double tree_width = 25., gravity = 9.81, end_time = 7.2, time_between_outputs = 0.9, courant_number = 0.4;
@@ -69,7 +69,7 @@ static inline void forget_fluxes (cell_t *cell) {
   cell->contrast = 0.;
 }
 
-/* The flux through a face of a cell from or to another one, which is as large; smaller, behind half 0 or 1 of the face; or larger. */
+/* The flux through a face of a cell from or to another one, which is as large; smaller, across half 0 or 1 of the face; or larger. */
 typedef enum { as_large, smaller, larger } other_t;
 
 static inline void meet (cell_t *cell, const cell_t *other, int face, other_t size, int half, double *fastest) {
@@ -84,7 +84,7 @@ static inline void meet (cell_t *cell, const cell_t *other, int face, other_t si
   cell->contrast = fmax (cell->contrast, contrast_of (cell->now, other->now) * nearness);
 }
 
-/* The same at a wall: behind it is the mirror image. */
+/* The same at a wall: beyond it is the mirror image. */
 static inline void meet_wall (cell_t *cell, int face, double *fastest) {
   const int normal_is_y = face / 2;
   const state_t own = cell->now, mirror = { own.h, normal_is_y ? own.hu : -own.hu, normal_is_y ? -own.hv : own.hv };

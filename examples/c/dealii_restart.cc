@@ -113,7 +113,7 @@ private:
     v.update_ghost_values ();
   }
 
-  /* Finer cells around the source, coarser ones behind it. */
+  /* Finer cells around the source, coarser ones after it. */
   void adapt () {
     for (const auto &cell : triangulation.active_cell_iterators ()) {
       if (!cell->is_locally_owned ()) { continue; }

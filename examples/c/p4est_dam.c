@@ -27,7 +27,7 @@ static cell_t *cell_of (const p4est_quadrant_t *quadrant) { return (cell_t *) qu
 
 /* The vertices of a column: one more where the dam stands, for the trees on its right. */
 static p4est_topidx_t vertex_at (int x, int y, int right_of_dam) {
-  const int dam = x == trees / 2 && right_of_dam && (y < first_in_breach || y > behind_breach);
+  const int dam = x == trees / 2 && right_of_dam && (y < first_in_breach || y > beyond_breach);
   return (p4est_topidx_t) (dam ? (trees + 1) * (trees + 1) + y : (trees + 1) * y + x);
 }
 
@@ -104,7 +104,7 @@ static void visit_cell_before (p4est_iter_volume_info_t *info, void *unused) {
   forget_fluxes (cell_of (info->quad));
 }
 
-static void visit_cell_behind (p4est_iter_volume_info_t *info, void *dt_pointer) {
+static void visit_cell_after (p4est_iter_volume_info_t *info, void *dt_pointer) {
   add_fluxes (cell_of (info->quad), *(const double *) dt_pointer, width_of_level (info->quad->level));
 }
 
@@ -228,7 +228,7 @@ int main (int argc, char **argv) {
     const double fastest = sweep (p4est);
     double dt = courant_number * width_of_level (finest) / fastest;
     dt = fmin (dt, next - time);
-    p4est_iterate (p4est, NULL, &dt, visit_cell_behind, NULL, NULL);
+    p4est_iterate (p4est, NULL, &dt, visit_cell_after, NULL, NULL);
     time = time + dt < next ? time + dt : next;
     if (time == next) {
       f = write_step (f, p4est, time, &err);

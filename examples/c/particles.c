@@ -60,7 +60,7 @@ static particle_t particle (int64_t cell, int64_t i, int step) {
   return p;
 }
 
-/* The particles of some cells, behind one another. */
+/* The particles of some cells, one after the other. */
 static particle_t *make (int64_t first_cell, int64_t n, int step, int64_t *counts) {
   int64_t all = 0, next = 0;
   for (int64_t c = 0; c < n; ++c) { all += counts[c] = count (first_cell + c, step); }

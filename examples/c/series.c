@@ -5,7 +5,7 @@
 
 #define CELLS 1000
 
-/* Opens the file behind its last committed step, or creates it. */
+/* Opens the file after its last committed step, or creates it. */
 static scda_fcontext_t *open_series (const char *filename, int *err) {
   scda_fcontext_t *f = scda_fopen_append (MPI_COMM_WORLD, filename, NULL, NULL, NULL, err);
   if (*err == SCDA_ERR_NO_SUCH_FILE) {
@@ -46,12 +46,12 @@ int main (int argc, char **argv) {
   }
   double *u = calloc (Nq[rank] + 1, sizeof *u);
 
-  /* To open the file for appending cuts off what was not committed, if the last job was killed. */
+  /* To open the file for appending removes what was not committed, if the last job was killed. */
   scda_fcontext_t *f = open_series (argv[1], &err);
   scda_get_info (f, &info);
   scda_fclose (f, &err);
   if (err == 0) { err = read_last (argv[1], u, Nq, &step); }
-  if (err == 0 && rank == 0) { printf ("the file has %d steps; %d bytes of a torn one were cut off\n", step + 1, (int) info.cut_off_bytes); }
+  if (err == 0 && rank == 0) { printf ("the file has %d steps; %d bytes of a torn one were removed\n", step + 1, (int) info.rolled_back_bytes); }
 
   f = err == 0 ? open_series (argv[1], &err) : NULL;
   for (int i = 0; f != NULL && i < steps; ++i) {

@@ -26,7 +26,7 @@ struct face_t {
 
 struct basin_t {
   t8_forest_t forest;
-  std::vector<cell_t> cells; /* the local ones, and behind them copies of the ghosts */
+  std::vector<cell_t> cells; /* the local ones, and after them copies of the ghosts */
   std::vector<face_t> faces;
 };
 
@@ -46,7 +46,7 @@ static t8_cmesh_t coarse_mesh (MPI_Comm comm) {
     }
     t8_cmesh_set_tree_class (cmesh, t, T8_ECLASS_QUAD);
     t8_cmesh_set_tree_vertices (cmesh, t, vertices[0], 4);
-    const bool dam = x + 1 == trees / 2 && (y < first_in_breach || y >= behind_breach);
+    const bool dam = x + 1 == trees / 2 && (y < first_in_breach || y >= beyond_breach);
     if (x + 1 < trees && !dam) { t8_cmesh_set_join (cmesh, t, t + 1, 1, 0, 0); }
     if (y + 1 < trees) { t8_cmesh_set_join (cmesh, t, t + trees, 3, 2, 0); }
   }
@@ -135,17 +135,17 @@ static int should_change (t8_forest_t forest, t8_forest_t from, t8_locidx_t tree
 
 /* Gives the cells of a forest on the same ranks what those that stood in their place had, and takes it for the basin's. */
 static void replace (basin_t *b, t8_forest_t next) {
-  const std::vector<int> before = levels_of (b->forest), behind = levels_of (next);
+  const std::vector<int> before = levels_of (b->forest), after = levels_of (next);
   const auto area = [] (int level) { return 1 << 2 * (finest - level); };
-  std::vector<cell_t> cells (behind.size ());
-  for (size_t i = 0, k = 0; k < behind.size ();) {
+  std::vector<cell_t> cells (after.size ());
+  for (size_t i = 0, k = 0; k < after.size ();) {
     int count = 1, covered = area (before[i]);
-    for (; covered < area (behind[k]); ++count) { covered += area (before[i + static_cast<size_t> (count)]); }
+    for (; covered < area (after[k]); ++count) { covered += area (before[i + static_cast<size_t> (count)]); }
     cell_t all = {};
     for (int j = 0; j < count; ++j) { add_share (&all, &b->cells[i++], count); }
     for (; covered > 0; ++k) {
       cells[k] = all;
-      covered -= area (behind[k]);
+      covered -= area (after[k]);
     }
   }
   b->cells.swap (cells);

@@ -39,7 +39,7 @@ static int class_of_last (void) {
 
 /* ---- contents ---- */
 
-/* Whether the first file is longer than the second one, and behind the header begins with all of it. */
+/* Whether the first file is longer than the second one, and after the header begins with all of it. */
 static int has_sections_of (const char *longer, const char *shorter) {
   FILE *a = fopen (longer, "rb"), *b = fopen (shorter, "rb");
   REQUIRE (a != NULL && b != NULL);

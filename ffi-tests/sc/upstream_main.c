@@ -1,4 +1,4 @@
-/* upstream_main.c: the function of upstream.c as a program of libsc calls it: upstream FILE. Varrays, plain and compressed, of data behind
+/* upstream_main.c: the function of upstream.c as a program of libsc calls it: upstream FILE. Varrays, plain and compressed, of data after
  * one another and of elements with arrays of their own, are written by it, and read by scda.h. */
 #include "../common.h"
 #include "upstream.h"

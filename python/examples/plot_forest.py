@@ -36,7 +36,7 @@ def draw(axes, polygons, values, label, lines, edges, **colors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Depth and speed of the water behind a breaking dam.")
+    parser = argparse.ArgumentParser(description="Depth and speed of the water after a dam break.")
     parser.add_argument("file", help="a file that p4est_dam has written")
     parser.add_argument("picture", help="the file for the picture: .png, .pdf, .svg")
     parser.add_argument("--step", type=int, default=-1, help="the time step; -1, the default, is the last one")

@@ -29,7 +29,7 @@ def columns(mesh):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The water behind a breaking dam: columns as high as it is deep.")
+    parser = argparse.ArgumentParser(description="The water after a dam break: columns as high as it is deep.")
     parser.add_argument("file", help="the file that `scda vtk` has made")
     parser.add_argument("picture", help="the file for the picture: .png")
     parser.add_argument("--step", type=int, default=-1, help="the time step; -1, the default, is the last one")

@@ -3,7 +3,7 @@
 use crate::errors::invalid;
 use crate::{Bytes, BytesMut};
 use pyo3::prelude::*;
-use scda::{Codec, DataMut, DataType, Dataset, Layout, Memory, MemoryMut, Region};
+use scda::{Codec, DataMut, DataType, Dataset, IndexBox, Layout, Memory, MemoryMut};
 
 /// The first index of a box in each dimension, and the numbers of indices.
 pub type Box = (Vec<u64>, Vec<u64>);
@@ -32,13 +32,13 @@ pub fn room_of<'a>(
     out: &'a mut BytesMut<'_>,
     (first, strides): (usize, Option<&'a [i64]>),
     name: &str,
-    regions: &[Region],
+    regions: &[IndexBox],
 ) -> PyResult<DataMut<'a>> {
     let (mut rest, data_type) = (out.as_slice_mut()?, type_of(name)?);
     if let Some(strides) = strides {
         return Ok(DataMut::Boxes(vec![MemoryMut::strided(rest, first, strides).of_type(data_type)]));
     }
-    let own = |region: &Region| {
+    let own = |region: &IndexBox| {
         let items = region.count.iter().try_fold(data_type.item_bytes(), |all, &n| all.checked_mul(n));
         let bytes = items.and_then(|bytes| usize::try_from(bytes).ok());
         let (own, later) = std::mem::take(&mut rest).split_at_mut_checked(bytes?)?;
@@ -54,8 +54,8 @@ fn type_of(name: &str) -> PyResult<DataType> {
     found.ok_or_else(|| invalid(format!("type: found {name}")))
 }
 
-pub fn regions_of(boxes: &[Box]) -> Vec<Region> {
-    boxes.iter().map(|(start, count)| Region::new(&**start, &**count)).collect()
+pub fn regions_of(boxes: &[Box]) -> Vec<IndexBox> {
+    boxes.iter().map(|(start, count)| IndexBox::new(&**start, &**count)).collect()
 }
 
 /// What a dataset is: the members of `scda._description.Description`, from a tuple with these names, as a dict.

@@ -44,7 +44,7 @@ fn stored_name(name: &str) -> String {
     scda_format::dataset::stored_name(name).into_owned()
 }
 
-/// The path of this group in its user string, which has a slash behind it.
+/// The path of this group in its user string, which has a slash after it.
 #[pyfunction]
 fn stored_path(path: &str) -> String {
     scda_format::dataset::stored_path(path).into_owned()
@@ -53,7 +53,7 @@ fn stored_path(path: &str) -> String {
 /// Whether sections of this user string are a part of something that has a name, such as the metadata of a dataset.
 #[pyfunction]
 fn is_internal(user: &[u8]) -> bool {
-    scda_format::dataset::later::is_internal(user)
+    scda_format::dataset::additions::is_internal(user)
 }
 
 /// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.

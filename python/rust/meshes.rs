@@ -4,7 +4,7 @@ use super::Bytes;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use scda_meshes::patches::{Checked, Frame};
-use scda_meshes::{Wrong, cells, particles};
+use scda_meshes::{MeshError, cells, particles};
 
 /// Integers of 64 bits of Python.
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
@@ -46,7 +46,7 @@ pub fn patch_mesh(
     };
     Ok(match check() {
         Ok(checksum) => (offsets, checksum.to_string(), None),
-        Err(Wrong { part, words }) => (Vec::new(), String::new(), Some((part.to_owned(), words))),
+        Err(MeshError { part, words }) => (Vec::new(), String::new(), Some((part.to_owned(), words))),
     })
 }
 
@@ -56,7 +56,7 @@ pub fn wrong_offsets(offsets: Integers<'_>) -> PyResult<Option<String>> {
     let offsets = offsets.as_slice()?;
     let checked =
         particles::check_count(offsets.len() as u64).and_then(|()| particles::check_offsets(offsets));
-    Ok(checked.err().map(|Wrong { words, .. }| words))
+    Ok(checked.err().map(|MeshError { words, .. }| words))
 }
 
 /// The dataset that is wrong of some cells, and how, if one is: from cell `first` on; there are `all` points of all cells, and `is_last` says
@@ -76,7 +76,7 @@ pub fn wrong_cells(
         ends.iter().zip(types).try_for_each(|(&end, &shape)| checked.add(shape, end))?;
         if is_last { checked.end() } else { Ok(()) }
     };
-    Ok(check().err().map(|Wrong { part, words }| (part.to_owned(), words)))
+    Ok(check().err().map(|MeshError { part, words }| (part.to_owned(), words)))
 }
 
 /// What is wrong with some of the points of all cells, from number `first` on, if anything is; the mesh has `points` points.
@@ -84,5 +84,5 @@ pub fn wrong_cells(
 pub fn wrong_points(first: u64, found: Integers<'_>, points: u64) -> PyResult<Option<String>> {
     let checked =
         (first..).zip(found.as_slice()?).try_for_each(|(at, &found)| cells::check_point(at, found, points));
-    Ok(checked.err().map(|Wrong { words, .. }| words))
+    Ok(checked.err().map(|MeshError { words, .. }| words))
 }

@@ -8,7 +8,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use scda::{
-    Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Region, Solo, Source, Texts, WriteOptions,
+    Data, Dataset, Encode, Encoder, IndexBox, Interrupt, Layout, LineBreak, Solo, Source, Texts, WriteOptions,
 };
 use scda_base::floats::in_default;
 use scda_base::panics::catch;
@@ -26,8 +26,8 @@ pub struct Writer {
     /// The process that has created it.
     process: u32,
     atomic: bool,
-    /// How many bytes opening has cut off.
-    bytes_cut_off: u64,
+    /// How many bytes opening has removed.
+    bytes_rolled_back: u64,
 }
 
 /// A commit that was begun.
@@ -48,7 +48,7 @@ struct WriteSettings {
     keep: u64,
     background_bytes: u64,
     /// None: the file is created.
-    behind: Option<u64>,
+    append_after: Option<u64>,
     mode: u32,
 }
 
@@ -68,7 +68,8 @@ impl WriteSettings {
         (options.level, options.tuning.threads, options.keep) = (self.level, self.threads, self.keep);
         options.mode = self.mode;
         (options.atomic, options.sync, options.seal) = (self.atomic, self.sync, self.seal);
-        (options.background_bytes, options.behind) = (self.background_bytes, self.behind.unwrap_or(0));
+        (options.background_bytes, options.append_after) =
+            (self.background_bytes, self.append_after.unwrap_or(0));
         options.mark_incomplete = true;
         Ok(options)
     }
@@ -140,8 +141,8 @@ impl Writer {
     }
 }
 
-/// About how many bytes the items of these regions have.
-fn bytes_of(dataset: &Dataset, regions: &[Region]) -> usize {
+/// About how many bytes the items of these boxes have.
+fn bytes_of(dataset: &Dataset, regions: &[IndexBox]) -> usize {
     let items = regions.iter().map(|region| region.items().unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
     items.saturating_mul(dataset.data_type.item_bytes()).try_into().unwrap_or(usize::MAX)
 }
@@ -213,7 +214,7 @@ impl Writer {
         options.tuning.driver = driver(comm, &settings.driver);
         let is_alone = comm.is_none();
         let interrupt = is_alone.then(|| options.interrupt.clone());
-        let opened = py.detach(|| match (comm, settings.behind) {
+        let opened = py.detach(|| match (comm, settings.append_after) {
             (Some(comm), None) => scda::Writer::create(ranks_of(comm)?, &path, &user, &options),
             (None, None) => scda::Writer::create(Solo, &path, &user, &options),
             (Some(comm), Some(_)) => scda::Writer::append(ranks_of(comm)?, &path, &options),
@@ -227,9 +228,9 @@ impl Writer {
         });
         let path = path.to_string_lossy().into_owned();
         let open = tolerated.map_err(|error| of_core(py, &path, &error))?;
-        let (bytes_cut_off, process) = (open.bytes_cut_off(), std::process::id());
+        let (bytes_rolled_back, process) = (open.bytes_rolled_back(), std::process::id());
         let (open, atomic) = (Mutex::new(Some(open)), settings.atomic);
-        Ok(Self { path, open, interrupt, process, atomic, bytes_cut_off })
+        Ok(Self { path, open, interrupt, process, atomic, bytes_rolled_back })
     }
 
     /// Whether no error has closed the file.
@@ -239,8 +240,8 @@ impl Writer {
     }
 
     #[getter]
-    fn bytes_cut_off(&self) -> u64 {
-        self.bytes_cut_off
+    fn bytes_rolled_back(&self) -> u64 {
+        self.bytes_rolled_back
     }
 
     fn inline(&self, py: Python<'_>, user: &[u8], root: usize, data: Option<Bytes<'_>>) -> PyResult<()> {
@@ -312,7 +313,7 @@ impl Writer {
             memories.push(items);
         }
         let memories = memories.iter().map(|items| memories_of(items)).collect::<PyResult<Vec<_>>>()?;
-        let parts: Vec<(&Dataset, &[Region], Data<'_>)> = given
+        let parts: Vec<(&Dataset, &[IndexBox], Data<'_>)> = given
             .iter()
             .zip(&memories)
             .map(|((dataset, regions), items)| (dataset, &**regions, Data::Boxes(items)))

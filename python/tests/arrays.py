@@ -142,7 +142,7 @@ def random_key(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
             key.append(slice(start, stop, step))
     if generator.integers(2):
         key.insert(int(generator.integers(len(key) + 1)), Ellipsis)
-        # The dimensions behind it are the last ones: those keys must fit them.
+        # The dimensions after it are the last ones: those keys must fit them.
         key = _refit(key, shape)
     if generator.integers(4) == 0:
         key.insert(int(generator.integers(len(key) + 1)), None)
@@ -150,8 +150,8 @@ def random_key(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def _refit(key: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    behind = len(key) - key.index(Ellipsis) - 1
-    for place in range(1, behind + 1):
+    after = len(key) - key.index(Ellipsis) - 1
+    for place in range(1, after + 1):
         n = shape[-place]
         if isinstance(key[-place], int) and not -n <= key[-place] < n:
             key[-place] = slice(None)

@@ -167,7 +167,7 @@ def append(folder: Path) -> None:
             pass
         for step in range(3):
             with scda.append(path, comm=communicator, atomic=step == 1) as w:
-                assert w.bytes_cut_off == 0
+                assert w.bytes_rolled_back == 0
                 w.inline("time", b"%32d" % step)
                 w.array("grid", GRID[rows.start : rows.stop] + step, encode=step == 2)
                 w.commit()
@@ -200,7 +200,7 @@ def append(folder: Path) -> None:
     if writer:
         writer.close()
     comm.Barrier()
-    # What a killed job has left is cut off, and the first rank says so.
+    # What a killed job has left is removed, and the first rank says so.
     if rank == 0:
         (folder / "parallel.scda").write_bytes(whole + b"A torn")
     comm.Barrier()
@@ -212,7 +212,7 @@ def append(folder: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         w = scda.append(folder / "parallel.scda", comm=comm)
-    assert w.bytes_cut_off == 6 and len(caught) == (rank == 0)
+    assert w.bytes_rolled_back == 6 and len(caught) == (rank == 0)
     w.close()
     if rank == 0:
         (folder / "parallel.scda").write_bytes(whole + b"A torn")
@@ -224,7 +224,7 @@ def append(folder: Path) -> None:
             with scda.append(folder / "parallel.scda", comm=comm) as w:
                 w.flush()
 
-    fails(scda.CutOffWarning if rank == 0 else scda.ArgumentError, "cut off 6 bytes", refuse)
+    fails(scda.RollbackWarning if rank == 0 else scda.ArgumentError, "removed 6 bytes", refuse)
     comm.Barrier()
     assert (folder / "parallel.scda").read_bytes() == whole
     fails(ValueError if size == 1 or rank == 0 else scda.ArgumentError, "seal=True", lambda: commit_unsealed(folder))

@@ -44,7 +44,7 @@ def run_block(language: str, text: str, where: str, line: int, names: dict[str, 
 
 
 def run_python(page: str, kind: str = "") -> int:
-    """Runs the examples of a page that have this word behind their language: those with one need what not all have."""
+    """Runs the examples of a page that have this word after their language: those with one need what not all have."""
     names: dict[str, Any] = {"__name__": "example"}
     number = 0
     for language, more, text, line in blocks(page):

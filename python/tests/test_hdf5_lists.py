@@ -152,7 +152,7 @@ def test_bytes_of_any_length(ending: str, tmp_path: Path) -> None:
         w.dataset("other", data[0], attrs={"scda_type": "float64"})
     told: list[str] = []
     assert export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc", tell=told.append) == 1
-    assert "'odd': item 0: found 3 bytes behind" in told[0], told
+    assert "'odd': item 0: found 3 bytes after" in told[0], told
     convert(str(tmp_path / f"f.{ending}"), str(tmp_path / "g.scda"), tell=pytest.fail)
     with scda.open(tmp_path / "g.scda") as g:
         assert g["bytes"][...].tolist() == data[0].tolist() and g["bytes"].attrs == {"units": "1"}

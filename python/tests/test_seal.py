@@ -364,7 +364,7 @@ def test_sections_are_appended(series: Path, atomic: bool) -> None:
     for number in range(4):
         before = series.read_bytes()
         w = appended(series, "time", "state", atomic=atomic)
-        assert w.bytes_cut_off == 0 and w.closed and series.read_bytes().startswith(before)
+        assert w.bytes_rolled_back == 0 and w.closed and series.read_bytes().startswith(before)
         assert len(independent_check(series)) == 3 + 2 * number
     with scda.open(series, verify=True) as f:
         assert f.sealed and f.user_text == "a time series" and len(f.sections) == 9
@@ -384,19 +384,19 @@ def test_sections_are_appended_behind_an_earlier_record(series: Path, atomic: bo
         appended(series, "time", "state")
     assert len(independent_check(series)) == 41
     with scda.open(series) as f:
-        behind = f.sections.find("state", 17).index + 1
+        append_after = f.sections.find("state", 17).index + 1
     # That is no warning.
-    w = appended(series, "time", "state", atomic=atomic, behind=behind)
-    assert w.bytes_cut_off > 0 and len(independent_check(series)) == 1 + 2 * 19
+    w = appended(series, "time", "state", atomic=atomic, append_after=append_after)
+    assert w.bytes_rolled_back > 0 and len(independent_check(series)) == 1 + 2 * 19
     for wrong in (-1, 1 << 63, 40):
-        with pytest.raises(scda.ArgumentError, match="behind: "):
-            scda.append(series, behind=wrong)
+        with pytest.raises(scda.ArgumentError, match="append_after: "):
+            scda.append(series, append_after=wrong)
     # In the middle of a step, between two commits.
-    with pytest.raises(scda.ArgumentError, match="behind: 2: no seal ends .* cover 1 and 3: pass one of these"):
-        scda.append(series, behind=2, atomic=atomic)
+    with pytest.raises(scda.ArgumentError, match="append_after: 2: no seal ends .* cover 1 and 3: pass one of these"):
+        scda.append(series, append_after=2, atomic=atomic)
     assert len(independent_check(series)) == 1 + 2 * 19
-    with pytest.raises(TypeError, match="behind"):
-        scda.append(series, behind="last")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="append_after"):
+        scda.append(series, append_after="last")  # type: ignore[arg-type]
 
 
 def test_the_last_files_of_a_name_are_kept(tmp_path: Path) -> None:
@@ -543,20 +543,20 @@ def test_a_torn_tail_is_cut_off_and_this_is_said(series: Path) -> None:
     whole = series.read_bytes()
     for torn in (1, 31, 100, 500):
         series.write_bytes(whole + b"B a block that a killed job has begun".ljust(torn, b"-")[:torn])
-        with pytest.warns(scda.CutOffWarning, match=f"series: cut off {torn} bytes behind the last seal") as caught:
+        with pytest.warns(scda.RollbackWarning, match=f"series: removed {torn} bytes after the last seal") as caught:
             w = scda.append(series)
-        assert caught[0].filename == __file__ and w.bytes_cut_off == torn
+        assert caught[0].filename == __file__ and w.bytes_rolled_back == torn
         w.close()
         assert series.read_bytes() == whole
         # Where it is to be an error it is one, and the file can be appended to.
         series.write_bytes(whole + bytes(torn))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(scda.CutOffWarning):
+            with pytest.raises(scda.RollbackWarning):
                 scda.append(series)
             appended(series)
         assert series.read_bytes() == whole
-    assert issubclass(scda.CutOffWarning, UserWarning) and not issubclass(scda.CutOffWarning, scda.Error)
+    assert issubclass(scda.RollbackWarning, UserWarning) and not issubclass(scda.RollbackWarning, scda.Error)
 
 
 def test_what_was_not_committed_is_left_out(series: Path) -> None:
@@ -567,7 +567,7 @@ def test_what_was_not_committed_is_left_out(series: Path) -> None:
         w.array("fourth", GRID)
     committed = series.stat().st_size
     os.truncate(series, committed - 2000)
-    with pytest.warns(scda.LeftOutWarning, match="series: not complete: [0-9]+ bytes behind its last seal") as caught:
+    with pytest.warns(scda.LeftOutWarning, match="series: not complete: [0-9]+ bytes after its last seal") as caught:
         f = scda.open(series)
     assert caught[0].filename == __file__ and len(caught) == 1
     with f:
@@ -584,7 +584,7 @@ def test_what_was_not_committed_is_left_out(series: Path) -> None:
             f.sections.find("third")
     with pytest.raises(scda.ChecksumError, match="verify needs a seal"):
         scda.verify(series)
-    with pytest.warns(scda.CutOffWarning):
+    with pytest.warns(scda.RollbackWarning):
         appended(series)
     assert [line.split()[1] for line in independent_check(series)] == ["b'first'", "b'second'", "b'third'"]
 
@@ -661,8 +661,8 @@ def test_what_was_committed_outlives_kills(tmp_path: Path) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             w = appended(path)
-        assert len(caught) == (w.bytes_cut_off > 0)
-        cuts += w.bytes_cut_off > 0
+        assert len(caught) == (w.bytes_rolled_back > 0)
+        cuts += w.bytes_rolled_back > 0
         scda.verify(path)
         with scda.open(path) as f:
             steps = [int(s.read()) for s in f.sections.find("step")]

@@ -16,7 +16,7 @@ CORNERS = {10: 4, 12: 8, 13: 6, 14: 5}
 
 
 def places_of(f: scda.File) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of all elements behind each other, and how many each has."""
+    """The corners of all elements one after the other, and how many each has."""
     return f["forest/fields/corners"][...], f["forest/fields/corners:count"][...]
 
 

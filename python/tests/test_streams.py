@@ -152,7 +152,7 @@ def test_readinto_takes_any_memory_that_can_be_written(f: scda.File) -> None:
 
 
 def outcome(call: Callable[[io.RawIOBase], Any], stream: io.RawIOBase) -> Any:
-    """What a call returns, or the type of its error, and the position behind it."""
+    """What a call returns, or the type of its error, and the position after it."""
     try:
         result = call(stream)
     except Exception as error:  # whatever it is, it must be the same

@@ -324,7 +324,7 @@ def test_the_command(series: Path) -> None:
     assert "scda: " in run("none.scda", code=2).stderr
     (series.parent / "cut.scda").write_bytes(series.read_bytes()[:900])
     left = run("cut.scda")
-    assert re.fullmatch(r"scda: .*cut.scda: not complete: \d+ bytes behind its last seal .*\n", left.stderr)
+    assert re.fullmatch(r"scda: .*cut.scda: not complete: \d+ bytes after its last seal .*\n", left.stderr)
     assert list(json.loads(left.stdout)["refs"]) == ["zarr.json"]
     (series.parent / "cut.scda").write_bytes(series.read_bytes()[:100])
     assert "cut.scda" in run("cut.scda", code=1).stderr

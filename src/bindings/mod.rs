@@ -11,7 +11,7 @@ mod write;
 
 pub use self::read::ReaderCalls;
 pub use self::write::WriterCalls;
-pub use crate::file::{DatasetBoxes, Operation, OwnRequest, Pending, Sizes, ThisRank};
+pub use crate::file::{DatasetBoxes, Operation, Pending, RankRequest, Sizes, ThisRank};
 use crate::items::{self, Memory};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::DataType;

@@ -1,11 +1,11 @@
 //! Reading, with arguments that may be errors of this rank.
 
 use super::BindingCalls;
-use crate::file::{DatasetHandle, OwnRequest, ReadOptions, Reader, Section, Sink, Streams, ThisRank};
+use crate::file::{DatasetHandle, RankRequest, ReadOptions, Reader, Section, Sink, Streams, ThisRank};
 use crate::items::DataMut;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
-use scda_format::dataset::Region;
+use scda_format::dataset::IndexBox;
 use scda_ranks::Communicator;
 use std::ops::Range;
 use std::path::Path;
@@ -66,14 +66,15 @@ pub trait ReaderCalls: BindingCalls + Sized {
     fn read_dataset_if_valid(
         &mut self,
         dataset: &DatasetHandle,
-        boxes: Result<(Vec<Region>, DataMut<'_>)>,
+        boxes: Result<(Vec<IndexBox>, DataMut<'_>)>,
     ) -> Result<()>;
 
     /// As [`Reader::read_datasets`].
-    fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()>;
+    fn read_datasets_if_valid(&mut self, all: Vec<RankRequest<'_>>) -> Result<()>;
 
     /// As [`DatasetHandle::read_texts`].
-    fn read_texts_if_valid(&mut self, dataset: &DatasetHandle, regions: Result<&[Region]>) -> Result<Texts>;
+    fn read_texts_if_valid(&mut self, dataset: &DatasetHandle, regions: Result<&[IndexBox]>)
+    -> Result<Texts>;
 
     /// As [`Reader::read_streams_sizes`].
     fn read_streams_sizes_if_valid(
@@ -194,7 +195,7 @@ impl ReaderCalls for Reader {
     fn read_dataset_if_valid(
         &mut self,
         dataset: &DatasetHandle,
-        boxes: Result<(Vec<Region>, DataMut<'_>)>,
+        boxes: Result<(Vec<IndexBox>, DataMut<'_>)>,
     ) -> Result<()> {
         match boxes {
             Ok((regions, data)) => dataset.read_own(self, Ok((&regions, data))),
@@ -202,11 +203,15 @@ impl ReaderCalls for Reader {
         }
     }
 
-    fn read_datasets_if_valid(&mut self, all: Vec<OwnRequest<'_>>) -> Result<()> {
+    fn read_datasets_if_valid(&mut self, all: Vec<RankRequest<'_>>) -> Result<()> {
         self.read_own_datasets(all)
     }
 
-    fn read_texts_if_valid(&mut self, dataset: &DatasetHandle, regions: Result<&[Region]>) -> Result<Texts> {
+    fn read_texts_if_valid(
+        &mut self,
+        dataset: &DatasetHandle,
+        regions: Result<&[IndexBox]>,
+    ) -> Result<Texts> {
         dataset.read_own_texts(self, regions)
     }
 

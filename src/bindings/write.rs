@@ -5,7 +5,7 @@ use crate::file::{Operation, Pending, ThisRank, WriteOptions, Writer};
 use scda_base::error::{Error, Result};
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
-use scda_storage::lent::Lent;
+use scda_storage::lent_memory::LentMemory;
 use std::path::Path;
 
 /// The calls of [`Writer`] with arguments that may be errors of this rank.
@@ -34,7 +34,7 @@ pub trait WriterCalls: BindingCalls + Sized {
 
     /// Writes what the operation says: as the method of [`Writer`] of its name. Where memory is `lent`, it is that of the data, which stays as
     /// it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
-    fn write(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()>;
+    fn write(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()>;
 
     /// What was begun on this file and not completed. Not collective.
     fn pending(&self) -> Pending;
@@ -78,7 +78,7 @@ impl WriterCalls for Writer {
     }
 
     #[inline(always)] // so that a call has only what concerns its own operation
-    fn write(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()> {
+    fn write(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()> {
         self.write_lent(lent, operation)
     }
 

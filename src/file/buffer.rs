@@ -1,11 +1,10 @@
-//! Bytes on their way to the file: small sections in a buffer, to be written together with those of the other
-//! ranks; and large ones, staged and written through.
+//! Buffers small sections, to write them together with those of the other ranks, and stages large ones.
 
 use super::deferred_headers::DeferredHeaders;
+use super::double_buffer::DoubleBuffer;
 use super::options::Tuning;
 use super::source::Source;
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
-use super::turns::Turns;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, resize};
 use scda_storage::ParallelFile;
@@ -31,7 +30,7 @@ impl Outlet<'_> {
 
     /// As [`Self::put`], of this rank's elements, wherever they lie in memory.
     pub fn put_data(&mut self, mut offset: u64, data: &Source<'_>) -> Result<()> {
-        data.for_each_piece(|piece| {
+        data.for_each_run(|piece| {
             self.put(offset, &[piece])?;
             offset += piece.len() as u64;
             Ok(())
@@ -71,12 +70,12 @@ enum Store {
     /// ranks share no memory.
     Messages(Messages),
     /// In memory that all ranks share: as a region of the file.
-    Shared(Turns, Option<Owed>),
+    Shared(DoubleBuffer, Option<PendingTail>),
 }
 
 /// The second part of a piece of the file in the half whose turn is over, which the last rank has yet to
 /// write.
-struct Owed {
+struct PendingTail {
     offset: u64,
     range: Range<usize>,
 }
@@ -84,7 +83,7 @@ struct Owed {
 /// Buffered bytes of the ranks, until rank 0 gathers them.
 #[derive(Default)]
 struct Messages {
-    pending: Buffered,
+    pending: BufferedRuns,
     /// Rank 0: the messages of the other ranks, and the region of the file that is made of all. The memory is kept
     /// from one flush to the next.
     gathered: Vec<u8>,
@@ -136,7 +135,7 @@ impl SectionBuffer {
 
     /// Looks for memory that all ranks see. Collective.
     fn share(&mut self, agreed: &Agreed<'_>, params: &Tuning) -> Result<()> {
-        if let Some(turns) = Turns::share(agreed, params)? {
+        if let Some(turns) = DoubleBuffer::share(agreed, params)? {
             self.room = turns.half() as u64;
             self.store = Store::Shared(turns, None);
         }
@@ -181,7 +180,7 @@ impl SectionBuffer {
     /// Writes what this rank has left for later. To be called before the ranks agree that all is written.
     pub fn write_owed(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         if let Store::Shared(turns, owed) = &mut self.store
-            && let Some(Owed { offset, range }) = owed.take()
+            && let Some(PendingTail { offset, range }) = owed.take()
         {
             let written = file.write_at(offset, &[turns.previous(range)]);
             self.note(team, written);
@@ -244,8 +243,8 @@ impl SectionBuffer {
 /// The first rank writes a part at once, and then fills the next half; the last rank fills the next half, and
 /// then settles its part. So they work at the same time, although a file system lets only one write to a file.
 fn write_shared(
-    turns: &mut Turns,
-    owed: &mut Option<Owed>,
+    turns: &mut DoubleBuffer,
+    owed: &mut Option<PendingTail>,
     team: &Team,
     file: &mut dyn ParallelFile,
     held: &mut DeferredHeaders,
@@ -262,7 +261,7 @@ fn write_shared(
     };
     turns.turn();
     let is_last = team.rank() + 1 == team.size();
-    *owed = (is_last && cut < end).then_some(Owed { offset: cut, range: first..all });
+    *owed = (is_last && cut < end).then_some(PendingTail { offset: cut, range: first..all });
     written
 }
 
@@ -313,13 +312,13 @@ const LOST_OFFSET: u64 = u64::MAX;
 /// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
 /// bytes.
 #[derive(Default)]
-struct Buffered {
+struct BufferedRuns {
     message: Vec<u8>,
     /// Where the last extent begins in the message, and ends in the file.
     last: Option<(usize, u64)>,
 }
 
-impl Buffered {
+impl BufferedRuns {
     /// Takes the pieces, which lie one after the other from `offset`.
     fn append(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
@@ -483,7 +482,7 @@ mod tests {
 
     #[test]
     fn pieces_of_several_ranks_make_up_the_file() {
-        let (mut a, mut b) = (Buffered::default(), Buffered::default());
+        let (mut a, mut b) = (BufferedRuns::default(), BufferedRuns::default());
         a.append(10, &[b"ab", b"c"]).unwrap();
         a.append(13, &[b"d"]).unwrap();
         a.append(14, &[]).unwrap();

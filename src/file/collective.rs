@@ -1,4 +1,5 @@
-//! What libraries that build on this one need of the ranks of an open file: agreements on errors of their own, and exchanges.
+//! Collective calls for libraries that build on this one: agreements on their own errors, and exchanges between the ranks of an
+//! open file.
 
 use super::session::{Session, SessionState};
 use super::team::{Function, split};

@@ -1,4 +1,4 @@
-//! Text that must not be in the file before the bytes after it are: headers of sections.
+//! Deferred headers: text that must not be in the file before the bytes that follow it.
 //!
 //! A job may be killed at any moment. Of what several ranks write at once, any part may then be missing, and
 //! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held

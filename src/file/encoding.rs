@@ -1,4 +1,4 @@
-//! Compressing and decompressing this rank's elements, on one or more threads.
+//! Compresses and decompresses this rank's elements, on one or more threads.
 
 use super::interrupt::Interrupt;
 use super::options::WriteOptions;
@@ -20,7 +20,7 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 
 /// Encoded elements: their sizes, and their bytes in chunks, in order.
 #[derive(Default)]
-pub struct Encoded {
+pub struct EncodedElements {
     pub sizes: Vec<u64>,
     pub chunks: Vec<EncodedBytes>,
 }
@@ -44,7 +44,7 @@ impl From<Vec<u8>> for EncodedBytes {
     }
 }
 
-impl Encoded {
+impl EncodedElements {
     /// All encoded bytes.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.range.len() as u64).sum()
@@ -70,7 +70,12 @@ pub struct Encoders(Vec<ElementEncoder>);
 
 impl Encoders {
     /// Encodes the elements of `source`, whose memory was checked against `sizes`.
-    pub fn encode(&mut self, params: &WriteOptions, source: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
+    pub fn encode(
+        &mut self,
+        params: &WriteOptions,
+        source: Source<'_>,
+        sizes: Sizes<'_>,
+    ) -> Result<EncodedElements> {
         let total = sizes.total()?;
         let useful = total / BYTES_PER_THREAD;
         let threads =
@@ -83,7 +88,7 @@ impl Encoders {
         let jobs =
             jobs.map(|(encoder, cut)| move || encode_range(encoder, source, sizes, cut[0], cut[1], stop));
         let ranges = on_threads(jobs.collect());
-        let mut all = Encoded::default();
+        let mut all = EncodedElements::default();
         for range in ranges {
             all.append(range?)?;
         }
@@ -203,14 +208,14 @@ impl Decoders {
 
 /// The first element of a range, and where its bytes begin in contiguous data.
 #[derive(Clone, Copy)]
-struct Cut {
+struct RangeStart {
     index: usize,
     offset: usize,
 }
 
 /// Cuts elements of `total` bytes into at most `ranges` ranges of about the same number of bytes.
-fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<Cut> {
-    let at = |index, offset| Cut { index, offset: to_usize(offset) };
+fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<RangeStart> {
+    let at = |index, offset| RangeStart { index, offset: to_usize(offset) };
     let end = at(sizes.len(), total);
     let mut cuts = vec![at(0, 0)];
     if ranges > 1 {
@@ -231,12 +236,12 @@ fn encode_range(
     encoder: &mut ElementEncoder,
     source: Source<'_>,
     sizes: Sizes<'_>,
-    begin: Cut,
-    end: Cut,
+    begin: RangeStart,
+    end: RangeStart,
     interrupt: &Interrupt,
-) -> Result<Encoded> {
+) -> Result<EncodedElements> {
     let count = end.index - begin.index;
-    let mut encoded = Encoded::default();
+    let mut encoded = EncodedElements::default();
     reserve(&mut encoded.sizes, count)?;
     let mut chunk = Vec::new();
     let mut offset = begin.offset;

@@ -1,4 +1,4 @@
-//! Stopping compression.
+//! Interrupts compression from another thread.
 
 use scda_base::error::{Error, Result};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Memory that the ranks of a node share, and their meetings.
+//! Shared memory of the ranks of a node, and barriers between them.
 
 use super::team::{Agreed, Failure, NodeTeam, Team, split};
 use scda_base::error::Result;

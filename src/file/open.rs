@@ -1,4 +1,4 @@
-//! Opening the file behind a Writer or Reader, in steps, with an agreement after each.
+//! Opens the file of a Writer or Reader, in steps, with an agreement after each.
 //!
 //! The ranks agree on the arguments first. Rank 0 creates or opens the file; the others open it and compare the inode. What can be checked is
 //! checked before `MPI_File_open`, in which a failing rank leaves the others waiting.
@@ -17,7 +17,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory;
 use scda_ranks::hash::mix;
 use scda_ranks::{Communicator, machine};
-use scda_storage::faults::Faulty;
+use scda_storage::faults::FaultyFile;
 use scda_storage::file_system::{self, FileSystem, Status};
 use scda_storage::posix::PosixFile;
 use scda_storage::{Driver, ParallelFile, names};
@@ -296,7 +296,7 @@ impl Ends {
 /// Wraps the file if faults are to be injected.
 fn with_faults(team: &Team, tuning: &Tuning, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
     match tuning.faults {
-        Some(faults) => Box::new(Faulty::new(file, faults, team.rank())),
+        Some(faults) => Box::new(FaultyFile::new(file, faults, team.rank())),
         None => file,
     }
 }

@@ -128,7 +128,7 @@ pub struct WriteOptions {
     ///
     /// A link is followed: these files are beside the one that it points to.
     pub keep: u64,
-    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is cut off when
+    /// Appending to a sealed file: 0: after its last seal. Otherwise the number of sections that stay: what follows is removed when
     /// the file is opened, of an atomic file when it is complete. A commit must end there: to go on after a step, pass the number
     /// of the last section of it plus 1 ([`Reader::find`], which tells the second section of a dataset). `Argument` if no seal ends after
     /// exactly so many sections, with a message that has the numbers of the seals next to it; the file is as it was.
@@ -136,7 +136,7 @@ pub struct WriteOptions {
     /// `Argument` where a file is created, too.
     ///
     /// [`Reader::find`]: crate::Reader::find
-    pub behind: u64,
+    pub append_after: u64,
     /// After an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
@@ -173,7 +173,7 @@ pub struct ReadOptions {
     /// What concerns speed and memory alone.
     pub tuning: Tuning,
     /// A file that was created to be sealed: only what its last seal covers, which is all that was committed. What a killed
-    /// job has left behind it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
+    /// job has left after it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
     /// tells). On by default; off, and with [`Self::raw`], all that is there is read.
     ///
     /// [`Reader::left_out`]: crate::Reader::left_out
@@ -229,7 +229,7 @@ impl Default for WriteOptions {
             sync: false,
             later: false,
             keep: 0,
-            behind: 0,
+            append_after: 0,
             mark_incomplete: false,
             seal: false,
             raw: false,
@@ -291,8 +291,11 @@ impl Options for WriteOptions {
                 self.keep
             )));
         }
-        if self.behind > 0 && matches!(function, Function::Create) {
-            return Err(Error::argument(format!("behind: found {} for a new file, expected 0", self.behind)));
+        if self.append_after > 0 && matches!(function, Function::Create) {
+            return Err(Error::argument(format!(
+                "after: found {} for a new file, expected 0",
+                self.append_after
+            )));
         }
         if self.background_bytes > 0 && self.background_bytes < LEAST_BACKGROUND_BYTES {
             let (found, least) = (self.background_bytes, LEAST_BACKGROUND_BYTES);
@@ -311,7 +314,7 @@ impl Options for WriteOptions {
             u64::from(self.sync),
             u64::from(self.later),
             self.keep,
-            self.behind,
+            self.append_after,
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
             u64::from(self.raw),

@@ -1,4 +1,4 @@
-//! A sample of a section, by which `Encode::Auto` sees whether compression makes it larger.
+//! Samples a section, so that `Encode::Auto` can tell whether compression would make it larger.
 
 use super::encoding::Encoders;
 use super::options::WriteOptions;

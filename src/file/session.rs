@@ -4,8 +4,8 @@ use super::source::Sizes;
 use super::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Process;
-use scda_base::memory::Limited;
-use scda_ranks::KnownPartition;
+use scda_base::memory::AllowanceGuard;
+use scda_ranks::PartitionTable;
 
 /// The state of a file that is open for writing or reading.
 ///
@@ -24,7 +24,7 @@ pub trait SessionState {
         Ok(())
     }
     /// Limits the memory of an operation that begins: see [`Tuning::max_memory`](crate::Tuning::max_memory).
-    fn limit_memory(&self) -> Option<Limited> {
+    fn limit_memory(&self) -> Option<AllowanceGuard> {
         None
     }
     /// Whether the file stays open after an error: then the state is as before the operation that failed.
@@ -39,7 +39,7 @@ pub trait SessionState {
 #[must_use]
 pub struct Call {
     /// Limits the memory of the operation.
-    _limited: Option<Limited>,
+    _limited: Option<AllowanceGuard>,
     is_alone: bool,
 }
 
@@ -208,7 +208,7 @@ impl<S: SessionState> Session<S> {
     }
 
     /// The partition in which this rank has `count` elements.
-    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         let (state, call) = self.begin()?;
         state.team().note_call(Function::Partition);
         let partition = state.team().partition_of(count);

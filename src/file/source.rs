@@ -1,4 +1,4 @@
-//! The user's memory: sources of data to write, and destinations of data to read.
+//! The user's memory: sources of data to write, and sinks for data to read.
 
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
@@ -230,7 +230,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// The first that `each` returns.
-    pub(super) fn for_each_piece(&self, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn for_each_run(&self, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
         match *self {
             Self::Contiguous(data) => each(data),
             Self::Indirect(elements) => {

@@ -1,4 +1,4 @@
-//! Where the time goes.
+//! Statistics: bytes and seconds of the phases of reading and writing.
 
 use super::team::{FINE, Failure, Team};
 use scda_base::environment::Environment;

@@ -1,4 +1,4 @@
-//! Who writes which stripes: a decision that needs nothing but numbers.
+//! Assigns stripes to aggregators: pure arithmetic.
 //!
 //! A parallel file system such as Lustre or GPFS gives locks on whole stripes of a file. If every rank writes a piece that is
 //! smaller than a stripe, several ranks want the lock of each stripe. So some ranks of each node, its writers, write the
@@ -36,7 +36,7 @@ pub fn of_block(block_bytes: u64) -> u64 {
 }
 
 /// The writers of a node of `ranks` ranks, each with a piece of `piece` bytes, if these do not write their own.
-pub fn writers_of_pieces(wanted: u64, ranks: usize, piece: u64, stripe: u64) -> Option<usize> {
+pub fn aggregators_of_node(wanted: u64, ranks: usize, piece: u64, stripe: u64) -> Option<usize> {
     let stripes = (ranks as u64).saturating_mul(piece).div_ceil(stripe.max(1));
     are_small(stripe, piece, 1).then(|| writers(wanted, ranks, stripes))
 }
@@ -66,7 +66,7 @@ pub fn step_bytes(stripe: u64, most_writers: usize) -> u64 {
 }
 
 /// The pieces of a section that the ranks of one node have: where they lie in the file, in their order.
-pub struct Pieces<'a> {
+pub struct NodeRuns<'a> {
     pub pieces: &'a [Range<u64>],
     /// The bytes of a stripe.
     pub stripe: u64,
@@ -74,7 +74,7 @@ pub struct Pieces<'a> {
     pub step: u64,
 }
 
-impl Pieces<'_> {
+impl NodeRuns<'_> {
     /// The stripes in which the node has bytes, as ranges of their numbers.
     fn runs(&self) -> impl Iterator<Item = Range<u64>> {
         let mut next = 0;
@@ -153,13 +153,13 @@ mod tests {
             // A local file system: a block is no longer than the pieces of a large section.
             (4096, 4096, 4, None),
         ] {
-            let found = writers_of_pieces(0, ranks, piece, stripe);
+            let found = aggregators_of_node(0, ranks, piece, stripe);
             assert_eq!(found, expected, "pieces of {piece} bytes, stripes of {stripe}, {ranks} ranks");
         }
         assert_eq!((writers(3, 64, 1), writers(100, 64, 1), writers(0, 64, 0)), (3, 64, 1));
         // Blocks of a local file system are no stripes.
         assert_eq!([4096, 65_535, 65_536, 4 * MIB].map(of_block), [0, 0, 65_536, 4 * MIB]);
-        assert_eq!(writers_of_pieces(0, 64, 1, of_block(4096)), None);
+        assert_eq!(aggregators_of_node(0, 64, 1, of_block(4096)), None);
     }
 
     /// What docs/streams.md says.
@@ -201,7 +201,7 @@ mod tests {
         let empty = [piece(7, 0), piece(9, 0)];
         for pieces in [&consecutive[..], &scattered, &empty] {
             for (stripe, step) in [(64, 64), (64, 20), (1000, 256), (10_000, 4096), (1, 1)] {
-                let pieces = Pieces { pieces, stripe, step };
+                let pieces = NodeRuns { pieces, stripe, step };
                 for count in 1..6 {
                     let mut owner = std::collections::HashMap::new();
                     for round in 0..pieces.rounds(count) {

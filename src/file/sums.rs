@@ -1,4 +1,4 @@
-//! The checksums of sections, computed from the bytes of this rank as they are written.
+//! Computes the checksums of sections from the bytes of this rank as they are written.
 //!
 //! Each rank sums up what it writes of each section: the CRC of each piece, shifted by the bytes of the section that
 //! follow it. The exclusive or over all ranks is then the CRC of the section, however its bytes were divided.
@@ -22,7 +22,7 @@ pub struct SummedFile {
 }
 
 /// A [`SummedFile`] through a queue, for bytes that belong to no section, or are summed up elsewhere.
-pub struct Unsummed<'a>(pub &'a mut Queue<SummedFile>);
+pub struct UnsummedFile<'a>(pub &'a mut Queue<SummedFile>);
 
 /// The next section ends here.
 ///
@@ -32,7 +32,7 @@ pub fn end_section(queue: &mut Queue<SummedFile>, end: u64) -> Result<()> {
     queue.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
 }
 
-impl ParallelFile for Unsummed<'_> {
+impl ParallelFile for UnsummedFile<'_> {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         self.0.write_by(offset, pieces, |file, offset, pieces| file.unsummed().write_at(offset, pieces))
     }
@@ -127,7 +127,7 @@ pub struct Sums {
     ends: Vec<u64>,
     /// What this rank adds to the CRC of each of them.
     sums: Vec<u64>,
-    /// Bytes behind the last of these sections, of one whose end is not yet known.
+    /// Bytes after the last of these sections, of one whose end is not yet known.
     runs: Vec<RunningSum>,
 }
 

@@ -1,4 +1,4 @@
-//! The file that is written: its names, and what happens to them at the end.
+//! The file that is written: its names, and what happens to them when it is closed.
 
 use super::options::WriteOptions;
 use rustix::fs::OFlags;
@@ -7,9 +7,9 @@ use scda_base::numbers::to_usize;
 use scda_format::FILE_HEADER_BYTES;
 use scda_format::header::begins_as_header;
 use scda_storage::file_system::{self, Identity, Status};
-use scda_storage::kept::{self, Counts, Series};
 use scda_storage::lock_file::LockFile;
 use scda_storage::posix::PosixFile;
+use scda_storage::rotation::{self, Counts, FileSeries};
 use scda_storage::{Driver, ParallelFile};
 use scda_storage::{copy, names};
 use std::path::{Path, PathBuf};
@@ -369,8 +369,8 @@ impl Target {
         }
         match &self.part {
             Some(part) => {
-                let series = Series::of(&self.path, self.keep, counts)?;
-                kept::commit(part, &series, found.identity, self.sync_part)
+                let series = FileSeries::of(&self.path, self.keep, counts)?;
+                rotation::commit(part, &series, found.identity, self.sync_part)
             }
             None if self.sync => self.sync_name(),
             None => Ok(()),

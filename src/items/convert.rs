@@ -1,4 +1,4 @@
-//! Numbers of one type in memory and of another in the file; structs with gaps in memory, or with fewer members.
+//! Converts numbers between their types in memory and in the file, and structs with gaps or with fewer members.
 
 use super::copy_row;
 use half::f16;
@@ -239,7 +239,7 @@ impl Conversion {
     }
 
     /// Converts items from one stride to another; returns the place of the first that does not fit. What stands in its place, and in those
-    /// behind it, is not specified.
+    /// after it, is not specified.
     ///
     /// # Safety
     /// All of them may be read and written there, and none that is read is written.

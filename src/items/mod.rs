@@ -1,4 +1,4 @@
-//! The items of a box as they lie in the user's memory: each dimension has a stride of its own.
+//! The items of a box in the user's memory: each dimension has its own stride.
 //!
 //! Codes with ghost layers, interleaved variables or structs need no copy for it: what is written is gathered, and what is read
 //! is scattered, a part at a time, between this memory and a buffer in which the items lie in C order.

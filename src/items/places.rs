@@ -1,4 +1,4 @@
-//! Where the items of a box lie in memory.
+//! Offsets of the items of a box in memory.
 
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;

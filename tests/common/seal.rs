@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// The file with a seal for the sections behind the previous one, which is at this offset, or 0. Sections before it are
+/// The file with a seal for the sections after the previous one, which is at this offset, or 0. Sections before it are
 /// not read; seals among the others are taken for sections.
 pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     all
 }
 
-/// The table of names of the next seal without its last entry, if it has one: behind this seal, with these rows and `sections`
+/// The table of names of the next seal without its last entry, if it has one: after this seal, with these rows and `sections`
 /// sections in all.
 fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBreak) -> Vec<u8> {
     let entry_at = |at: u64| number(&file[at as usize..][..32]);

@@ -14,8 +14,8 @@ use memory::{Who, become_};
 use options::{options, tuned};
 use sampled::one_of;
 use scda::{
-    Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout,
-    ReadOptions, Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, WriteOptions,
+    Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, IndexBox,
+    Layout, ReadOptions, Reader, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, WriteOptions,
     Writer, run_on_threads, uniform_partition,
 };
 use std::io::{self, Read};
@@ -304,7 +304,7 @@ fn datasets() -> Vec<Dataset> {
 }
 
 /// The columns that a rank has of each dataset, their items, and memory to read them into.
-type Columns = (Vec<Region>, Vec<u8>, Vec<u8>);
+type Columns = (Vec<IndexBox>, Vec<u8>, Vec<u8>);
 
 fn columns(ranks: usize, rank: usize) -> Columns {
     let counts = uniform_partition(100, ranks);
@@ -312,7 +312,7 @@ fn columns(ranks: usize, rank: usize) -> Columns {
     let items =
         (0..340).flat_map(|row| (first..first + counts[rank]).map(move |column| row * row * 7 + column));
     let data: Vec<u8> = items.flat_map(u64::to_ne_bytes).collect();
-    (vec![Region::new([0, first], [340, counts[rank]])], data.clone(), data)
+    (vec![IndexBox::new([0, first], [340, counts[rank]])], data.clone(), data)
 }
 
 fn write_datasets(

@@ -1,7 +1,7 @@
 //! The files of tests/bad-data: each gets the error that it must, at its byte, on any number of ranks, and what is whole is read.
 
 use crate::common::{options, read_into};
-use scda::{Communicator, ReadOptions, Reader, Region, Result, Solo, Tuning, run_on_threads};
+use scda::{Communicator, IndexBox, ReadOptions, Reader, Result, Solo, Tuning, run_on_threads};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ fn read(comm: impl Communicator + 'static, path: &Path, way: &Way<'_>) -> (usize
     if way.reader == "dataset" {
         let read = Reader::open(comm, path, &params).and_then(|mut file| {
             let found = file.dataset_record("d", -1)?.expect("there is one");
-            found.read(&mut file, &[Region::new([0], [4])], &mut [0; 4][..])
+            found.read(&mut file, &[IndexBox::new([0], [4])], &mut [0; 4][..])
         });
         return (1, read);
     }
@@ -60,7 +60,7 @@ fn each_file_gets_the_error_that_it_must() {
             for aggregation_bytes in [0, Tuning::DEFAULT_AGGREGATION_BYTES as u64] {
                 for (seed, decode) in [(1, true), (2, true), (3, false)] {
                     if reader == "decode" && !decode {
-                        // Sections like any others, except one that the end of the file cuts off.
+                        // Sections like any others, except one that the end of the file truncates.
                         let way = Way { reader, verify, decode, aggregation_bytes, seed };
                         assert!(read(Solo, &path, &way).1.is_ok(), "{name}");
                         continue;

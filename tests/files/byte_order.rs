@@ -4,7 +4,7 @@
 use super::TYPES;
 use crate::common::options;
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encoder, Layout, Reader, Region, WriteOptions, Writer,
+    Codec, Communicator, DataType, Dataset, Encoder, IndexBox, Layout, Reader, WriteOptions, Writer,
     run_on_threads,
 };
 use std::path::{Path, PathBuf};
@@ -64,11 +64,11 @@ fn at(data_type: DataType, seed: u64, row: u64, column: u64) -> Vec<u8> {
     item(data_type, 7919 * seed + 31 * row + column).0
 }
 
-fn regions(of: impl IntoIterator<Item = ([u64; 2], [u64; 2])>) -> Vec<Region> {
-    of.into_iter().map(|(start, count)| Region::new(start, count)).collect()
+fn regions(of: impl IntoIterator<Item = ([u64; 2], [u64; 2])>) -> Vec<IndexBox> {
+    of.into_iter().map(|(start, count)| IndexBox::new(start, count)).collect()
 }
 
-fn items(data_type: DataType, seed: u64, regions: &[Region]) -> Vec<u8> {
+fn items(data_type: DataType, seed: u64, regions: &[IndexBox]) -> Vec<u8> {
     let mut data = Vec::new();
     for region in regions {
         for row in region.start[0]..region.start[0] + region.count[0] {
@@ -117,7 +117,7 @@ fn what_one_machine_wrote_the_others_read_in_their_byte_order() {
             for (dataset, seed) in datasets() {
                 let found = file.dataset_record(&dataset.name, 0).unwrap().unwrap();
                 assert_eq!((found.data_type, &found.fill_value), (dataset.data_type, &dataset.fill_value));
-                let all = Region::all(&SHAPE);
+                let all = IndexBox::all(&SHAPE);
                 let mut data = vec![0; items(dataset.data_type, seed, std::slice::from_ref(&all)).len()];
                 found.read(&mut file, &[all], &mut data).unwrap();
                 let (fill, _) = item(dataset.data_type, 99 * seed);

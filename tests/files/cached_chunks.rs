@@ -4,7 +4,7 @@
 
 use crate::common::{options, system::reads};
 use scda::{
-    Codec, Communicator, DataType, Dataset, ErrorKind, Layout, ReadOptions, Reader, Region, Solo, Writer,
+    Codec, Communicator, DataType, Dataset, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Solo, Writer,
     run_on_threads,
 };
 use std::path::Path;
@@ -24,7 +24,7 @@ fn write(path: &Path) {
         dataset.layout = Layout::Chunked { shape: Some(vec![CHUNK, CHUNK]), text: false };
         dataset.codec = codec;
         let items = (0..SIDE * SIDE).flat_map(|n| item(name, n / SIDE, n % SIDE).to_ne_bytes());
-        file.dataset(&dataset, &[Region::all(&[SIDE, SIDE])], &items.collect::<Vec<u8>>()).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&[SIDE, SIDE])], &items.collect::<Vec<u8>>()).unwrap();
     }
     file.close().unwrap();
 }
@@ -43,7 +43,7 @@ fn read_boxes(file: &mut Reader, name: &str, first: u64) -> u64 {
     for place in first..first + 400 {
         let (y, x) = (place * 7 % (SIDE - 2), place * 13 % (SIDE - 4));
         let mut data = [0; 3 * 5 * 8];
-        found.read(file, &[Region { start: vec![y, x], count: vec![3, 5] }], &mut data).unwrap();
+        found.read(file, &[IndexBox { start: vec![y, x], count: vec![3, 5] }], &mut data).unwrap();
         for (n, bytes) in (0..).zip(data.as_chunks().0) {
             assert_eq!(f64::from_ne_bytes(*bytes), item(name, y + n / 5, x + n % 5));
         }
@@ -95,7 +95,7 @@ fn chunks_of_several_datasets_on_any_ranks_are_not_mixed_up() {
                 // All of it goes past the cache.
                 let found = file.dataset_record("p", 0).unwrap().unwrap();
                 let mut all = vec![0; (SIDE * SIDE * 8) as usize];
-                found.read(&mut file, &[Region::all(&[SIDE, SIDE])], &mut all).unwrap();
+                found.read(&mut file, &[IndexBox::all(&[SIDE, SIDE])], &mut all).unwrap();
                 let expected = (0..SIDE * SIDE).flat_map(|n| item("p", n / SIDE, n % SIDE).to_ne_bytes());
                 assert!(all.into_iter().eq(expected));
             });
@@ -118,7 +118,7 @@ fn a_damaged_chunk_is_never_kept() {
     let mut data = [0; 8];
     let mut read = |y, x| {
         let found = file.dataset_record("rho", 0).unwrap().unwrap();
-        let region = Region { start: vec![y, x], count: vec![1, 1] };
+        let region = IndexBox { start: vec![y, x], count: vec![1, 1] };
         let result = found.read(&mut file, &[region], &mut data);
         result.map(|()| f64::from_ne_bytes(data)).map_err(|error| error.kind())
     };

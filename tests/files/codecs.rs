@@ -5,7 +5,7 @@
 use super::TYPES;
 use crate::common::options;
 use scda::{
-    Codec, Communicator, Content, DataType, Dataset, Encoder, Layout, LineBreak, Reader, Region,
+    Codec, Communicator, Content, DataType, Dataset, Encoder, IndexBox, Layout, LineBreak, Reader,
     WriteOptions, Writer, run_on_threads,
 };
 use scda_codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder};
@@ -147,7 +147,7 @@ fn files_of_each_codec_keep_their_bytes() {
         (params.encoder, params.tuning.threads) = (Encoder::Zlib, threads);
         run_on_threads(ranks, |comm| {
             let mine = || PASSED.into_iter().skip(comm.rank()).step_by(ranks);
-            let regions: Vec<Region> = mine().map(|(start, count)| Region::new(start, count)).collect();
+            let regions: Vec<IndexBox> = mine().map(|(start, count)| IndexBox::new(start, count)).collect();
             let mut file = Writer::create(comm.clone(), &path, b"by each codec", &params).unwrap();
             for (dataset, is_noise) in written() {
                 let data: Vec<u8> = mine().flat_map(|part| own(dataset.data_type, part, is_noise)).collect();
@@ -176,7 +176,7 @@ fn files_of_each_codec_are_read() {
             for part in PASSED {
                 let expected = own(dataset.data_type, part, is_noise);
                 let mut found = vec![1; expected.len()];
-                handle.read(&mut file, &[Region::new(part.0, part.1)], &mut found).unwrap();
+                handle.read(&mut file, &[IndexBox::new(part.0, part.1)], &mut found).unwrap();
                 assert!(found == expected, "{}", dataset.name);
             }
         }
@@ -206,7 +206,7 @@ fn what_zarr_compresses_by_codecs_of_others_is_read() {
             assert_eq!((&found.shape[..], &found.unsupported), (&SHAPE[..], &None), "{}", found.name);
             let expected = expected(found.data_type);
             let mut data = vec![1; expected.len()];
-            found.read(&mut file, &[Region::all(&SHAPE)], &mut data).unwrap();
+            found.read(&mut file, &[IndexBox::all(&SHAPE)], &mut data).unwrap();
             assert!(data == expected, "{}", found.name);
             count += 1;
         }

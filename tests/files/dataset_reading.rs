@@ -1,4 +1,4 @@
-//! Datasets that are put together section by section, from the convention alone, and read in any regions on any ranks.
+//! Datasets that are put together section by section, from the convention alone, and read in any boxes on any ranks.
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
@@ -6,8 +6,8 @@ use crate::common::{Rng, options};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, Content, DataMut, DataType, Dataset, DatasetHandle, Encode, ErrorKind, Layout, ReadOptions,
-    Reader, Region, Request, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, DatasetHandle, Encode, ErrorKind, IndexBox, Layout,
+    ReadOptions, Reader, Request, Sink, Solo, Source, WriteOptions, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -213,7 +213,7 @@ impl Array {
     }
 
     /// A box of the data, one item after the other.
-    fn slice(&self, region: &Region) -> Vec<u8> {
+    fn slice(&self, region: &IndexBox) -> Vec<u8> {
         let item = |inner: Vec<u64>| {
             let offset = (0..inner.len()).fold(0, |at, d| at * self.shape[d] + region.start[d] + inner[d]);
             self.data[offset as usize * self.item..][..self.item].to_vec()
@@ -221,9 +221,9 @@ impl Array {
         indices(&region.count).flat_map(item).collect()
     }
 
-    fn random_region(&self, rng: &mut Rng) -> Region {
+    fn random_region(&self, rng: &mut Rng) -> IndexBox {
         if rng.below(5) == 0 {
-            return Region::all(&self.shape);
+            return IndexBox::all(&self.shape);
         }
         let start: Vec<u64> = self.shape.iter().map(|&n| rng.below(n + 1)).collect();
         let count: Vec<u64> = self
@@ -232,7 +232,7 @@ impl Array {
             .zip(&start)
             .map(|(n, start)| (rng.below(n - start + 1) + 1).min(n - start))
             .collect();
-        Region::new(start, count)
+        IndexBox::new(start, count)
     }
 }
 
@@ -240,10 +240,10 @@ fn put_block(file: &mut Writer, user: &[u8], data: &[u8], encode: Encode) {
     file.block(user, 0, data.len() as u64, Some(data), encode).unwrap();
 }
 
-/// Reads random regions of a dataset and compares them.
+/// Reads random boxes of a dataset and compares them.
 fn read_regions(file: &mut Reader, handle: &DatasetHandle, array: &Array, rng: &mut Rng) {
     for _ in 0..3 {
-        let regions: Vec<Region> = (0..rng.below(4)).map(|_| array.random_region(rng)).collect();
+        let regions: Vec<IndexBox> = (0..rng.below(4)).map(|_| array.random_region(rng)).collect();
         let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
         let mut found = vec![0xaa; expected.len()];
         handle.read(file, &regions, &mut found).unwrap();
@@ -251,12 +251,12 @@ fn read_regions(file: &mut Reader, handle: &DatasetHandle, array: &Array, rng: &
     }
 }
 
-/// Reads random regions of several arrays in one call, of each as often as it is drawn, and compares them. All ranks
-/// draw the same arrays, with the records that they are, each its own regions.
+/// Reads random boxes of several arrays in one call, of each as often as it is drawn, and compares them. All ranks
+/// draw the same arrays, with the records that they are, each its own boxes.
 fn read_together(file: &mut Reader, arrays: &[(i64, &Array)], own: &mut Rng) {
     let found = arrays.iter().map(|(record, array)| file.dataset_record(&array.name, *record));
     let handles: Vec<DatasetHandle> = found.map(|found| found.unwrap().unwrap()).collect();
-    let regions: Vec<Vec<Region>> = arrays
+    let regions: Vec<Vec<IndexBox>> = arrays
         .iter()
         .map(|(_, array)| (0..own.below(4)).map(|_| array.random_region(own)).collect())
         .collect();
@@ -401,7 +401,7 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         let handle = file.dataset_record("a", 0).unwrap().unwrap();
         for start in [0, 8000, 4500, 2] {
-            let regions = [Region::new([start, 0], [1000, 1]), Region::new([start + 500, 1], [400, 1])];
+            let regions = [IndexBox::new([start, 0], [1000, 1]), IndexBox::new([start + 500, 1], [400, 1])];
             let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
             let mut found = vec![0; expected.len()];
             handle.read(&mut file, &regions, &mut found).unwrap();
@@ -421,7 +421,7 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
         let mut file = Reader::open(Solo, &path, &params).unwrap();
         let handle = file.dataset_record("a", 0).unwrap().unwrap();
         let regions =
-            [Region::all(&[700, 300]), Region::new([100, 10], [500, 200]), Region::new([1, 1], [9, 9])];
+            [IndexBox::all(&[700, 300]), IndexBox::new([100, 10], [500, 200]), IndexBox::new([1, 1], [9, 9])];
         let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
         let mut found = vec![0; expected.len()];
         handle.read(&mut file, &regions, &mut found).unwrap();
@@ -441,7 +441,7 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
             file.close().unwrap();
             let mut file = Reader::open(Solo, &path, &options()).unwrap();
             let handle = file.dataset_record("a", 0).unwrap().unwrap();
-            let region = Region::new(start, count);
+            let region = IndexBox::new(start, count);
             let mut found = vec![0; region.items().unwrap() as usize * 4];
             handle.read(&mut file, std::slice::from_ref(&region), &mut found).unwrap();
             assert!(found == array.slice(&region));
@@ -452,8 +452,8 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
 /// Requests two datasets, of which the second may be wrong.
 fn request(file: &mut Reader, dataset: &DatasetHandle, count: [u64; 2], bytes: usize) -> scda::Result<()> {
     let right = file.dataset("a")?.unwrap();
-    let (one, mut items) = ([Region::new([9, 5], [1, 1])], [0; 4]);
-    let (regions, mut data) = ([Region::new([0, 0], count)], vec![0; bytes]);
+    let (one, mut items) = ([IndexBox::new([9, 5], [1, 1])], [0; 4]);
+    let (regions, mut data) = ([IndexBox::new([0, 0], count)], vec![0; bytes]);
     file.read_datasets(vec![
         Request { dataset: &right, regions: &one, data: (&mut items).into() },
         Request { dataset, regions: &regions, data: (&mut data).into() },
@@ -511,15 +511,15 @@ fn what_is_asked_for_must_be_there() {
             "\": box 1: found start 5 and count 6 in dimension 0",
             ErrorKind::Argument,
             |file, dataset, rank| {
-                let regions = [Region::new([0, 0], [0, 0]), Region::new([5 * rank, 0], [6, 0])];
+                let regions = [IndexBox::new([0, 0], [0, 0]), IndexBox::new([5 * rank, 0], [6, 0])];
                 dataset.read(file, &regions, &mut [])
             },
         ),
         ("\": box 0: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, dataset, _| {
-            dataset.read(file, &[Region::new([0], [1])], &mut [0; 4])
+            dataset.read(file, &[IndexBox::new([0], [1])], &mut [0; 4])
         }),
         ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, dataset, rank| {
-            dataset.read(file, &[Region::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
+            dataset.read(file, &[IndexBox::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
         }),
         ("path of a group", ErrorKind::Argument, |file, _, _| file.group("a/").map(drop)),
         ("no metadata precede it", ErrorKind::Format, |file, _, _| file.dataset("between").map(drop)),
@@ -652,11 +652,11 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     file.tolerate_damage().unwrap();
     let handle = file.dataset_record("a", 0).unwrap().unwrap();
     let mut found = vec![0; 240];
-    let error = handle.read(&mut file, &[Region::all(&[10, 6])], &mut found).unwrap_err();
+    let error = handle.read(&mut file, &[IndexBox::all(&[10, 6])], &mut found).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
     assert_eq!(error.offset(), Some(data.data_offset + sizes[0]), "{error} {sizes:?}");
     assert!(error.to_string().contains("dataset \"a\": chunk 1: zlib stream: "), "{error}");
-    let left = Region::new([0, 0], [10, 4]);
+    let left = IndexBox::new([0, 0], [10, 4]);
     let mut found = vec![0; 160];
     handle.read(&mut file, std::slice::from_ref(&left), &mut found).unwrap();
     assert!(found == array.slice(&left));
@@ -664,7 +664,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
     let errors = run_on_threads(3, |comm| {
         let mut file = Reader::open(comm, &damaged, &options()).unwrap();
         let handle = file.dataset("a").unwrap().unwrap();
-        handle.read(&mut file, &[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
+        handle.read(&mut file, &[IndexBox::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("chunk 1") && *error == errors[0]), "{errors:?}");
     // Requested by one rank, while the others read what is right, or by all.
@@ -674,7 +674,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
             let mut file = Reader::open(comm, &damaged, &options()).unwrap();
             let (dataset, mut data) = (file.dataset("a").unwrap().unwrap(), [vec![0; 160], vec![0; 200]]);
             let [left, both] = &mut data;
-            let regions = [Region::new([0, 0], [10, 4]), Region::new([0, 0], [10, 5])];
+            let regions = [IndexBox::new([0, 0], [10, 4]), IndexBox::new([0, 0], [10, 5])];
             let mut requests = vec![Request { dataset: &dataset, regions: &regions[..1], data: left.into() }];
             if is_wrong {
                 let (regions, data) = (&regions[1..], both.into());
@@ -702,7 +702,7 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         let Some((Content::Dataset(handle), _)) = file.content_at(begin).unwrap() else {
             panic!("no dataset")
         };
-        let error = handle.read(&mut file, &[Region::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
+        let error = handle.read(&mut file, &[IndexBox::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Decode | ErrorKind::ShortFile), "{error}");
     }
 }
@@ -714,7 +714,7 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
     let path = scratch.path().join("bools.scda");
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let dataset = Dataset::new("mask", DataType::Bool, [3, 4]);
-    file.dataset(&dataset, &[Region::all(&[3, 4])], &[1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[3, 4])], &[1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]).unwrap();
     file.close().unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let data = bytes.windows(12).rposition(|found| found == [1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]).unwrap();
@@ -724,9 +724,12 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
         let rank = comm.rank() as u64;
         let mut file = Reader::open(comm, &path, &options()).unwrap();
         let handle = file.dataset("mask").unwrap().unwrap();
-        // Two regions, the other way round, one without items between them.
-        let regions =
-            [Region::new([rank, 3], [1, 1]), Region::new([0, 0], [0, 4]), Region::new([rank, 1], [1, 2])];
+        // Two boxes, the other way round, one without items between them.
+        let regions = [
+            IndexBox::new([rank, 3], [1, 1]),
+            IndexBox::new([0, 0], [0, 4]),
+            IndexBox::new([rank, 1], [1, 2]),
+        ];
         handle.read(&mut file, &regions, &mut [0; 3]).unwrap_err()
     });
     for error in errors {
@@ -737,7 +740,7 @@ fn bytes_that_are_no_bools_are_errors_of_all_ranks() {
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let handle = file.dataset("mask").unwrap().unwrap();
     let mut row = [0; 4];
-    handle.read(&mut file, &[Region::new([2, 0], [1, 4])], &mut row).unwrap();
+    handle.read(&mut file, &[IndexBox::new([2, 0], [1, 4])], &mut row).unwrap();
     assert_eq!(row, [0, 0, 1, 1]);
 }
 
@@ -807,7 +810,7 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let error = file.next_entry(0).unwrap_err();
-    assert!(error.to_string().contains("the file ends behind its metadata, without its data"), "{error}");
+    assert!(error.to_string().contains("the file ends after its metadata, without its data"), "{error}");
 }
 
 #[test]
@@ -896,7 +899,7 @@ fn arrays_by_zarr_python_are_read_from_their_own_metadata_and_chunks() {
             let dataset = file.dataset_record(name, 0).unwrap().unwrap();
             assert_eq!((&dataset.shape, dataset.data_type.item_bytes()), (&array.shape, item as u64));
             let mut found = vec![0; array.data.len()];
-            dataset.read(&mut file, &[Region::all(&array.shape)], &mut found).unwrap();
+            dataset.read(&mut file, &[IndexBox::all(&array.shape)], &mut found).unwrap();
             assert!(found == array.data, "{name}");
             read_regions(&mut file, &dataset, &array, &mut rng);
         });

@@ -1,4 +1,4 @@
-//! Going back in a sealed file (`WriteOptions::behind`), and keeping older files of a name (`WriteOptions::keep`).
+//! Going back in a sealed file (`WriteOptions::append_after`), and keeping older files of a name (`WriteOptions::keep`).
 
 use crate::common::options;
 use scda::{
@@ -57,9 +57,9 @@ fn going_back_leaves_a_damaged_index_behind() {
     damaged[place] ^= 1;
     for ranks in [1, 3] {
         std::fs::write(&path, &damaged).unwrap();
-        let append = |behind| {
+        let append = |after| {
             let mut params = params();
-            params.behind = behind;
+            params.append_after = after;
             let write = |comm: ThreadComm| {
                 let rank = comm.rank();
                 let mut file = Writer::append(comm, &path, &params).map_err(|error| error.kind())?;
@@ -87,11 +87,11 @@ fn sections_go_behind_the_seal_that_is_asked_for() {
         let expected = create(&path, &[&all[..kept], b"xyz"].concat());
         create(&path, &all);
         let mut params = params();
-        (params.behind, params.atomic) = (2 * kept as u64, atomic);
+        (params.append_after, params.atomic) = (2 * kept as u64, atomic);
         run_on_threads(ranks, |comm: ThreadComm| {
             let rank = scda::Communicator::rank(&comm);
             let mut file = Writer::append(comm, &path, &params).unwrap();
-            assert_eq!(file.bytes_cut_off() > 0, kept < all.len());
+            assert_eq!(file.bytes_rolled_back() > 0, kept < all.len());
             write_steps(&mut file, rank, b"xyz").unwrap();
             file.close().unwrap();
         });
@@ -114,8 +114,8 @@ fn a_number_of_sections_after_which_there_is_no_seal_is_refused() {
     }
     file.close().unwrap();
     let before = std::fs::read(&path).unwrap();
-    for (behind, words) in [
-        (1, "behind: 1: no seal ends after this number of sections; the first one covers 10: pass 10"),
+    for (after, words) in [
+        (1, "append_after: 1: no seal ends after this number of sections; the first one covers 10: pass 10"),
         (15, "those next to it cover 10 and 20: pass one of these numbers"),
         (19, "those next to it cover 10 and 20"),
         (21, "those next to it cover 20 and 30"),
@@ -123,13 +123,13 @@ fn a_number_of_sections_after_which_there_is_no_seal_is_refused() {
     ] {
         for (ranks, atomic) in [(1, false), (1, true), (3, false)] {
             let mut params = params();
-            (params.behind, params.atomic) = (behind, atomic);
+            (params.append_after, params.atomic) = (after, atomic);
             run_on_threads(ranks, |comm: ThreadComm| {
                 let error = Writer::append(comm, &path, &params).err().unwrap();
                 assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
-                assert!(error.to_string().contains(words), "{behind}: {error}");
+                assert!(error.to_string().contains(words), "{after}: {error}");
             });
-            assert!(std::fs::read(&path).unwrap() == before, "{behind}");
+            assert!(std::fs::read(&path).unwrap() == before, "{after}");
         }
     }
 }
@@ -140,7 +140,7 @@ fn a_job_that_is_stopped_has_only_gone_back() {
     let path = folder.path().join("series.scda");
     create(&path, b"abcdef");
     let mut back = params();
-    back.behind = 6;
+    back.append_after = 6;
     let mut file = Writer::append(Solo, &path, &back).unwrap();
     assert_eq!(steps(&path), b"abc");
     file.inline(b"step", 0, Some(&[b'!'; 32])).unwrap();
@@ -174,7 +174,7 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
     let style = Reader::open(Solo, &path, &options()).unwrap().line_break();
     let note = truncation::bytes(create(&path, b"ab").len() as u64, style);
     for torn in [0, 40] {
-        // Also behind what a killed job has left, of any length.
+        // Also after what a killed job has left, of any length.
         let mut left = [&before[..], &b"torn"[..torn.min(4)]].concat();
         left.resize(left.len().next_multiple_of(32), 0);
         left.extend(note);
@@ -189,11 +189,11 @@ fn a_job_finishes_the_truncation_that_another_one_has_begun() {
         raw.to_seal = false;
         let seals = Reader::open(Solo, &path, &raw).unwrap().seals().unwrap();
         assert_eq!((seals.all.len(), seals.fault.is_none()), (2, true));
-        for (behind, is_back) in [(0, false), (2, true)] {
+        for (after, is_back) in [(0, false), (2, true)] {
             for ranks in [1, 3] {
                 std::fs::write(&path, &left).unwrap();
                 let mut params = params();
-                params.behind = behind;
+                params.append_after = after;
                 run_on_threads(ranks, |comm: ThreadComm| {
                     let rank = comm.rank();
                     let mut file = Writer::append(comm, &path, &params).unwrap();
@@ -228,9 +228,9 @@ fn there_is_no_going_behind_more_than_there_is() {
     let before = create(&path, b"abc");
     let plain = folder.path().join("plain.scda");
     Writer::create(Solo, &plain, b"", &options()).unwrap().close().unwrap();
-    for (path, behind) in [(&path, 7), (&path, u64::MAX), (&plain, 1)] {
+    for (path, after) in [(&path, 7), (&path, u64::MAX), (&plain, 1)] {
         let mut params = params();
-        params.behind = behind;
+        params.append_after = after;
         for ranks in [1, 3] {
             run_on_threads(ranks, |comm: ThreadComm| {
                 let error = Writer::append(comm, path, &params).err().unwrap();

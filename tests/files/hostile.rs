@@ -2,7 +2,7 @@
 
 use crate::common::{options, read_anything, tuned};
 use scda::{
-    DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Sink, Solo, Source,
+    DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Sink, Solo, Source,
     WriteOptions, Writer, run_on_threads,
 };
 use std::fs::File;
@@ -150,7 +150,7 @@ fn inflated(path: &Path) {
     file.block(b"block", 0, data.len() as u64, Some(&data), Encode::Always).unwrap();
     let mut dataset = Dataset::new("sevens", DataType::Uint8, [data.len() as u64]);
     dataset.layout = Layout::Chunked { shape: Some(vec![data.len() as u64]), text: false };
-    file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data).unwrap();
     file.close().unwrap();
     assert!(std::fs::metadata(path).unwrap().len() < 1 << 20);
 }
@@ -160,7 +160,7 @@ fn no_more_memory_is_taken_than_max_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("inflated.scda");
     inflated(&path);
-    let item = [Region { start: vec![5], count: vec![1] }];
+    let item = [IndexBox { start: vec![5], count: vec![1] }];
     let read = |ranks: usize, max_memory: u64, threads: usize| {
         let mut params: ReadOptions = options();
         (params.tuning.max_memory, params.tuning.threads) = (max_memory, threads);
@@ -215,7 +215,7 @@ fn a_large_file_is_read_with_little_memory() {
             1 => Layout::Chunked { shape: Some(vec![100, 300]), text: false },
             _ => Layout::Chunked { shape: None, text: true },
         };
-        file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data).unwrap();
         file.commit().unwrap();
     }
     file.close().unwrap();
@@ -228,7 +228,7 @@ fn a_large_file_is_read_with_little_memory() {
             assert_eq!(file.find_all(b"varray").unwrap().len(), 12);
             // Columns, each in runs of some bytes, into one piece of memory and with strides.
             let columns: Vec<_> =
-                (0..1 << 10).map(|x| Region { start: vec![0, x], count: vec![1 << 10, 1] }).collect();
+                (0..1 << 10).map(|x| IndexBox { start: vec![0, x], count: vec![1 << 10, 1] }).collect();
             for record in 0..12 {
                 let handle = file.dataset_record("field", record).unwrap().expect("a record");
                 let mut found = vec![0; data.len()];
@@ -248,7 +248,7 @@ fn a_count_that_is_cut_off_is_an_error_with_both_sizes() {
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     file.array(b"", &[5], 1, Source::Contiguous(b"abcde"), Encode::None).unwrap();
     file.close().unwrap();
-    // The second count, behind the headers of the file and of the section.
+    // The second count, after the headers of the file and of the section.
     let (start, end) = (128 + 64 + 32, 240);
     File::options().write(true).open(&path).unwrap().set_len(end).unwrap();
     let mut file = Reader::open(Solo, &path, &tuned(&params.tuning)).unwrap();

@@ -203,7 +203,7 @@ fn a_program_that_writes() {
     });
 }
 
-/// A rank that stops behind each of its agreements, until it may go on.
+/// A rank that stops after each of its agreements, until it may go on.
 struct Late {
     comm: ThreadComm,
     pause: Box<dyn Fn() + Send>,

@@ -5,7 +5,7 @@
 use crate::common::system::reads;
 use crate::common::{options, seal};
 use scda::{
-    Content, DataType, Dataset, Encode, ErrorKind, Faults, LineBreak, ReadOptions, Reader, Region, Solo,
+    Content, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, LineBreak, ReadOptions, Reader, Solo,
     ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 use scda_format::seal::Seal;
@@ -176,7 +176,7 @@ fn tables_of_names_are_as_specified() {
         expected.extend(&file[at..at + 4 * 96]);
         let length = expected.len();
         expected = seal::sealed(&expected, previous, LineBreak::Unix);
-        assert!(file.starts_with(&expected), "behind byte {length}");
+        assert!(file.starts_with(&expected), "after byte {length}");
         (at, previous) = (expected.len(), expected.len() as u64 - 288);
     }
     assert_eq!(file.len(), expected.len());
@@ -235,7 +235,7 @@ fn a_damaged_index_among_many() {
     }
     assert_eq!(find(b"v", 0), Ok(None));
     assert_eq!(open(&path).find_all(b"u").unwrap_err().kind(), ErrorKind::Checksum);
-    // Without this table, the index of the step is needed for all steps before or behind it.
+    // Without this table, the index of the step is needed for all steps before or after it.
     let end = usize::try_from(seals[usize::try_from(commits).unwrap() - 32].index).unwrap() - 128;
     assert!(file[end..].starts_with(b"K 32 "));
     file[end + 64 + 3] ^= 1;
@@ -259,7 +259,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
     let add = |file: &mut Writer, extends: bool| {
         let mut rows = Dataset::new("rho", DataType::Uint8, [1, 3]);
         rows.extends = extends;
-        file.dataset(&rows, &[Region::all(&[1, 3])], b"abc").unwrap();
+        file.dataset(&rows, &[IndexBox::all(&[1, 3])], b"abc").unwrap();
     };
     for data_bytes in [1, 100_000] {
         let data = vec![7; data_bytes as usize];
@@ -271,7 +271,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
                 file.commit().unwrap();
             }
             file.close().unwrap();
-            // One with a table of names of few seals behind the last one, and one with many.
+            // One with a table of names of few seals after the last one, and one with many.
             let costs = [0, 7].map(|more| {
                 for _ in 0..more {
                     let mut file = Writer::append(Solo, &path, &params).unwrap();
@@ -288,7 +288,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
             let found = reader.dataset_record("rho", -1).unwrap().unwrap();
             assert_eq!(found.shape, [commits + 9, 3]);
             let mut all = vec![0; (commits as usize + 9) * 3];
-            found.read(&mut reader, &[Region::all(&found.shape)], &mut all).unwrap();
+            found.read(&mut reader, &[IndexBox::all(&found.shape)], &mut all).unwrap();
             assert!(all.chunks(3).all(|row| row == b"abc"));
             costs[0].max(costs[1])
         });
@@ -297,7 +297,7 @@ fn adding_rows_costs_the_same_after_many_additions() {
     }
 }
 
-/// A reader keeps the names of the seals behind and before those with many sections, whose names it searches for in the file.
+/// A reader keeps the names of the seals after and before those with many sections, whose names it searches for in the file.
 #[test]
 fn seals_of_many_sections_make_the_others_cost_no_more() {
     let folder = tempfile::tempdir().unwrap();
@@ -309,7 +309,7 @@ fn seals_of_many_sections_make_the_others_cost_no_more() {
         for step in 0..commits {
             let name = format!("x{step}");
             let dataset = Dataset::new(&name, DataType::Uint8, [1]);
-            writer.dataset(&dataset, &[Region::all(&[1])], b"a").unwrap();
+            writer.dataset(&dataset, &[IndexBox::all(&[1])], b"a").unwrap();
             writer.inline(b"u", 0, Some(&[b' '; 32])).unwrap();
             if step == commits / 2 || step + 1 == commits {
                 for number in 0..4200 {

@@ -5,9 +5,9 @@ use crate::common::{
     self, Data, Model, ModelSection, Options, Want, model, options, read_on_ranks, tuned, write_on,
 };
 use scda::{
-    Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, ReadOptions, Reader,
-    Region, Request, Result, SectionType, Sink, Source, ThreadComm, WriteOptions, Writer, run_on,
-    uniform_partition,
+    Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, IndexBox, Layout,
+    ReadOptions, Reader, Request, Result, SectionType, Sink, Source, ThreadComm, WriteOptions, Writer,
+    run_on, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -324,13 +324,13 @@ const LARGER: [&[usize]; 3] =
 const SHAPE: [u64; 2] = [90, 60];
 
 /// The columns of a rank.
-fn columns(rank: usize, ranks: usize) -> Region {
+fn columns(rank: usize, ranks: usize) -> IndexBox {
     let counts = uniform_partition(SHAPE[1], ranks);
-    Region::new([0, counts[..rank].iter().sum()], [SHAPE[0], counts[rank]])
+    IndexBox::new([0, counts[..rank].iter().sum()], [SHAPE[0], counts[rank]])
 }
 
-/// The items of a region, which say where they are.
-fn items(region: &Region, step: u64) -> Vec<u8> {
+/// The items of a box, which say where they are.
+fn items(region: &IndexBox, step: u64) -> Vec<u8> {
     let [rows, columns] = [0, 1].map(|d| region.start[d]..region.start[d] + region.count[d]);
     let all = rows.flat_map(|i| columns.clone().map(move |j| 1000 * step + i * SHAPE[1] + j));
     all.flat_map(|item| u32::try_from(item).unwrap().to_ne_bytes()).collect()
@@ -404,7 +404,7 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &WriteOptions) -> Resu
             let found = file.dataset_record(&dataset.name, record)?.unwrap();
             assert_eq!(found.shape, SHAPE);
             let first = rank as u64;
-            let regions = [columns(ranks - 1 - rank, ranks), Region::new([first, 3], [5 * first, 40])];
+            let regions = [columns(ranks - 1 - rank, ranks), IndexBox::new([first, 3], [5 * first, 40])];
             let expected = regions.each_ref().map(|region| items(region, step)).concat();
             let mut data = vec![0; expected.len()];
             found.read(&mut file, &regions, &mut data)?;
@@ -412,7 +412,7 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &WriteOptions) -> Resu
         }
         // The columns of another rank, and some of all, of each of these in one call.
         let all = datasets();
-        let regions = [columns((rank + 1) % ranks, ranks), Region::new([2, 3], [45, 50])];
+        let regions = [columns((rank + 1) % ranks, ranks), IndexBox::new([2, 3], [45, 50])];
         let expected = regions.each_ref().map(|region| items(region, step)).concat();
         let mut data = vec![vec![0; expected.len()]; all.len()];
         let record = 2 * i64::try_from(step).unwrap();

@@ -38,7 +38,7 @@ fn write_all_kinds(writer: &mut Writer, prefix: &str, elements: u64) {
     }
 }
 
-/// The file with these sections appended behind it.
+/// The file with these sections appended after it.
 fn appended(file: &[u8], write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     [file, &written(write)[128..]].concat()
 }
@@ -537,7 +537,7 @@ fn an_element_far_away_is_found_by_its_anchor() {
                 for number in 0..4 {
                     reader.seek_section(number).unwrap();
                     let section = reader.next_section(true).unwrap().unwrap();
-                    // Not in order, at the anchors, before and behind them, and the last one.
+                    // Not in order, at the anchors, before and after them, and the last one.
                     for at in [99_999, 4096 * 20, 4096 * 20 - 1, 4096, 4097, 8191, 0, 50_000, 54_096, 54_097]
                     {
                         let at = at ^ rank;

@@ -120,7 +120,7 @@ fn append(
 ) -> Result<u64> {
     let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
     let file = Writer::append(comm, path, params)?;
-    let cut = file.bytes_cut_off();
+    let cut = file.bytes_rolled_back();
     write_sections(file, ranks, sections, seed, |_, _| Ok(())).map(|()| cut)
 }
 
@@ -162,7 +162,7 @@ fn appending_goes_on_where_a_file_ends() {
                 }
                 assert_eq!(found.1.len(), expected.len());
             };
-        // A sealed file, which stays sealed; one with a seal, and sections behind it that were not committed; one without a seal.
+        // A sealed file, which stays sealed; one with a seal, and sections after it that were not committed; one without a seal.
         let mut unsealing = params.clone();
         unsealing.seal = false;
         same(&append_to(&twice[..first_seal], middle, &params), 0, &twice);
@@ -184,7 +184,7 @@ fn appending_goes_on_where_a_file_ends() {
         }
         let mut rng = Rng(1);
         for _ in 0..10 {
-            // Whatever was not committed is cut off behind a seal.
+            // Whatever was not committed is removed after a seal.
             let torn = first_seal + 1 + rng.below((twice.len() - first_seal - 1) as u64) as usize;
             same(&append_to(&twice[..torn], middle, &params), (torn - first_seal) as u64, &twice);
             // Without a seal, what is not whole is refused.
@@ -224,7 +224,7 @@ fn appending_goes_on_where_a_file_ends() {
     assert_eq!(append_on(2, &path, &[], &options()).unwrap_err().kind(), scda::ErrorKind::NoSuchFile);
 }
 
-/// A file with two seals, of some sections each, where the parts of it begin, and what is behind the second one.
+/// A file with two seals, of some sections each, where the parts of it begin, and what follows the second one.
 fn two_seals_and_a_torn_tail(folder: &Path) -> (Vec<u8>, [usize; 4], Vec<u8>) {
     let path = folder.join("two");
     let params = params(true, LineBreak::Unix, 0);
@@ -252,7 +252,7 @@ fn two_seals_and_a_torn_tail(folder: &Path) -> (Vec<u8>, [usize; 4], Vec<u8>) {
     (std::fs::read(&path).unwrap(), ends, tail)
 }
 
-/// Cut off is what a killed job has left, not what is sealed and damaged.
+/// Removed is what a killed job has left, not what is sealed and damaged.
 #[test]
 fn what_is_sealed_is_never_cut_off() {
     let folder = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ fn what_is_sealed_is_never_cut_off() {
             std::fs::write(&path, &damaged).unwrap();
             let results = run_on_threads(1 + i % 3, |comm| {
                 Writer::append(comm, &path, &params)
-                    .map(|file| file.bytes_cut_off())
+                    .map(|file| file.bytes_rolled_back())
                     .map_err(|e| e.to_string())
             });
             assert!(results.iter().all(|result| *result == results[0]), "{place}: {results:?}");
@@ -514,7 +514,7 @@ fn faults_leave_what_was_committed() {
     assert!(failed > 20, "{failed} failed");
 }
 
-/// Injected faults while sections are appended behind a torn tail: the committed part stays, byte for byte.
+/// Injected faults while sections are appended after a torn tail: the committed part stays, byte for byte.
 #[test]
 fn faults_while_appending_leave_what_was_committed() {
     let folder = tempfile::tempdir().unwrap();
@@ -543,7 +543,7 @@ fn faults_while_appending_leave_what_was_committed() {
         let errors = run_on_threads(ranks, |comm| {
             let ranks = (scda::Communicator::rank(&comm), ranks);
             let file = Writer::append(comm, &path, &params)?;
-            assert_eq!(file.bytes_cut_off(), torn as u64);
+            assert_eq!(file.bytes_rolled_back(), torn as u64);
             write_sections(file, ranks, &model.sections[first..], seed, |file, count| {
                 let count = first + count;
                 if commits.contains(&count) && count < model.sections.len() {

@@ -5,8 +5,8 @@
 use crate::common::system::reads;
 use crate::common::{Rng, options};
 use scda::{
-    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, Layout, LineBreak, ReadOptions,
-    Reader, Region, Result, Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout, LineBreak,
+    ReadOptions, Reader, Result, Sink, Solo, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
     uniform_partition,
 };
 use std::io::{Read, Seek, SeekFrom};
@@ -568,7 +568,7 @@ fn without_its_end_a_part_is_lost_and_nothing_before_it() {
             assert_eq!(file.streams_record(b"log", 0).is_ok_and(|found| found.is_some()), seal);
             if seal {
                 let file = Writer::append(Solo, &path, &params(true)).unwrap();
-                assert!(file.bytes_cut_off() > 1 << 20);
+                assert!(file.bytes_rolled_back() > 1 << 20);
                 file.close().unwrap();
                 let mut file = Reader::open(Solo, &path, &options()).unwrap();
                 let streams = file.streams_record(b"log", 0).unwrap().unwrap();
@@ -818,7 +818,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
         file.varray(b"log", &[2], &[1, 1], None, Source::Contiguous(b"ab"), Encode::None).unwrap();
         let mut dataset = Dataset::new("rho", DataType::Uint8, [12]);
         dataset.layout = layout;
-        file.dataset(&dataset, &[Region::new([0], [12])], &[7; 12]).unwrap();
+        file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
         file.close().unwrap();
         run_on_threads(2, |comm| {
             for record in [0, -1] {

@@ -1,10 +1,10 @@
-//! Datasets of items of variable length: the same bytes for any ranks and partition, read in any regions; damaged ones are errors.
+//! Datasets of items of variable length: the same bytes for any ranks and partition, read in any boxes; damaged ones are errors.
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::{Rng, options};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Reader, Region, Solo, Source, Texts,
+    Codec, Communicator, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, Reader, Solo, Source, Texts,
     Writer, run_on_threads,
 };
 use std::path::Path;
@@ -75,21 +75,21 @@ impl Case {
             let region = |rng: &mut Rng| {
                 let start: Vec<u64> = found.shape.iter().map(|&n| rng.below(n + 1)).collect();
                 let count = found.shape.iter().zip(&start).map(|(n, start)| rng.below(n - start + 1));
-                Region::new(start.clone(), count.collect::<Vec<u64>>())
+                IndexBox::new(start.clone(), count.collect::<Vec<u64>>())
             };
             for _ in 0..3 {
-                let regions: Vec<Region> = (0..rng.below(3)).map(|_| region(&mut rng)).collect();
+                let regions: Vec<IndexBox> = (0..rng.below(3)).map(|_| region(&mut rng)).collect();
                 let texts = found.read_texts(&mut file, &regions).unwrap();
                 let expected: Vec<&[u8]> = regions.iter().flat_map(|region| self.items_of(region)).collect();
                 assert_eq!(texts.iter().collect::<Vec<_>>(), expected);
             }
-            let all = found.read_texts(&mut file, &[Region::all(&found.shape)]).unwrap();
+            let all = found.read_texts(&mut file, &[IndexBox::all(&found.shape)]).unwrap();
             assert_eq!(all, self.items.iter().collect());
         });
     }
 
-    /// The items of a region in C order.
-    fn items_of(&self, region: &Region) -> Vec<&[u8]> {
+    /// The items of a box in C order.
+    fn items_of(&self, region: &IndexBox) -> Vec<&[u8]> {
         let n = region.count.iter().product::<u64>();
         let index = |mut n: u64| {
             let (mut place, mut step) = (0, 1);
@@ -159,7 +159,7 @@ fn a_single_text_has_no_dimensions() {
     assert_eq!(write([0, 1]), [Ok(()), Ok(())]);
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let found = file.dataset_record("title", 0).unwrap().unwrap();
-    let texts = found.read_texts(&mut file, &[Region::all(&[])]).unwrap();
+    let texts = found.read_texts(&mut file, &[IndexBox::all(&[])]).unwrap();
     assert_eq!(texts.strs().collect::<Vec<_>>(), ["Über allem"]);
 }
 
@@ -192,7 +192,7 @@ fn what_cannot_be_written_is_an_error_of_all_ranks() {
 
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
     let names = Dataset::new("names", DataType::String, [1]);
-    let error = file.dataset(&names, &[Region::all(&[1])], &[0; 4]).unwrap_err();
+    let error = file.dataset(&names, &[IndexBox::all(&[1])], &[0; 4]).unwrap_err();
     assert!(error.to_string().ends_with(" are written and read as texts"), "{error}");
 }
 
@@ -214,7 +214,7 @@ fn put_together(path: &Path, codecs: &str, chunks: &[&[u8]]) {
 fn read_all(path: &Path) -> scda::Result<Vec<String>> {
     let mut file = Reader::open(Solo, path, &options())?;
     let found = file.dataset_record("names", 0)?.unwrap();
-    let texts: Texts = found.read_texts(&mut file, &[Region::all(&[3])])?;
+    let texts: Texts = found.read_texts(&mut file, &[IndexBox::all(&[3])])?;
     Ok(texts.strs().map(str::to_owned).collect())
 }
 
@@ -247,15 +247,11 @@ fn chunks_of_others_are_read_and_damaged_ones_are_errors() {
     assert_eq!(read_all(&path).unwrap(), ["a", "é", "x"]);
     for (codecs, chunk, expected) in [
         (plain, &b"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], "found 3 items, expected 2"),
-        (
-            plain,
-            b"\x02\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xc3\xa9",
-            "item 1: found its end behind the 15 bytes",
-        ),
+        (plain, b"\x02\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xc3\xa9", "item 1: found its end after the 15 bytes"),
         (plain, b"\x02\0\0\0\x01\0\0\0\xff\0\0\0\0", "item 0: found bytes that are not UTF-8"),
-        (plain, b"\x02\0\0\0\0\0\0\0\0\0\0\0!", "found 1 bytes behind the last item"),
+        (plain, b"\x02\0\0\0\0\0\0\0\0\0\0\0!", "found 1 bytes after the last item"),
         (zlib_codecs, &zlib[..zlib.len() - 1], "zlib stream: "),
-        (zlib_codecs, &[&zlib[..], b"!"].concat(), "found 1 bytes behind the stream"),
+        (zlib_codecs, &[&zlib[..], b"!"].concat(), "found 1 bytes after the stream"),
         (blosc, &frame(u32::MAX >> 1, good), "found 2147483647 bytes of data in a frame of 31"),
     ] {
         put_together(&path, codecs, &[chunk, b""]);
@@ -271,7 +267,7 @@ fn chunks_of_others_are_read_and_damaged_ones_are_errors() {
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let found = file.dataset_record("names", 0).unwrap().unwrap();
     assert_eq!(
-        found.read(&mut file, &[Region::all(&[3])], &mut [0; 12]).unwrap_err().kind(),
+        found.read(&mut file, &[IndexBox::all(&[3])], &mut [0; 12]).unwrap_err().kind(),
         ErrorKind::Argument
     );
 }

@@ -1,4 +1,4 @@
-//! A file that was created to be sealed is read up to its last seal, whatever is behind it.
+//! A file that was created to be sealed is read up to its last seal, whatever follows it.
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::common::options;
@@ -176,7 +176,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
                 assert_eq!(opened, Err((ErrorKind::Checksum, Some(at as u64))), "{range:?} {byte}");
                 // The older file is whole.
                 assert_eq!((reader.age(), reader.left_out()), (1, Some(0)));
-                // Nor is it cut off, even if the walk to it ends before.
+                // Nor is it removed, even if the walk to it ends before.
                 for place in [None, Some(ends[1] + 20)] {
                     place.into_iter().for_each(|place| damaged[place] ^= 1);
                     std::fs::write(&path, &damaged).unwrap();
@@ -193,7 +193,7 @@ fn a_seal_of_which_more_is_damaged_is_no_torn_end() {
                 assert_eq!(opened, Ok(Some((file.len() - cut) as u64)), "{range:?} {byte}");
                 assert_eq!(reader.age(), 0);
                 let writer = Writer::append(Solo, &path, &sealing()).unwrap();
-                assert_eq!(writer.bytes_cut_off(), (file.len() - cut) as u64);
+                assert_eq!(writer.bytes_rolled_back(), (file.len() - cut) as u64);
             }
         }
     }
@@ -251,7 +251,7 @@ fn a_reader_does_not_follow_a_series_that_has_gone_back() {
         let kinds = run_on_threads(ranks, |comm| {
             let (rank, others) = (comm.rank(), comm.clone());
             let (mut reading, mut going_back) = (options::<ReadOptions>(), options::<WriteOptions>());
-            (reading.to_seal, going_back.behind) = (to_seal, 3);
+            (reading.to_seal, going_back.append_after) = (to_seal, 3);
             let mut reader = Reader::open(comm, &path, &reading).unwrap();
             assert!(!reader.refresh().unwrap());
             if rank == 0 {
@@ -279,7 +279,7 @@ fn a_job_that_has_gone_back_and_ends_with_the_same_commit_is_noticed() {
         writer.block(name, 0, data.len() as u64, Some(data), Encode::None).unwrap();
         writer.commit().unwrap();
     };
-    // With names in a table, too; and one more commit behind.
+    // With names in a table, too; and one more commit after.
     for (others, more) in [(0, false), (40, false), (1, true)] {
         let mut writer = Writer::create(Solo, &path, b"series", &sealing()).unwrap();
         commit(&mut writer, b"first", b"");
@@ -291,7 +291,7 @@ fn a_job_that_has_gone_back_and_ends_with_the_same_commit_is_noticed() {
         assert_eq!(reader.find(b"value", 0).unwrap(), Some(1));
         assert!(!reader.refresh().unwrap());
         let mut going_back: WriteOptions = options();
-        going_back.behind = 1;
+        going_back.append_after = 1;
         let mut writer = Writer::append(Solo, &path, &going_back).unwrap();
         commit(&mut writer, b"value", b"new");
         (0..others).for_each(|_| commit(&mut writer, b"other", b""));

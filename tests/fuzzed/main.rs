@@ -86,7 +86,7 @@ fn what_was_found_stays_mended() {
 
 /// Puts this number in the place of the first one from byte `at` on.
 fn put_number(input: &mut Vec<u8>, at: usize, number: &str) {
-    if let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|behind| at + behind) {
+    if let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|after| at + after) {
         let digits = input[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         input.splice(start..start + digits, number.bytes());
     }

@@ -74,7 +74,7 @@ fn fortran_type(base: &str) -> (String, &'static str) {
     (name.to_owned(), value)
 }
 
-/// The dummy argument for an argument of C. `next` is the name of the one behind.
+/// The dummy argument for an argument of C. `next` is the name of the one after.
 fn argument(kind: &Kind, name: &str, next: &str) -> String {
     let (fortran, _) = fortran_type(kind.base);
     let intent = if kind.is_const { "in" } else { "inout" };

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The order in which `scda.h` has what files in `crates/c/src` declare. What others declare comes behind.
+/// The order in which `scda.h` has what files in `crates/c/src` declare. What others declare comes after.
 const ORDER: [&str; 20] = [
     "errors",
     "params",
@@ -88,7 +88,7 @@ static HEADER: LazyLock<String> = LazyLock::new(|| {
     with_inline(&generate(config, &SOURCES), "SCDA_H")
 });
 
-/// cbindgen puts what is inline behind the guard.
+/// cbindgen puts what is inline after the guard.
 fn with_inline(text: &str, guard: &str) -> String {
     let guard = format!("#endif  /* {guard} */\n");
     let (before, inline) = text.split_once(&guard).unwrap();
@@ -120,10 +120,10 @@ const POINTERS: [(&str, &str); 11] = [
     ("PerRank", "*const u64"),
     ("Values", "*const "),
     ("Room", "*mut "),
-    ("In", "*const "),
-    ("InOut", "*mut "),
+    ("StructIn", "*const "),
+    ("StructInOut", "*mut "),
     ("Structs", "*const "),
-    ("Unset", "*mut "),
+    ("StructOut", "*mut "),
 ];
 
 /// A source with [`POINTERS`] as C has them and without lifetimes, as cbindgen understands it.

@@ -17,7 +17,7 @@ from ._given import ReadSettings, WriteSettings
 _Box = tuple[list[int], list[int]]
 ";
 
-/// What stands between an opening bracket, which `text` begins behind, and the closing one.
+/// What stands between an opening bracket, which `text` begins after, and the closing one.
 fn bracketed(text: &str, open: char, close: char) -> &str {
     let mut depth = 1;
     let is_end = |(_, c): &(usize, char)| {

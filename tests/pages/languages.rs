@@ -161,7 +161,7 @@ fn the_module_explains_every_procedure() {
                 && line[..end].split(' ').nth(1) == Some(name)
         };
         let mut named = 0;
-        // With a comment behind them: for the other modules.
+        // With a comment after them: for the other modules.
         for name in
             lines.iter().filter_map(|line| line.strip_prefix("public :: ")).filter(|line| !line.contains('!'))
         {
@@ -209,7 +209,7 @@ fn the_cpp_headers_explain_every_member() {
                         }
                     }
                 }
-                // Of the form below, also if that begins with its template, and of those in a line each behind it.
+                // Of the form below, also if that begins with its template, and of those in a line each after it.
                 let goes_on = line.trim().starts_with("template") || (is_declaration && line.ends_with('}'));
                 explained = line.trim_end().ends_with("*/") || (explained && goes_on);
             }

@@ -124,7 +124,7 @@ impl Loss {
                 Event::Truncate(file, length) => {
                     let [stored, seen] = files.entry(*file).or_default();
                     seen.resize(*length, 0);
-                    // The page of the cut, with zeros behind it, may be there before the new length.
+                    // The page of the cut, with zeros after it, may be there before the new length.
                     for zeros in self.page_after(*length) {
                         if (covered || keeps()) && zeros.start < stored.len() {
                             let end = zeros.end.min(stored.len());

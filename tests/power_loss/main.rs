@@ -12,7 +12,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 #![allow(unsafe_code, clippy::cast_sign_loss)] // stands between the library and the system
 
-use scda::WholeFile;
+use scda::AtomicFile;
 use scda::{CommitRequest, Communicator, Reader, Result, Solo, Writer, run_on_threads};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -65,10 +65,10 @@ struct Job {
     steps: Steps,
     /// The steps that the file has before; without any, there is none.
     old: &'static [u8],
-    /// Bytes behind its last seal, that a killed job has left: most of a step, or one that lacks only its seal.
+    /// Bytes after its last seal, that a killed job has left: most of a step, or one that lacks only its seal.
     torn: Torn,
     appends: bool,
-    /// Whether it goes on behind the first of the old steps.
+    /// Whether it continues after the first of the old steps.
     goes_back: bool,
     /// Whether the old file has no seal: the job adds the first one.
     first_seal: bool,
@@ -195,7 +195,7 @@ impl Job {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         params.keep = self.keep;
-        params.behind = if self.goes_back { self.steps.sections_of_first() } else { 0 };
+        params.append_after = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;
         let mut file = match self.appends {
@@ -314,7 +314,7 @@ impl Run {
             let is_right = |whole: &Vec<u8>| whole.get(..length) == disk["f"].get(..length);
             assert!(self.whole.iter().any(is_right), "{what}: {length} wrong bytes are valid");
         }
-        // Without the mark in its header, a file with a torn end is read by nobody before the next job has cut that off.
+        // Without the mark in its header, a file with a torn end is read by nobody before the next job has removed that.
         let is_readable = seen.is_ok() && valid.is_some();
         assert!(durable == 0 || job.first_seal || is_readable, "{what}: cannot be read: {seen:?}");
         if let Ok(found) = &seen {
@@ -347,7 +347,7 @@ impl Run {
                 (false, 0)
             }
             Ok(found) => {
-                assert!(job.allows(&found, durable), "{what}: went on behind {found:?}");
+                assert!(job.allows(&found, durable), "{what}: continued after {found:?}");
                 (is_whole, found.len())
             }
             Err(error) => panic!("{what}: does not go on: {error}"),
@@ -451,7 +451,7 @@ fn after_a_kill_at_any_call_the_next_job_goes_on() {
 fn a_whole_file_is_the_old_one_or_the_new_one() {
     let new: Vec<u8> = (0..4000_u32).map(|byte| (byte / 7 + 1) as u8 | 1).collect();
     let write = |path: &Path| -> Result<()> {
-        let mut file = WholeFile::create(path, 0o666)?;
+        let mut file = AtomicFile::create(path, 0o666)?;
         new.chunks(1300).try_for_each(|chunk| file.write(chunk))?;
         file.finish()
     };

@@ -100,7 +100,7 @@ struct State {
     broken: Option<usize>,
     /// The rank whose exchange fails.
     failing: Option<usize>,
-    /// The ranks, and behind them the threads that these have started.
+    /// The ranks, and after them the threads that these have started.
     threads: Vec<Thread>,
     turn: Option<usize>,
     /// Whether a call failed that a thread made which a rank has started.

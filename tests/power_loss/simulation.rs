@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What happened in a simulated run.
-struct Simulated {
+struct SimulatedRank {
     fault: Fault,
     /// Whether a call of a thread failed that writes in the background.
     failed_in_thread: bool,
@@ -52,7 +52,7 @@ impl Plan {
     }
 
     /// Runs it, and checks what all ranks say and what is left, whole and on a disk that `rng` chooses.
-    fn run(&self, rng: &mut Rng, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated {
+    fn run(&self, rng: &mut Rng, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> SimulatedRank {
         let Self { job, ref nodes, buffer, fault, seed, is_followed } = *self;
         let ranks = nodes.iter().sum();
         // The bytes of streams depend on the number of ranks.
@@ -101,7 +101,7 @@ impl Plan {
         run.check(&loss.random_disk(&run.events(count, None), rng), count, Some(loss), &what);
         // A call that failed may be one of who reads on.
         let failed_in_thread = failed_in_thread && !is_followed;
-        Simulated {
+        SimulatedRank {
             fault,
             failed_in_thread,
             is_good,
@@ -155,7 +155,7 @@ impl Job {
     }
 }
 
-fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> Simulated {
+fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> SimulatedRank {
     let mut rng = Rng(seed);
     Plan::of(seed, &mut rng).run(&mut rng, wholes)
 }

@@ -2,8 +2,8 @@
 
 use crate::common::{Rng, options};
 use scda::{
-    Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, Layout, Memory, MemoryMut,
-    ReadOptions, Reader, Region, Result, Sink, Solo, Source, WriteOptions, Writer, uniform_partition,
+    Codec, Data, DataMut, DataType, Dataset, Driver, Encode, ErrorKind, IndexBox, Layout, Memory, MemoryMut,
+    ReadOptions, Reader, Result, Sink, Solo, Source, WriteOptions, Writer, uniform_partition,
 };
 use scda_format::crc;
 use std::path::Path;
@@ -90,24 +90,24 @@ impl Steps {
                 [("u", Layout::Contiguous), ("z", CHUNKED)].into_iter().try_for_each(|(name, layout)| {
                     let mut dataset = Dataset::new(name, DataType::Uint8, [self.count, 8]);
                     dataset.layout = layout;
-                    file.dataset(&dataset, &[Region::new([first, 0], [counts[rank], 8])], data)
+                    file.dataset(&dataset, &[IndexBox::new([first, 0], [counts[rank], 8])], data)
                 })
             }
             Content::Rows => {
                 let mut rows = Dataset::new("u", DataType::Uint8, [self.count, 8]);
                 rows.layout = if step.is_multiple_of(2) { CHUNKED } else { Layout::Contiguous };
                 rows.extends = true;
-                file.dataset(&rows, &[Region::new([first, 0], [counts[rank], 8])], data)
+                file.dataset(&rows, &[IndexBox::new([first, 0], [counts[rank], 8])], data)
             }
             Content::Codecs => {
                 let mut dataset = Dataset::new("u", DataType::Float64, [self.count, 8]);
                 dataset.layout = Layout::Chunked { shape: Some(vec![self.count / 4, 8]), text: false };
                 (dataset.codec, dataset.max_relative_error) = (Codec::NAMES[usize::from(step % 4)].0, 1e-3);
-                // A little less than `data`, to which it is rounded; the last one first, with a gap behind each.
+                // A little less than `data`, to which it is rounded; the last one first, with a gap after each.
                 let memory = data.iter().rev().flat_map(|&byte| [f64::from(byte) * (1.0 - 1e-6), f64::NAN]);
                 let memory: Vec<u8> = memory.flat_map(f64::to_ne_bytes).collect();
                 let memory = Memory::strided(&memory, memory.len() - 16, &[-128, -16]);
-                let own = [Region::new([first, 0], [counts[rank], 8])];
+                let own = [IndexBox::new([first, 0], [counts[rank], 8])];
                 file.dataset(&dataset, &own, Data::Boxes(&[memory]))?;
                 let attribute = format!("{{{}}}", attributes(&[step]));
                 ["u", "/"].into_iter().try_for_each(|name| file.set_attributes(name, 0, &attribute))
@@ -168,7 +168,7 @@ impl Steps {
                 }
             }
             Content::Datasets => {
-                let all = [Region::new([0, 0], [self.count, 8])];
+                let all = [IndexBox::new([0, 0], [self.count, 8])];
                 while let Some(found) = file.dataset_record("u", steps.len() as i64)? {
                     found.read(file, &all, &mut data[..])?;
                     let step = self.step(&data);
@@ -183,13 +183,13 @@ impl Steps {
                 let rows = found.as_ref().map_or(0, |dataset| dataset.shape[0]);
                 assert_eq!(rows % self.count, 0, "half a step");
                 for first in (0..rows).step_by(self.count as usize) {
-                    let part = [Region::new([first, 0], [self.count, 8])];
+                    let part = [IndexBox::new([first, 0], [self.count, 8])];
                     found.iter().try_for_each(|found| found.read(file, &part, &mut data[..]))?;
                     steps.push(self.step(&data));
                 }
             }
             Content::Codecs => {
-                let (all, mut memory) = ([Region::new([0, 0], [self.count, 8])], vec![0; 2 * data.len()]);
+                let (all, mut memory) = ([IndexBox::new([0, 0], [self.count, 8])], vec![0; 2 * data.len()]);
                 let (last, mut of_first) = (memory.len() - 2, None);
                 while let Some(dataset) = file.dataset_record("u", steps.len() as i64)? {
                     of_first.get_or_insert(dataset.attributes.clone());

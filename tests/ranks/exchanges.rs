@@ -3,8 +3,8 @@
 
 use crate::common::{Options, first::First, options};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, ReadOptions, Reader, Region, Result, SharedMemory, Sink,
-    Solo, Source, WriteOptions, Writer, run_on_threads, uniform_partition,
+    Communicator, DataType, Dataset, Encode, IndexBox, Layout, ReadOptions, Reader, Result, SharedMemory,
+    Sink, Solo, Source, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -309,7 +309,7 @@ fn a_sealed_section_costs_no_more_collectives() {
                 assert_eq!(sealed[1] - plain[1], 0, "reading {case:?}");
                 sealed[0] - plain[0]
             };
-            // An agreement before the sums of the checksums, those, and one each behind tables and seal; the default
+            // An agreement before the sums of the checksums, those, and one each after tables and seal; the default
             // `Communicator::reduce_xor` gathers once for 2^20 values of all ranks.
             assert_eq!((difference(6), difference(36)), (4, 4), "{ranks} ranks, {case:?}");
         }
@@ -431,7 +431,7 @@ fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
         for name in ["a", "b", "c", "d"] {
             let mut dataset = Dataset::new(name, DataType::Float64, shape);
             dataset.layout = layout.clone();
-            file.dataset(&dataset, &[Region::all(&shape)], &[1; 80_000]).unwrap();
+            file.dataset(&dataset, &[IndexBox::all(&shape)], &[1; 80_000]).unwrap();
         }
         file.close().unwrap();
         for ranks in [2, 5] {
@@ -443,7 +443,7 @@ fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
                         // Chunks may be shared.
                         if layout == Layout::Contiguous {
                             let mut row = [0; 800];
-                            found.read(reader, &[Region::new([7, 0], [1, 100])], &mut row).unwrap();
+                            found.read(reader, &[IndexBox::new([7, 0], [1, 100])], &mut row).unwrap();
                             assert_eq!(row, [1; 800]);
                         }
                     }
@@ -486,11 +486,11 @@ fn verifying_costs_as_many_collectives_for_any_number_of_ranks() {
     }
 }
 
-/// What each rank exchanges to write a dataset in chunks of this shape, of which each passes regions.
+/// What each rank exchanges to write a dataset in chunks of this shape, of which each passes boxes.
 fn exchanged_for_dataset(
     ranks: usize,
     (shape, chunk): ([u64; 2], [u64; 2]),
-    regions: &(dyn Fn(usize) -> Vec<Region> + Sync),
+    regions: &(dyn Fn(usize) -> Vec<IndexBox> + Sync),
 ) -> Vec<Arc<Counts>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
@@ -510,19 +510,19 @@ fn exchanged_for_dataset(
 #[test]
 fn chunks_of_few_ranks_are_compressed_by_all() {
     // 64 chunks of 8 KiB.
-    let exchanged = |regions: &(dyn Fn(usize) -> Region + Sync)| -> u64 {
+    let exchanged = |regions: &(dyn Fn(usize) -> IndexBox + Sync)| -> u64 {
         let each = exchanged_for_dataset(4, ([256, 256], [32, 32]), &|rank| vec![regions(rank)]);
         each.iter().map(|counts| counts.bytes()).sum()
     };
-    let none = exchanged(&|_| Region::new([0, 0], [0, 0]));
+    let none = exchanged(&|_| IndexBox::new([0, 0], [0, 0]));
     // Each rank passes its own chunks: nothing is sent.
-    let own = exchanged(&|rank| Region::new([64 * rank as u64, 0], [64, 256]));
+    let own = exchanged(&|rank| IndexBox::new([64 * rank as u64, 0], [64, 256]));
     assert!(own < none + 5000, "{own} {none}");
     // All is one rank's, or the first quarter: three quarters of it are sent, and what each round costs.
     for rows in [256, 64] {
         for giver in [0, 3] {
             let given =
-                exchanged(&|rank| Region::new([0, 0], if rank == giver { [rows, 256] } else { [0, 0] }));
+                exchanged(&|rank| IndexBox::new([0, 0], if rank == giver { [rows, 256] } else { [0, 0] }));
             let bytes = 8 * rows * 256;
             assert!(given - none > bytes * 7 / 10, "{rows} rows of {giver}: {given} {none}");
             assert!(given - none < bytes + 100_000, "{rows} rows of {giver}: {given} {none}");
@@ -539,8 +539,8 @@ fn chunks_are_sent_only_to_those_who_own_them() {
         let rows = 16 * ranks as u64;
         exchanged_for_dataset(ranks, ([rows, 64], [16, 64]), &|rank| {
             let first = 16 * rank as u64 + 4;
-            let begin = Region::new([0, 0], [4, if rank == 0 { 64 } else { 0 }]);
-            vec![begin, Region::new([first, 0], [16.min(rows - first), 64])]
+            let begin = IndexBox::new([0, 0], [4, if rank == 0 { 64 } else { 0 }]);
+            vec![begin, IndexBox::new([first, 0], [16.min(rows - first), 64])]
         })
     };
     let (few, many) = (neighbours(5), neighbours(12));
@@ -607,9 +607,9 @@ fn one_agreement_finds_out_who_has_the_rows_of_datasets_of_a_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     // Rows that rank 0 has, and rows that all have; all are so small that they are buffered.
-    let on_first = |rows: u64, rank: u64| Region::new([0], [if rank == 0 { rows } else { 0 }]);
-    let shared = |rows: u64, rank: u64| Region::new([rank * rows], [rows]);
-    let collectives = |ranks: usize, calls: &(dyn Fn(u64) -> Vec<Vec<(u64, Region)>> + Sync)| {
+    let on_first = |rows: u64, rank: u64| IndexBox::new([0], [if rank == 0 { rows } else { 0 }]);
+    let shared = |rows: u64, rank: u64| IndexBox::new([rank * rows], [rows]);
+    let collectives = |ranks: usize, calls: &(dyn Fn(u64) -> Vec<Vec<(u64, IndexBox)>> + Sync)| {
         let counts = run_on_threads(ranks, |comm| {
             let (rank, (counting, counts)) = (comm.rank() as u64, Counting::new(comm, false));
             let mut file = Writer::create(counting, &path, b"", &params()).unwrap();
@@ -617,8 +617,8 @@ fn one_agreement_finds_out_who_has_the_rows_of_datasets_of_a_call() {
                 let datasets = call.iter().map(|(rows, _)| Dataset::new("a", DataType::Uint8, [*rows]));
                 let datasets: Vec<Dataset> = datasets.collect();
                 let (data, bytes) =
-                    (vec![7; 40], |region: &Region| usize::try_from(region.items().unwrap()).unwrap());
-                let boxes: Vec<[Region; 1]> = call.into_iter().map(|(_, region)| [region]).collect();
+                    (vec![7; 40], |region: &IndexBox| usize::try_from(region.items().unwrap()).unwrap());
+                let boxes: Vec<[IndexBox; 1]> = call.into_iter().map(|(_, region)| [region]).collect();
                 let all = datasets
                     .iter()
                     .zip(&boxes)
@@ -636,7 +636,7 @@ fn one_agreement_finds_out_who_has_the_rows_of_datasets_of_a_call() {
         let none = collectives(ranks, &|_| Vec::new());
         // The gather of the small sections when the file is closed, too.
         let first = collectives(ranks, &|rank| vec![vec![(9, on_first(9, rank))]]) - none;
-        let of = |calls: &(dyn Fn(u64) -> Vec<Vec<(u64, Region)>> + Sync)| {
+        let of = |calls: &(dyn Fn(u64) -> Vec<Vec<(u64, IndexBox)>> + Sync)| {
             collectives(ranks, calls) - none - first
         };
         let several =

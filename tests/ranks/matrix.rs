@@ -5,7 +5,7 @@
 
 use crate::common::{self, Data, Model, ModelSection, Rng, Want, model, options, read_on, tuned, write_on};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Reader, Region, WriteOptions,
+    Communicator, DataType, Dataset, Encode, Encoder, IndexBox, Layout, LineBreak, Reader, WriteOptions,
     Writer, run_on_threads,
 };
 
@@ -168,14 +168,14 @@ fn ranks_may_have_different_numbers_of_threads() {
                 let data: Vec<u8> = (0..rows)
                     .flat_map(|row| columns.clone().flat_map(move |column| item(row, column)))
                     .collect();
-                let region = Region::new([0, begin], [rows, columns.end - begin]);
+                let region = IndexBox::new([0, begin], [rows, columns.end - begin]);
                 let mut file = Writer::create(comm.clone(), &path, b"", &params).unwrap();
                 file.dataset(&dataset, &[region], &data).unwrap();
                 file.close().unwrap();
                 let mut file = Reader::open(comm, &path, &tuned(&params.tuning)).unwrap();
                 let found = file.dataset_record("d", 0).unwrap().unwrap();
                 let mut data = vec![0; all.len()];
-                found.read(&mut file, &[Region::all(&dataset.shape)], &mut data).unwrap();
+                found.read(&mut file, &[IndexBox::all(&dataset.shape)], &mut data).unwrap();
                 file.close().unwrap();
                 data
             });

@@ -333,7 +333,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.0;
-        let mut f = Visible(f);
+        let mut f = EscapedText(f);
         if detail.is_shared {
             return f.write_str(&detail.message);
         }
@@ -366,9 +366,9 @@ pub fn is_unseen(c: char) -> bool {
 }
 
 /// Writes text in one line, with the bytes of what [`is_unseen`] in escapes.
-pub struct Visible<W>(pub W);
+pub struct EscapedText<W>(pub W);
 
-impl<W: fmt::Write> fmt::Write for Visible<W> {
+impl<W: fmt::Write> fmt::Write for EscapedText<W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_unseen(*c)) {

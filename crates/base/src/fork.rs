@@ -1,5 +1,5 @@
-//! Processes that are forked off while other threads of the program are in this library. The child has only the thread that
-//! forked: what another one had locked stays locked for ever, and what it was to do is not done.
+//! Forked processes: what holds in a child that was forked while other threads of the program were in this library. Only the thread
+//! that called `fork` exists in the child: locks that other threads held stay locked for ever, and their work is never finished.
 //!
 //! So a fork waits until no thread changes what is [global](Global); and a file that belongs to the parent is known by the
 //! [number of forks](Process) before it was opened.

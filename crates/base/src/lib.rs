@@ -1,5 +1,5 @@
-//! What all crates of libscda share: the error type with its stable codes, allocation that can fail, the environment variables, panics that become errors, the
-//! floating-point environment, what is global, and conversions of integers.
+//! What all crates of libscda share: the error type with its stable codes, fallible allocation, environment variables, panics as
+//! errors, the floating-point environment, process-wide state, and integer conversions.
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
 pub mod environment;

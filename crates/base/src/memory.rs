@@ -32,9 +32,9 @@ thread_local! {
 }
 
 /// As long as it lives, this thread has an allowance, or none.
-pub struct Limited(Option<Allowance>);
+pub struct AllowanceGuard(Option<Allowance>);
 
-impl Drop for Limited {
+impl Drop for AllowanceGuard {
     fn drop(&mut self) {
         ALLOWANCE.set(self.0.take());
     }
@@ -42,12 +42,12 @@ impl Drop for Limited {
 
 /// Limits what an operation allocates on this thread and its helpers, while it reads at this offset of a file. 0: no limit.
 #[inline]
-pub fn limited(most: u64, at: u64) -> Option<Limited> {
+pub fn limited(most: u64, at: u64) -> Option<AllowanceGuard> {
     if most == 0 { None } else { Some(limit(most, at)) }
 }
 
 #[cold]
-fn limit(most: u64, at: u64) -> Limited {
+fn limit(most: u64, at: u64) -> AllowanceGuard {
     let limit = Arc::new(Limit { most, left: AtomicU64::new(most), at });
     share(Some(Allowance { limit, taken: Arc::default() }))
 }
@@ -58,22 +58,22 @@ pub fn allowance() -> Option<Allowance> {
 }
 
 /// Gives this thread the allowance of the one that it helps.
-pub fn share(allowance: Option<Allowance>) -> Limited {
-    Limited(ALLOWANCE.replace(allowance))
+pub fn share(allowance: Option<Allowance>) -> AllowanceGuard {
+    AllowanceGuard(ALLOWANCE.replace(allowance))
 }
 
 /// As long as it lives, allocations are of what is freed when it ends, and are given back to the allowance then.
-pub struct Temporary(Option<(Allowance, Limited)>);
+pub struct TemporaryGuard(Option<(Allowance, AllowanceGuard)>);
 
 /// What this thread and the helpers that it calls allocate from now on is freed in this block.
-pub fn temporary() -> Temporary {
-    Temporary(allowance().map(|outer| {
+pub fn temporary() -> TemporaryGuard {
+    TemporaryGuard(allowance().map(|outer| {
         let block = Allowance { taken: Arc::default(), ..outer };
         (block.clone(), share(Some(block)))
     }))
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryGuard {
     fn drop(&mut self) {
         if let Some((Allowance { limit, taken }, _)) = &self.0 {
             limit.left.fetch_add(taken.load(Relaxed), Relaxed);
@@ -107,9 +107,9 @@ fn allow(wish: usize, need: usize) -> Result<bool> {
             return Ok(false);
         }
         let before = limit.most - limit.left.load(Relaxed);
-        let behind = if before == 0 { String::new() } else { format!(", beside {before} in the same call") };
+        let after = if before == 0 { String::new() } else { format!(", beside {before} in the same call") };
         let words =
-            format!("the file asks for {need} bytes of memory{behind}, more than max_memory, {}", limit.most);
+            format!("the file asks for {need} bytes of memory{after}, more than max_memory, {}", limit.most);
         Err(Error::new(ErrorKind::Memory, words).at(limit.at))
     })
 }

@@ -1,5 +1,5 @@
-//! Panics that become errors. They may not end the process or keep the other ranks waiting, and nothing of them is printed: their
-//! words and their place are those of the error.
+//! Turns panics into errors. A panic may neither end the process nor keep the other ranks waiting, and prints nothing: the error
+//! has its text and its place.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::any::Any;

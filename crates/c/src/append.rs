@@ -6,21 +6,21 @@ use super::mpi_types::Comm;
 use super::open::{append, hand_out};
 use super::params::{Chosen, scda_params_t};
 use super::pointers::{Text, UserTextOut};
-use super::versioned::In;
+use super::versioned::StructIn;
 use scda::Writer;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
+/// Opens an existing file to write more sections after those that it has, by `scda_fwrite_*`.
 ///
-/// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
-/// before it. Sections that were not committed, because a job was killed while it appended, are cut off,
+/// If the file has a seal, writing continues after the last one, which stays valid for the part of the file
+/// before it. Sections that were not committed, because a job was killed while it appended, are removed,
 /// whole or not: `scda_get_info` and, after this call, `scda_last_error_message` tell how many bytes. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
-/// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
+/// for a file that was created with `params.seal` and has no seal yet: everything after its header is removed.
 ///
 /// The index of that seal is compared with its checksum, and no other sealed bytes: `SCDA_ERR_CHECKSUM` if they differ; then
-/// `params.behind` can go back to a seal before it.
+/// `params.append_after` can roll back to a seal before it.
 ///
 /// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
 /// returns, as they are: compressed data are not decoded, so damage in them is sealed, too. The command
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn scda_fopen_append(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: In<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn scda_fopen_append(
 }
 
 /// Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
-/// job that is killed later loses nothing of them: who appends to the file goes on there. With
+/// job that is killed later loses none of them: the next one that appends to the file continues there. With
 /// `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
 ///
 /// Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section

@@ -1,8 +1,8 @@
-//! Commits and closes in two halves, and where the time goes.
+//! Commits and closes that a program begins and waits for later, and the statistics of a file.
 
 use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
 use super::memory::put;
-use super::versioned::{InOut, versioned};
+use super::versioned::{StructInOut, versioned};
 use super::{Outcome, guard, on_null};
 use scda::bindings::BindingCalls;
 use scda::{CommitRequest, Reader, Statistics, Writer};
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn scda_fcommit_begin(
         let number = context.writer()?.commit_begin()?.number();
         begun = scda_request_t { file: f, number };
         #[cfg(feature = "mpi")]
-        super::begun::note(f);
+        super::requests::note(f);
         Ok(())
     };
     let f = with(f, err, body);
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn scda_fclose_begin(
         }
         context.begin_close()?;
         #[cfg(feature = "mpi")]
-        super::begun::note(f);
+        super::requests::note(f);
         begun = scda_request_t { file: f, number: 0 };
         Ok(())
     };
@@ -204,7 +204,7 @@ fn wait(scda_request_t { file, number }: scda_request_t) -> Result<(c_int, Outco
 fn without_request() -> Result<(c_int, Outcome)> {
     let why = || Error::argument("request is NULL");
     #[cfg(feature = "mpi")]
-    if let Some(file) = super::begun::only() {
+    if let Some(file) = super::requests::only() {
         super::context::forget_begun(file);
         run(file, |context| Err::<(), _>(context.fail(why())))?;
     }
@@ -224,7 +224,7 @@ fn without_request() -> Result<(c_int, Outcome)> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_get_statistics(
     f: *mut scda_fcontext_t,
-    statistics: InOut<'_, scda_statistics_t>,
+    statistics: StructInOut<'_, scda_statistics_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {

@@ -7,7 +7,7 @@ use super::open::{hand_out, open_in_mode};
 use super::params::{Chosen, scda_params_t};
 use super::pointers::{Text, UserTextOut};
 use super::types::{SCDA_TYPE_FLOAT32, SCDA_TYPE_FLOAT64};
-use super::versioned::In;
+use super::versioned::StructIn;
 use super::{Outcome, guard};
 use scda::bindings::BindingCalls;
 use scda_base::error::{Error, Result};
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     mode: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: In<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t>,
     rank: Option<&mut MaybeUninit<c_int>>,
     size: Option<&mut MaybeUninit<c_int>>,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn scda_fleave(
 ///
 /// @param [in] value  The number, in memory.
 /// @param [in] type   `SCDA_TYPE_FLOAT32` or `SCDA_TYPE_FLOAT64`.
-/// @param [out] text  Room for `size` characters: the text, with a NUL behind it. 40 suffice.
+/// @param [out] text  Room for `size` characters: the text, with a NUL after it. 40 suffice.
 /// @param [in] size   The number of these.
 /// @return            The length of the text; 0 for another type, and for NULL.
 #[unsafe(no_mangle)]

@@ -3,14 +3,14 @@
 use super::guard;
 use super::memory::{Values, slice, slice_mut};
 use super::pointers::Text;
-use super::types::{Described, scda_member_t};
-use super::versioned::{Structs, Unset, versioned};
+use super::types::{CType, scda_member_t};
+use super::versioned::{StructOut, Structs, versioned};
 use scda::bindings::shape_in_memory;
 use scda::{Data, DataMut, Memory, MemoryMut};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
-use scda_format::dataset::{DataType, Dataset, MAX_DIMENSIONS, Region};
+use scda_format::dataset::{DataType, Dataset, IndexBox, MAX_DIMENSIONS};
 use scda_format::layout::{product, sum};
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
@@ -25,7 +25,7 @@ pub struct scda_box<'a> {
     /// The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
     /// the same one.
     pub size: usize,
-    /// The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items lie behind
+    /// The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items follow
     /// those of the box before, if that has no `stride`, either; or there are none.
     pub data: *mut c_void,
     /// The first index of the box in each dimension. NULL (default): 0.
@@ -87,19 +87,19 @@ fn defaults<'a>() -> scda_box_t<'a> {
 /// @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_box_init_size(b: Unset<'_, scda_box_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_box_init_size(b: StructOut<'_, scda_box_t>, size: usize) -> c_int {
     guard(None, -1, || b.init(size))
 }
 
 /// The boxes of several datasets, one dataset after the other. Each list may be an error of this rank.
-pub(super) struct Lists<'a> {
+pub(super) struct BoxLists<'a> {
     nboxes: Result<Option<&'a [usize]>>,
     boxes: Result<Cow<'a, [scda_box_t<'a>]>>,
     /// The first one of the dataset that comes next.
     next: usize,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> BoxLists<'a> {
     /// There are `n` numbers, and as many boxes as these say in all, or `n`.
     pub fn new(n: usize, nboxes: Values<'a, usize>, boxes: Structs<'a, scda_box_t<'a>>) -> Self {
         let nboxes = nboxes.optional(n as u64, "nboxes");
@@ -125,13 +125,13 @@ impl<'a> Lists<'a> {
 }
 
 /// Boxes whose items follow one another in memory.
-pub(super) struct Flat {
-    pub regions: Vec<Region>,
+pub(super) struct PackedBoxes {
+    pub regions: Vec<IndexBox>,
     /// The bytes of all items.
     pub bytes: u64,
 }
 
-impl Flat {
+impl PackedBoxes {
     /// Boxes of an array, which lie in it, given by a number for each box and dimension.
     pub fn new(
         dataset: &Dataset,
@@ -141,7 +141,7 @@ impl Flat {
     ) -> Result<Self> {
         let shape = &dataset.shape;
         if nboxes == 1 && start.is_null() && count.is_null() {
-            return Ok(Self { regions: vec![Region::all(shape)], bytes: dataset.data_bytes()? });
+            return Ok(Self { regions: vec![IndexBox::all(shape)], bytes: dataset.data_bytes()? });
         }
         let too_many = || Error::range(format!("nboxes: found {nboxes}, more than memory can hold"));
         let numbers = product(nboxes as u64, shape.len() as u64).ok_or_else(too_many)?;
@@ -150,7 +150,7 @@ impl Flat {
         reserve(&mut regions, nboxes)?;
         for index in 0..nboxes {
             let numbers = index * shape.len()..(index + 1) * shape.len();
-            let region = Region::new(&starts[numbers.clone()], &counts[numbers]);
+            let region = IndexBox::new(&starts[numbers.clone()], &counts[numbers]);
             bytes = add_bytes(dataset, index, &region, bytes)?;
             regions.push(region);
         }
@@ -163,7 +163,7 @@ impl Flat {
         data: Values<'a, c_void>,
         dataset: &Dataset,
         data_type: DataType,
-    ) -> Result<(Vec<Region>, CItems<'a>)> {
+    ) -> Result<(Vec<IndexBox>, CItems<'a>)> {
         if data_type == dataset.data_type {
             return Ok((self.regions, CItems::Packed(data.bytes(self.bytes)?)));
         }
@@ -180,7 +180,7 @@ impl Flat {
 }
 
 /// The bytes of boxes with those of one more, which lies in the array: so nothing is read or written for numbers that are not meant.
-fn add_bytes(dataset: &Dataset, index: usize, region: &Region, bytes: u64) -> Result<u64> {
+fn add_bytes(dataset: &Dataset, index: usize, region: &IndexBox, bytes: u64) -> Result<u64> {
     dataset.check_region(index, region)?;
     let more = region.items().ok().and_then(|items| product(items, dataset.data_type.item_bytes()));
     more.and_then(|more| sum(bytes, more)).ok_or_else(exceeds)
@@ -194,9 +194,9 @@ fn exceeds() -> Error {
 /// Boxes of an array, which lie in it, and anywhere in memory.
 pub(super) enum CBoxes<'a> {
     /// Their items follow one another.
-    Flat { regions: Vec<Region>, data: *mut u8, bytes: u64 },
+    PackedBoxes { regions: Vec<IndexBox>, data: *mut u8, bytes: u64 },
     /// Each in a place of its own.
-    Apart(Vec<Region>, Vec<BoxMemory<'a>>),
+    Apart(Vec<IndexBox>, Vec<BoxMemory<'a>>),
 }
 
 /// Where the items of a box lie, and what they are in memory.
@@ -233,7 +233,7 @@ fn type_in_memory(one: &scda_box_t<'_>, default: DataType) -> Result<DataType> {
         code if code == default.code() && members.is_null() && unit.is_null() && item_bytes == 0 => {
             Ok(default)
         }
-        code => Described { code, item_bytes, unit, members }.data_type(),
+        code => CType { code, item_bytes, unit, members }.data_type(),
     }
 }
 
@@ -269,12 +269,12 @@ impl<'a> CBoxes<'a> {
         let (mut regions, mut places) = (Vec::new(), Vec::new());
         reserve(&mut regions, boxes.len())?;
         reserve(&mut places, boxes.len())?;
-        let (mut bytes, mut first, mut behind, mut is_flat) = (0, null_mut::<u8>(), None, true);
+        let (mut bytes, mut first, mut after, mut is_flat) = (0, null_mut::<u8>(), None, true);
         for (index, one) in boxes.iter().enumerate() {
             if one.reserved != 0 {
                 return Err(Error::argument(format!("reserved number of box {index}: it is not zero")));
             }
-            let mut region = Region::all(&dataset.shape);
+            let mut region = IndexBox::all(&dataset.shape);
             if let Some(start) = one.start.optional(dimensions, "start of a box")? {
                 region.start.copy_from_slice(start);
                 region.count.iter_mut().zip(&region.start).for_each(|(n, at)| *n = n.saturating_sub(*at));
@@ -297,8 +297,8 @@ impl<'a> CBoxes<'a> {
                 .map_err(|error| Error::argument(format!("box {index}: {error}")))?;
             regions.push(region);
             let stride = one.stride.optional(strides, "stride of a box")?;
-            let data = match (one.data.cast::<u8>(), stride, behind) {
-                (data, None, Some(behind)) if data.is_null() => behind,
+            let data = match (one.data.cast::<u8>(), stride, after) {
+                (data, None, Some(after)) if data.is_null() => after,
                 (data, ..) if data.is_null() && has_items => {
                     let words = format!("data of box {index}: NULL instead of {} bytes", bytes - before);
                     return Err(Error::argument(words));
@@ -307,19 +307,23 @@ impl<'a> CBoxes<'a> {
             };
             if has_items {
                 let is_as_stored = stride.is_none() && data_type == dataset.data_type;
-                is_flat = is_flat && is_as_stored && (first.is_null() || behind == Some(data));
+                is_flat = is_flat && is_as_stored && (first.is_null() || after == Some(data));
                 first = if first.is_null() { data } else { first };
             }
-            behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
+            after = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
             places.push(BoxMemory { data, stride: stride.filter(|_| has_items), shape, data_type });
         }
-        Ok(if is_flat { Self::Flat { regions, data: first, bytes } } else { Self::Apart(regions, places) })
+        Ok(if is_flat {
+            Self::PackedBoxes { regions, data: first, bytes }
+        } else {
+            Self::Apart(regions, places)
+        })
     }
 
     /// With their items.
-    pub fn items(self) -> Result<(Vec<Region>, CItems<'a>)> {
+    pub fn items(self) -> Result<(Vec<IndexBox>, CItems<'a>)> {
         Ok(match self {
-            Self::Flat { regions, data, bytes } => {
+            Self::PackedBoxes { regions, data, bytes } => {
                 // SAFETY: C passes the items of the boxes.
                 (regions, CItems::Packed(unsafe { slice(data, bytes, "data") }?))
             }
@@ -330,9 +334,9 @@ impl<'a> CBoxes<'a> {
     }
 
     /// With room for their items.
-    pub fn room(self) -> Result<(Vec<Region>, DataMut<'a>)> {
+    pub fn room(self) -> Result<(Vec<IndexBox>, DataMut<'a>)> {
         Ok(match self {
-            Self::Flat { regions, data, bytes } => {
+            Self::PackedBoxes { regions, data, bytes } => {
                 // SAFETY: C passes room for the items of the boxes.
                 (regions, DataMut::Packed(unsafe { slice_mut(data, bytes, "data") }?))
             }

@@ -1,13 +1,13 @@
 //! The files that are open, by the handles that C has of them.
 
-use super::given::LastGiven;
+use super::returned_values::ReturnedValues;
 use super::{CodeOut, Outcome, guard, on_null};
 use scda::bindings::{BindingCalls, ReaderCalls};
 use scda::{Reader, Stream, Writer};
 use scda_base::error::{Error, Result};
 use scda_base::fork::Global;
 use scda_meshes::MeshNotes;
-use scda_ranks::KnownPartition;
+use scda_ranks::PartitionTable;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -27,7 +27,7 @@ pub enum Context {
     /// For writing.
     Writing(Writer),
     /// For reading, with what was given to C and is valid as long as the file is open.
-    Reading(Reader, LastGiven),
+    Reading(Reader, ReturnedValues),
 }
 
 /// A slot for an open file, used by one file after the other; locked while a function works on it.
@@ -56,13 +56,13 @@ const FIRST_BLOCK: usize = 16;
 const SLOT_BITS: u32 = 24;
 
 /// The slots that no file uses.
-struct Free {
+struct FreeSlots {
     numbers: Vec<usize>,
     /// The number of the next slot that was never used.
     next: usize,
 }
 
-static FREE: Global<Free> = Global::new(Free { numbers: Vec::new(), next: 0 });
+static FREE: Global<FreeSlots> = Global::new(FreeSlots { numbers: Vec::new(), next: 0 });
 
 /// The handles of the files on which a commit or close was begun, in the order in which that was done last: ranks that have two of
 /// them in common have them in the same order.
@@ -324,7 +324,7 @@ pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
 impl Context {
     /// A file that was opened for reading.
     pub fn reading(reader: Reader) -> Self {
-        Self::Reading(reader, LastGiven::default())
+        Self::Reading(reader, ReturnedValues::default())
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
@@ -341,7 +341,7 @@ impl Context {
     }
 
     /// The file, if it is open for reading, for what this rank does without the others.
-    pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
+    pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
             Self::Reading(reader, _) if reader.is_closing() => Err(Reader::closing()),
             Self::Reading(reader, given) => Ok((reader, given)),
@@ -358,7 +358,7 @@ impl Context {
     }
 
     /// The partition in which this rank has `count` elements.
-    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         match self {
             Self::Writing(writer) => writer.partition(count),
             Self::Reading(reader, _) => reader.partition(count),
@@ -392,7 +392,7 @@ impl Context {
 
     /// As [`Self::reader`], with what was given to C.
     #[inline]
-    pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut LastGiven)> {
+    pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut ReturnedValues)> {
         match self {
             Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(writer) => {

@@ -1,11 +1,11 @@
-//! What a dataset is, as C says it.
+//! The description of a dataset in C: `scda_dataset_t`.
 
 use super::encode::{SCDA_ENCODE_ALWAYS, SCDA_ENCODE_AUTO, SCDA_ENCODE_NONE, SCDA_ENCODE_TEXT};
 use super::guard;
 use super::memory::{Values, utf8};
 use super::pointers::Text;
-use super::types::{Described, scda_member_t};
-use super::versioned::{In, Unset, versioned};
+use super::types::{CType, scda_member_t};
+use super::versioned::{StructIn, StructOut, versioned};
 use scda::bindings::convert_item;
 use scda_base::error::{Error, Result};
 use scda_base::memory::copy;
@@ -18,15 +18,15 @@ pub const SCDA_MAX_DIMS: usize = 32;
 /// The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
 pub const SCDA_NAME_BYTES: usize = 64;
 
-/// Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
+/// Chunks are compressed by Zstandard after a byte shuffle, in frames of Blosc: fast, and small. The default.
 pub const SCDA_CODEC_ZSTD: c_int = 0;
-/// Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
+/// Chunks are compressed by LZ4 after a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
 /// faster than Zstandard.
 pub const SCDA_CODEC_LZ4: c_int = 1;
 /// Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
 /// `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
 pub const SCDA_CODEC_PCODEC: c_int = 2;
-/// Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
+/// Chunks are zlib streams (RFC 1950) after a byte shuffle: for readers that have zlib and nothing else.
 pub const SCDA_CODEC_ZLIB: c_int = 3;
 
 /// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
@@ -69,7 +69,7 @@ pub struct scda_dataset<'a> {
     /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
     pub shuffle: c_int,
-    /// Writing: 1: these are rows that are added to the last dataset of this name in the file, behind its own; 0 (default): a dataset. A row is all
+    /// Writing: 1: these are rows that are added to the last dataset of this name in the file, after its own; 0 (default): a dataset. A row is all
     /// items with one index of the first dimension. `shape` is that of the added rows alone, whose indices begin at 0. Layout, codec and level
     /// may be others; `type`, `fill_value` and the rest of `shape` are those of the dataset, and no larger error is allowed. `dimension_names`
     /// and `attributes` are ignored. The file must be a sealed one; readers find all rows as one array, with the next seal. Reading: 0.
@@ -118,7 +118,7 @@ versioned!(scda_dataset_t<'_>, "dataset", "scda_dataset_init", empty(), number: 
 /// @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_dataset_init_size(d: Unset<'_, scda_dataset_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_dataset_init_size(d: StructOut<'_, scda_dataset_t>, size: usize) -> c_int {
     guard(None, -1, || d.init(size))
 }
 
@@ -162,7 +162,7 @@ pub(super) struct InMemory {
 }
 
 /// The dataset at a pointer. Whether there can be such a dataset is not looked at.
-pub(super) fn read_dataset(d: In<'_, scda_dataset_t<'_>>) -> Result<InMemory> {
+pub(super) fn read_dataset(d: StructIn<'_, scda_dataset_t<'_>>) -> Result<InMemory> {
     of_c(&d.read()?)
 }
 
@@ -240,7 +240,7 @@ pub(super) fn array(c: &scda_dataset_t<'_>) -> Result<InMemory> {
     let Some(dimensions) = dimensions else {
         return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
     };
-    let described = Described { code: c.r#type, item_bytes: c.item_bytes, unit: c.unit, members: c.members };
+    let described = CType { code: c.r#type, item_bytes: c.item_bytes, unit: c.unit, members: c.members };
     let data_type = described.data_type()?;
     Ok(InMemory { dataset: Dataset::new(name, data_type.in_file()?, &c.shape[..dimensions]), data_type })
 }

@@ -1,4 +1,4 @@
-//! Whether what is written is compressed.
+//! The values of the argument `encode`: whether data are compressed.
 
 use scda::Encode;
 use scda_base::error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::context::{on_reader, scda_fcontext_t};
 use super::dataset::{SCDA_MAX_DIMS, SCDA_NAME_BYTES, put_name, put_type};
-use super::versioned::{InOut, Unset, versioned};
+use super::versioned::{StructInOut, StructOut, versioned};
 use super::{Outcome, guard};
 use scda::{Content, Entry, Reader, Section};
 use std::ffi::{c_char, c_int};
@@ -84,7 +84,7 @@ const NONE: scda_entry_t = scda_entry_t {
 /// @param [in] size  The size of `*e` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_entry_init_size(e: Unset<'_, scda_entry_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_entry_init_size(e: StructOut<'_, scda_entry_t>, size: usize) -> c_int {
     guard(None, -1, || e.init(size))
 }
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn scda_entry_init_size(e: Unset<'_, scda_entry_t>, size: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fnext_entry(
     f: *mut scda_fcontext_t,
-    e: InOut<'_, scda_entry_t>,
+    e: StructInOut<'_, scda_entry_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {

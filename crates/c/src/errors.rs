@@ -1,4 +1,4 @@
-//! Error codes, and what they say.
+//! Error codes and their texts.
 
 use super::memory::Room;
 use super::{Outcome, guard, last_error};

@@ -1,7 +1,7 @@
-//! What is known of a file.
+//! The state of a file: `scda_info_t`.
 
 use super::context::{Context, look, scda_fcontext_t};
-use super::versioned::{InOut, versioned};
+use super::versioned::{StructInOut, versioned};
 use super::{Outcome, failed_rank, guard};
 use std::ffi::c_int;
 
@@ -25,17 +25,16 @@ pub struct scda_info {
     pub failed_rank: c_int,
     /// Zero.
     pub reserved: c_int,
-    /// Where in the file the next section begins, in bytes; 0 while compressed data wait for their place, with
-    /// `params.background_bytes`; while data of a section are to be read, where that one
-    /// begins.
+    /// Where in the file the next section begins, in bytes; while data of a section are to be read, where that section
+    /// begins. 0 while that is not known, because compressed data are still to be written (`params.background_bytes`).
     pub position: u64,
     /// Reading: how many bytes of the file are read: with `params.to_seal` those up to the end of its last seal, if it
     /// has one. Writing: as `position`.
     pub bytes: u64,
-    /// Reading: how many bytes behind them are not: what a job has written and not committed. Writing: 0.
+    /// Reading: how many bytes after these are not read, because a job has written and not committed them. Writing: 0.
     pub unsealed_bytes: u64,
-    /// How many bytes `scda_fopen_append` has cut off: what a job that was killed had written behind the last seal.
-    pub cut_off_bytes: u64,
+    /// How many bytes `scda_fopen_append` has removed: what a job that was killed had written after the last seal.
+    pub rolled_back_bytes: u64,
     /// Reading with `params.keep`: which file was opened: 0 for that of the name, `state.scda`, 1 for `state.1.scda`, and
     /// so on.
     pub age: u64,
@@ -57,7 +56,10 @@ versioned!(scda_info_t, "info", "the program", scda_info::default(), stream_byte
 /// @param [in,out] info  What is known; its `size` is set before. Must not be NULL.
 /// @return              0, or a negative value for wrong arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_get_info(f: *const scda_fcontext_t, info: InOut<'_, scda_info_t>) -> c_int {
+pub unsafe extern "C" fn scda_get_info(
+    f: *const scda_fcontext_t,
+    info: StructInOut<'_, scda_info_t>,
+) -> c_int {
     let body = || {
         let mut known = look(f, known).unwrap_or(scda_info { at_end: 1, ..Default::default() });
         known.failed_rank = failed_rank();
@@ -78,7 +80,7 @@ fn known(context: &mut Context) -> scda_info {
                 at_end: 1,
                 position,
                 bytes: position,
-                cut_off_bytes: writer.bytes_cut_off(),
+                rolled_back_bytes: writer.bytes_rolled_back(),
                 stream_bytes: writer.stream_bytes(),
                 ..Default::default()
             }

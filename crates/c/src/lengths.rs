@@ -1,8 +1,8 @@
-//! How long the arguments of a call are, which C does not say: languages in which arrays have lengths do.
+//! The lengths of a call's arguments, for languages in which arrays have lengths: C does not pass them.
 
 use super::context::{Context, locally, scda_fcontext_t};
 use super::memory::Values;
-use super::versioned::{InOut, versioned};
+use super::versioned::{StructInOut, versioned};
 use scda::bindings::{BindingCalls, ThisRank};
 use scda_base::error::{Error, Result};
 use scda_ranks::partition::is_known;
@@ -88,7 +88,7 @@ const UNKNOWN: scda_lengths_t<'_> = scda_lengths_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_check_lengths(
     f: *mut scda_fcontext_t,
-    lengths: InOut<'_, scda_lengths_t>,
+    lengths: StructInOut<'_, scda_lengths_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {

@@ -20,8 +20,6 @@
 mod append;
 pub mod arguments;
 mod background;
-#[cfg(feature = "mpi")]
-mod begun;
 mod bind;
 mod boxes;
 pub mod context;
@@ -29,7 +27,6 @@ mod dataset;
 mod encode;
 mod entries;
 mod errors;
-mod given;
 mod info;
 mod lengths;
 pub mod memory;
@@ -44,6 +41,9 @@ pub mod pointers;
 mod ranges;
 mod read;
 mod read_datasets;
+#[cfg(feature = "mpi")]
+mod requests;
+mod returned_values;
 mod sections;
 mod steps;
 mod streams;

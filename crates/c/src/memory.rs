@@ -1,4 +1,4 @@
-//! The user's memory: from pointers to slices, with every check that can be made.
+//! Turns the user's pointers into slices, with every check that can be made.
 //!
 //! [`Values`] and [`Room`] are in the parameters and structs of exported functions: pointers for C, as those of `pointers`.
 
@@ -110,7 +110,7 @@ impl<'a> Room<'a, c_void> {
 }
 
 impl Room<'_, c_char> {
-    /// Hands out as much of a text as fits into `room` bytes with a NUL behind it, and returns how many bytes that is; NULL gets
+    /// Hands out as much of a text as fits into `room` bytes with a NUL after it, and returns how many bytes that is; NULL gets
     /// nothing.
     pub fn put_text(&self, text: &[u8], room: usize) -> usize {
         let n = text.len().min(room.saturating_sub(1));

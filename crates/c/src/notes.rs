@@ -1,4 +1,4 @@
-//! Memory that is kept with an open file.
+//! Memory that stays with an open file until it is closed.
 
 use super::context::{Notes, scda_fcontext_t, with_meshes, with_notes};
 use super::pointers::Text;

@@ -1,4 +1,4 @@
-//! Opening, closing, and what concerns the file as a whole.
+//! Opening, closing, and functions for the file as a whole.
 
 use super::arguments::Arguments;
 use super::context::{Context, close, on_writer, register, scda_fcontext_t, with};
@@ -7,7 +7,7 @@ use super::mpi_types::Comm;
 use super::notes::note_path;
 use super::params::{Chosen, scda_params_t};
 use super::pointers::{PerRank, Text, UserText, UserTextOut};
-use super::versioned::In;
+use super::versioned::StructIn;
 use super::{Outcome, guard, keep_message};
 use scda::bindings::{BindingCalls, ReaderCalls, WriterCalls};
 use scda::{Reader, Writer};
@@ -51,7 +51,9 @@ fn open(
     let reader = Reader::open_if_valid(comm, path, params.and_then(Chosen::into_reading))?;
     if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
         keep_message(
-            &format!("{name}: opened to read up to its last seal: {bytes} bytes behind were not committed"),
+            &format!(
+                "{name}: opened to read up to its last seal: {bytes} bytes after that were not committed"
+            ),
             None,
         );
     }
@@ -92,9 +94,9 @@ pub(super) fn append(
     let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let writer = Writer::append_if_valid(comm, path, params.and_then(Chosen::into_writing))?;
     userstr.put(writer.user(), len);
-    let bytes = writer.bytes_cut_off();
+    let bytes = writer.bytes_rolled_back();
     if bytes > 0 {
-        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"), None);
+        keep_message(&format!("{name}: opened to append: removed {bytes} bytes after the last seal"), None);
     }
     Ok(Context::Writing(writer))
 }
@@ -168,7 +170,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     filename: Text<'_>,
     userstr: UserText<'_>,
     len: Option<&usize>,
-    params: In<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
@@ -199,7 +201,7 @@ pub unsafe extern "C" fn scda_fopen_read(
     filename: Text<'_>,
     userstr: UserTextOut<'_>,
     len: Option<&mut MaybeUninit<usize>>,
-    params: In<'_, scda_params_t>,
+    params: StructIn<'_, scda_params_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {

@@ -2,7 +2,7 @@
 
 use super::guard;
 use super::mpi_types::MPI_Info;
-use super::versioned::{In, Unset, versioned};
+use super::versioned::{StructIn, StructOut, versioned};
 use scda::{Encoder, ReadOptions, Tuning, WriteOptions};
 use scda_base::error::{Error, Result};
 use scda_base::numbers::to_usize;
@@ -60,20 +60,20 @@ pub struct scda_params {
     /// (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
     /// written at once.
     pub aggregation_bytes: u64,
-    /// For large sections of which a rank has less than a stripe on average: how many ranks of each node
-    /// write and read for all ranks of the node, each whole stripes, through memory that these share; at
+    /// For large sections of which a rank has less than a stripe on average: the number of aggregators, the ranks of
+    /// each node that write and read whole stripes for all ranks of the node, through memory that these share; at
     /// most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
-    /// nodes; on one node each rank writes and reads its own. No effect where the ranks of a node do not
+    /// nodes; on one node, each rank writes and reads its own data. No effect where the ranks of a node do not
     /// share memory. The environment variable `SCDA_WRITERS_PER_NODE` of rank 0 replaces a 0.
     pub writers_per_node: u64,
     /// The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
     /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
-    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
-    /// for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
-    /// unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
-    /// quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank because of what the file
+    /// says, in one allocation and in all; `SCDA_ERR_MEMORY` if it needs more, with a message that says where. For files of
+    /// unknown origin, in which a few bytes can ask for a chunk, an index or metadata of any size. Caches take at most
+    /// a quarter of it; buffers of a few MiB count, memory of the program does not. 0 (default): no limit.
     pub max_memory: u64,
     /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
     /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
@@ -93,21 +93,21 @@ pub struct scda_params {
     /// and the permissions of the existing file are kept. 0 (default): the file is written under its name.
     pub atomic: c_int,
     /// 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
-    /// `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
-    /// one, but where the system itself stops, the name may belong to an incomplete file.
+    /// `atomic` is 1. -1: later, even with `atomic`: a job that is killed leaves the old file or the new
+    /// one, but if the system itself stops, the name may belong to an incomplete file.
     pub sync: c_int,
     /// 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
-    /// takes 256 bytes in it. The header of a new file says so, and is in stable storage when
-    /// `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
+    /// takes 256 bytes in it. The header of a new file says that the file is to be sealed, and is in stable storage
+    /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
     /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
-    /// what follows is cut off, at once unless `atomic` is 1. A commit must end there: to go on after a step,
+    /// what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
     /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
     /// exactly so many sections, because steps are more frequent than commits or other sections of the step
     /// follow: the message has the numbers of the seals next to it, and the file is as it was.
-    pub behind: u64,
+    pub append_after: u64,
     /// The most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
     /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
     /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
@@ -115,18 +115,18 @@ pub struct scda_params {
     pub background_bytes: u64,
     /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
     /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
-    /// that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
-    /// `scda_fwrite_datasets`, nor behind compressed datasets that wait for their place. 0 (default): data may be changed
-    /// as soon as a call returns.
+    /// that are contiguous in memory are then written from there, not copied, and take none of `background_bytes`; not by
+    /// `scda_fwrite_datasets`, nor after compressed datasets whose offsets are not known yet. 0 (default): data may be
+    /// changed as soon as a call returns.
     pub lend: u64,
     /// Writing and reading:
     ///
     /// Writing with `atomic`: how many of the files that had this name before stay: when the new file is
     /// complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
-    /// one `state.2.scda`, and so on; the oldest goes. Each of them is a whole file at any moment, except
+    /// one `state.2.scda`, and so on; the oldest is removed. Each of them is a whole file at any moment, except
     /// where the file system has no hard links. Only whole files are moved and removed: a number whose name belongs to
-    /// anything else is passed over. At most 1000. 0 (default): none stays. Not with `sync` -1.
-    /// A link is followed: these files are beside the one that it points to.
+    /// anything else is skipped. At most 1000. 0 (default): none stays. Not with `sync` -1.
+    /// A link is followed: these files are in the folder of the file that it points to.
     ///
     /// Reading: how many of them may stand in for a file that is missing, or torn or damaged so that it has no seal: the
     /// first one is read that has a seal, up to its last one; `scda_get_info` tells its age. So a job restarts from the last
@@ -135,8 +135,8 @@ pub struct scda_params {
     pub keep: u64,
     /// Reading:
     ///
-    /// A file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
-    /// behind its header. What is behind was not committed, by a job that was killed or is still writing:
+    /// A file that was created with `seal`: 1 (default): it ends after its last seal, and before the first one
+    /// after its header. What follows was not committed, by a job that was killed or is still writing:
     /// `scda_get_info` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
     /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
     pub to_seal: c_int,
@@ -163,7 +163,7 @@ versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes:
 /// @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_params_init_size(params: Unset<'_, scda_params_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_params_init_size(params: StructOut<'_, scda_params_t>, size: usize) -> c_int {
     guard(None, -1, || params.init(size))
 }
 
@@ -187,7 +187,7 @@ fn defaults() -> scda_params_t {
         atomic: 0,
         sync: 0,
         seal: 1,
-        behind: writing.behind,
+        append_after: writing.append_after,
         background_bytes: writing.background_bytes,
         lend: 0,
         keep: writing.keep,
@@ -234,7 +234,7 @@ impl Chosen {
     }
 
     /// Those at a pointer; the defaults if it is NULL.
-    pub fn of(params: In<'_, scda_params_t>) -> Result<Self> {
+    pub fn of(params: StructIn<'_, scda_params_t>) -> Result<Self> {
         if params.is_null() {
             return Ok(Self { c: defaults(), tuning: Tuning::default() });
         }
@@ -307,7 +307,8 @@ impl Chosen {
         options.sync = c.sync != -1 && flag("sync", c.sync)?;
         options.later = c.sync == -1;
         options.seal = flag("seal", c.seal)?;
-        (options.behind, options.background_bytes, options.keep) = (c.behind, c.background_bytes, c.keep);
+        (options.append_after, options.background_bytes, options.keep) =
+            (c.append_after, c.background_bytes, c.keep);
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;
         Ok(options)
     }

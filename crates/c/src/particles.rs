@@ -5,7 +5,7 @@ use super::dataset::{InMemory, array, of_c, scda_dataset_t};
 use super::memory::{Room, Values};
 use super::pointers::Text;
 use super::steps::group_name;
-use super::versioned::{In, InOut, Unset, versioned};
+use super::versioned::{StructIn, StructInOut, StructOut, versioned};
 use super::{Outcome, guard};
 use scda::{Collective, Reader, Writer};
 use scda_base::error::{Error, Result};
@@ -76,7 +76,7 @@ fn empty<'a>() -> scda_particles_t<'a> {
 /// @param [in] size  The size of `*p` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_particles_init_size(p: Unset<'_, scda_particles_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_particles_init_size(p: StructOut<'_, scda_particles_t>, size: usize) -> c_int {
     guard(None, -1, || p.init(size))
 }
 
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn scda_particles_init_size(p: Unset<'_, scda_particles_t>
 /// @param [in,out] p  The particles.
 /// @return            0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_particles_free(p: InOut<'_, scda_particles_t>) -> c_int {
+pub unsafe extern "C" fn scda_particles_free(p: StructInOut<'_, scda_particles_t>) -> c_int {
     let body = || {
         drop(take(&p.given().read()?));
         let size = p.given().size()?;
@@ -104,14 +104,14 @@ fn take(p: &scda_particles_t<'_>) -> Option<Box<Particles>> {
 }
 
 /// What is kept of particles.
-fn kept<'a>(p: In<'a, scda_particles_t<'_>>, words: &str) -> Result<&'a Particles> {
+fn kept<'a>(p: StructIn<'a, scda_particles_t<'_>>, words: &str) -> Result<&'a Particles> {
     // SAFETY: as in `take`.
     let kept = unsafe { p.read()?.kept.cast::<Particles>().as_ref() };
     kept.ok_or_else(|| Error::usage(words))
 }
 
 /// Hands out particles that were written or read.
-fn give(p: InOut<'_, scda_particles_t<'_>>, found: Particles, is_read: bool) -> Result<()> {
+fn give(p: StructInOut<'_, scda_particles_t<'_>>, found: Particles, is_read: bool) -> Result<()> {
     let mut c = p.given().read()?;
     drop(take(&c));
     let found = Box::new(found);
@@ -142,7 +142,7 @@ fn give(p: InOut<'_, scda_particles_t<'_>>, found: Particles, is_read: bool) -> 
 pub unsafe extern "C" fn scda_particles_write(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
-    p: InOut<'_, scda_particles_t>,
+    p: StructInOut<'_, scda_particles_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
@@ -181,8 +181,8 @@ pub unsafe extern "C" fn scda_particles_write(
 pub unsafe extern "C" fn scda_particles_write_field(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
-    p: In<'_, scda_particles_t>,
-    field: In<'_, scda_dataset_t>,
+    p: StructIn<'_, scda_particles_t>,
+    field: StructIn<'_, scda_dataset_t>,
     data: Values<'_, c_void>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn scda_particles_read(
     step: i64,
     cells: i64,
     number: Values<'_, u64>,
-    p: InOut<'_, scda_particles_t>,
+    p: StructInOut<'_, scda_particles_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
@@ -269,8 +269,8 @@ pub unsafe extern "C" fn scda_particles_read_field(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     step: i64,
-    p: In<'_, scda_particles_t>,
-    field: In<'_, scda_dataset_t>,
+    p: StructIn<'_, scda_particles_t>,
+    field: StructIn<'_, scda_dataset_t>,
     data: Room<'_, c_void>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {

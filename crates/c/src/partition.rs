@@ -1,10 +1,10 @@
-//! Partitions that are made once.
+//! Partitions that a program makes once and passes to many calls.
 
 use super::arguments::Arguments;
 use super::context::{Context, scda_fcontext_t, with_value};
 use super::pointers::PerRank;
 use scda::bindings::{BindingCalls, ThisRank};
-use scda_ranks::KnownPartition;
+use scda_ranks::PartitionTable;
 use scda_ranks::partition::is_known;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -33,8 +33,8 @@ pub struct scda_partition {
 /// How the elements of arrays are distributed over the ranks.
 pub type scda_partition_t = scda_partition;
 
-impl From<KnownPartition> for scda_partition {
-    fn from(known: KnownPartition) -> Self {
+impl From<PartitionTable> for scda_partition {
+    fn from(known: PartitionTable) -> Self {
         let (offset, count, total) = (known.offset(), known.count(), known.total());
         Self { Nq: known.words(), offset, count, total }
     }
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn scda_partition_local(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> scda_partition_t {
     let body = |context: &mut Context| Ok(context.partition(count)?.into());
-    with_value(f, err, KnownPartition::none().into(), body)
+    with_value(f, err, PartitionTable::none().into(), body)
 }
 
 /// Makes a partition of the numbers of elements on all ranks.
@@ -82,20 +82,20 @@ pub unsafe extern "C" fn scda_partition_counts(
     let body = |context: &mut Context| {
         let (counts, _) = context.counts(Nq)?;
         if let (true, Ok(words)) = (is_known(counts), counts.try_into()) {
-            return Ok(KnownPartition::from_words(words).into());
+            return Ok(PartitionTable::from_words(words).into());
         }
         let ThisRank { rank, size } = context.ranks();
-        let known = KnownPartition::new(counts, rank, size);
+        let known = PartitionTable::new(counts, rank, size);
         Ok(context.require(known)?.into())
     };
-    with_value(f, err, KnownPartition::none().into(), body)
+    with_value(f, err, PartitionTable::none().into(), body)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_constants_are_those_of_the_core() {
-        let known = scda_ranks::KnownPartition::new(&[7], 0, 1).unwrap();
+        let known = scda_ranks::PartitionTable::new(&[7], 0, 1).unwrap();
         let mark = format!("Nq[0] == UINT64_C({:#x}) ? Nq[4]", known[0]);
         assert!(include_str!("../../../include/scda.h").contains(&mark) && known[4] == 7, "{mark}");
         assert_eq!(super::SCDA_PARTITION_WORDS, scda_ranks::partition::KNOWN_WORDS);

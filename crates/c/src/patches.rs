@@ -6,7 +6,7 @@ use super::memory::Values;
 use super::pointers::Text;
 use super::steps::group_name;
 use super::types::{SCDA_TYPE_BOOL, SCDA_TYPE_COMPLEX128};
-use super::versioned::{In, InOut, Structs, Unset, versioned};
+use super::versioned::{StructIn, StructInOut, StructOut, Structs, versioned};
 use super::{Outcome, guard};
 use scda::{Collective, Dataset, Memory, MemoryMut, Reader, Writer};
 use scda_base::error::{Error, Result};
@@ -132,7 +132,7 @@ fn no_field<'a>() -> scda_patch_field_t<'a> {
 /// @param [in] size  The size of `*m` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_patches_init_size(m: Unset<'_, scda_patches_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_patches_init_size(m: StructOut<'_, scda_patches_t>, size: usize) -> c_int {
     guard(None, -1, || m.init(size))
 }
 
@@ -144,7 +144,10 @@ pub unsafe extern "C" fn scda_patches_init_size(m: Unset<'_, scda_patches_t>, si
 /// @param [in] size  The size of `*v` where the program was compiled, which it gets as its `size`.
 /// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_patch_field_init_size(v: Unset<'_, scda_patch_field_t>, size: usize) -> c_int {
+pub unsafe extern "C" fn scda_patch_field_init_size(
+    v: StructOut<'_, scda_patch_field_t>,
+    size: usize,
+) -> c_int {
     guard(None, -1, || v.init(size))
 }
 
@@ -155,7 +158,7 @@ pub unsafe extern "C" fn scda_patch_field_init_size(v: Unset<'_, scda_patch_fiel
 /// @param [in,out] m  The mesh.
 /// @return            0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_patches_free(m: InOut<'_, scda_patches_t>) -> c_int {
+pub unsafe extern "C" fn scda_patches_free(m: StructInOut<'_, scda_patches_t>) -> c_int {
     let body = || {
         let c = m.given().read()?;
         drop(take(&c));
@@ -207,7 +210,7 @@ impl Kept {
     }
 
     /// Hands the mesh out.
-    fn give<'a>(self, m: InOut<'_, scda_patches_t<'a>>, mut c: scda_patches_t<'a>) -> Result<()> {
+    fn give<'a>(self, m: StructInOut<'_, scda_patches_t<'a>>, mut c: scda_patches_t<'a>) -> Result<()> {
         let kept = Box::new(self);
         let mesh = &kept.mesh;
         (c.patches, c.cells, c.first) = (mesh.patches, mesh.cells, mesh.first);
@@ -291,7 +294,7 @@ fn own_patches<'a>(c: &mut scda_patches_t<'a>, before: &mut Option<Box<Kept>>) -
 pub unsafe extern "C" fn scda_patches_write_mesh(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
-    m: InOut<'_, scda_patches_t>,
+    m: StructInOut<'_, scda_patches_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
@@ -318,7 +321,7 @@ pub unsafe extern "C" fn scda_patches_write_mesh(
 }
 
 /// A field, and how it lies in the memory of each patch.
-struct Described {
+struct CType {
     dataset: Dataset,
     components: u64,
     places: Vec<Place>,
@@ -345,7 +348,7 @@ fn describe(
     numbers: &[u64],
     n: usize,
     fields: Structs<'_, scda_patch_field_t<'_>>,
-) -> Result<Vec<Described>> {
+) -> Result<Vec<CType>> {
     let mut all = Vec::new();
     reserve(&mut all, n)?;
     for field in &*fields.read(n as u64, "fields")? {
@@ -372,13 +375,13 @@ fn describe(
             let first = if address.is_null() { address } else { address.wrapping_add(memory.first) };
             places.push(Place(first, memory));
         }
-        all.push(Described { dataset, components, places });
+        all.push(CType { dataset, components, places });
     }
     Ok(all)
 }
 
 /// The mesh of fields, and the numbers of the patches of this rank.
-fn of_fields<'a>(m: In<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patches, Vec<u64>)> {
+fn of_fields<'a>(m: StructIn<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patches, Vec<u64>)> {
     let c = m.read()?;
     let mesh = &kept(&c).ok_or_else(|| Error::usage(words))?.mesh;
     let mut numbers = Vec::new();
@@ -408,7 +411,7 @@ fn of_fields<'a>(m: In<'a, scda_patches_t<'a>>, words: &str) -> Result<(&'a Patc
 pub unsafe extern "C" fn scda_patches_write_fields(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
-    m: In<'_, scda_patches_t>,
+    m: StructIn<'_, scda_patches_t>,
     nfields: usize,
     fields: Structs<'_, scda_patch_field_t>,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -451,7 +454,7 @@ pub unsafe extern "C" fn scda_patches_read_mesh(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     step: i64,
-    m: InOut<'_, scda_patches_t>,
+    m: StructInOut<'_, scda_patches_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
@@ -502,7 +505,7 @@ pub unsafe extern "C" fn scda_patches_read_fields(
     f: *mut scda_fcontext_t,
     group: Text<'_>,
     step: i64,
-    m: In<'_, scda_patches_t>,
+    m: StructIn<'_, scda_patches_t>,
     nfields: usize,
     fields: Structs<'_, scda_patch_field_t>,
     err: Option<&mut MaybeUninit<c_int>>,

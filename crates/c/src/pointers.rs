@@ -1,5 +1,5 @@
-//! Pointers of C whose types say what C passes. The caller of an exported function guarantees that each is as its type
-//! says; so what is read or written through it needs no further argument.
+//! Pointers of C whose types say what they point to. The caller of an exported function guarantees that each pointer is as its type
+//! says, so reading or writing through it needs no further argument.
 //!
 //! For cbindgen each is the pointer that it holds: `POINTERS` in `tests/header/lib.rs`.
 
@@ -108,7 +108,7 @@ impl<'a> UserTextOut<'a> {
         self.0.is_null()
     }
 
-    /// Hands out a user string that was read, with a NUL behind it, and its length.
+    /// Hands out a user string that was read, with a NUL after it, and its length.
     pub fn put(self, user: &[u8], len: Option<&mut MaybeUninit<usize>>) {
         self.0.put_text(user, USER_STRING_BYTES + 1);
         put(len, user.len());

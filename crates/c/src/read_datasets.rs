@@ -1,14 +1,14 @@
 //! Reading datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
+use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
 use super::context::{Context, on_reader, scda_fcontext_t, with};
 use super::dataset::{InMemory, array, scda_dataset_t, without_pointers};
-use super::given::LastGiven;
 use super::memory::{Room, Values, put};
 use super::pointers::Text;
-use super::versioned::{In, InOut, Structs};
-use scda::bindings::{BindingCalls, OwnRequest, ReaderCalls};
+use super::returned_values::ReturnedValues;
+use super::versioned::{StructIn, StructInOut, Structs};
+use scda::bindings::{BindingCalls, RankRequest, ReaderCalls};
 use scda::{Content, DataMut, DatasetHandle, Reader};
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -17,10 +17,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// Where C takes a dataset.
-type Receiver<'a, 'd> = Option<InOut<'a, scda_dataset_t<'d>>>;
+type Receiver<'a, 'd> = Option<StructInOut<'a, scda_dataset_t<'d>>>;
 
 /// Where a dataset can be given to: nowhere if nobody wants it. Memory of the wrong size is an error of this rank.
-fn receiver<'a, 'd>(reader: &mut Reader, d: InOut<'a, scda_dataset_t<'d>>) -> Receiver<'a, 'd> {
+fn receiver<'a, 'd>(reader: &mut Reader, d: StructInOut<'a, scda_dataset_t<'d>>) -> Receiver<'a, 'd> {
     if d.given().is_null() {
         return None;
     }
@@ -28,7 +28,11 @@ fn receiver<'a, 'd>(reader: &mut Reader, d: InOut<'a, scda_dataset_t<'d>>) -> Re
 }
 
 /// Gives attributes to C.
-fn give_attributes(given: &mut LastGiven, text: &str, attributes: Option<&mut MaybeUninit<*const c_char>>) {
+fn give_attributes(
+    given: &mut ReturnedValues,
+    text: &str,
+    attributes: Option<&mut MaybeUninit<*const c_char>>,
+) {
     let text = given.attributes(text);
     put(attributes, text);
 }
@@ -62,7 +66,7 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     name: Text<'_>,
     record: i64,
     found: Option<&mut MaybeUninit<c_int>>,
-    d: InOut<'_, scda_dataset_t>,
+    d: StructInOut<'_, scda_dataset_t>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
@@ -84,8 +88,8 @@ pub unsafe extern "C" fn scda_ffind_dataset(
 /// The dataset of this struct, in which [`scda_ffind_dataset`] has put it.
 pub(super) fn open(
     reader: &mut Reader,
-    given: &mut LastGiven,
-    d: In<'_, scda_dataset_t>,
+    given: &mut ReturnedValues,
+    d: StructIn<'_, scda_dataset_t>,
 ) -> Result<DatasetHandle> {
     let none = |what| {
         Error::argument(format!("dataset: found {what}, expected one that scda_ffind_dataset has found"))
@@ -136,7 +140,7 @@ pub(super) fn open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_dataset(
     f: *mut scda_fcontext_t,
-    d: In<'_, scda_dataset_t>,
+    d: StructIn<'_, scda_dataset_t>,
     data: Room<'_, c_void>,
     nboxes: usize,
     start: Values<'_, u64>,
@@ -146,7 +150,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let dataset = open(reader, given, d)?;
-        let boxes = Flat::new(&dataset, nboxes, start, count)
+        let boxes = PackedBoxes::new(&dataset, nboxes, start, count)
             .and_then(|flat| Ok((flat.regions, DataMut::Packed(data.bytes(flat.bytes)?))));
         reader.read_dataset_if_valid(&dataset, boxes)
     };
@@ -169,7 +173,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_boxes(
     f: *mut scda_fcontext_t,
-    d: In<'_, scda_dataset_t>,
+    d: StructIn<'_, scda_dataset_t>,
     nboxes: usize,
     boxes: Structs<'_, scda_box_t>,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -216,7 +220,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
-        let mut lists = Lists::new(n, nboxes, boxes);
+        let mut lists = BoxLists::new(n, nboxes, boxes);
         let structs = reader.require(d.read(n as u64, "d"))?;
         let record = reader.require(record.optional(n as u64, "record"))?;
         let (mut wanted, mut datasets, mut mine) = (Vec::new(), Vec::new(), Vec::new());
@@ -240,7 +244,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
         }
         let all = datasets.iter().zip(&mut mine).map(|(dataset, (regions, room))| {
             let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
-            OwnRequest { dataset, mine: room.map(|data| (&**regions, data)) }
+            RankRequest { dataset, mine: room.map(|data| (&**regions, data)) }
         });
         reader.read_datasets_if_valid(all.collect())
     };

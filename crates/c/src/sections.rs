@@ -99,7 +99,7 @@ pub unsafe extern "C" fn scda_ffind(
 }
 
 /// Looks again how far the file can be read: a job that appends to it may have committed more since it was
-/// opened. The sections before stay, and so does the position; further ones follow behind them. With
+/// opened. The sections before stay, and so does the position; further ones follow after them. With
 /// `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
 ///
 /// Collective. All ranks receive the same value.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn scda_ffind(
 /// @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_FILE_IN_USE` if a job went back behind a seal that was read (`params.behind`), or created the file anew: open
+/// Errors: `SCDA_ERR_FILE_IN_USE` if a job rolled back a seal that was read (`params.append_after`), or created the file anew: open
 /// it again (the last seal is compared, and on rank 0 those by which sections were found); `SCDA_ERR_COUNT` if a file that does not
 /// end with a seal has become shorter; `SCDA_ERR_CHECKSUM` if the seal at its end is damaged; and those of the file system.
 #[unsafe(no_mangle)]

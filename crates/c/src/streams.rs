@@ -15,7 +15,7 @@ use std::mem::MaybeUninit;
 /// `scda_fflush` and `scda_fcommit` may be called besides.
 ///
 /// The file has the streams in chunks: an array, whose elements belong to the tasks in turn, with a block before it and
-/// another array behind it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
+/// another array after it (docs/streams.md). The unfilled rest of a task's chunks takes no room on the disk if the file system
 /// has holes.
 ///
 /// Collective.
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
 /// were read.
 ///
 /// @param [in] f         The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
-/// @param [out] dbytes   Room for the streams of this rank, one directly behind the other, or NULL.
+/// @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
 /// @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
 /// @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
 ///                       `dbytes` is NULL.

@@ -1,13 +1,13 @@
-//! Datasets of items of variable length.
+//! Items of variable length in memory.
 
 use super::arguments::Arguments;
-use super::boxes::Flat;
+use super::boxes::PackedBoxes;
 use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
 use super::dataset::{InMemory, read_dataset, scda_dataset_t};
 use super::memory::{Room, Values, slice};
 use super::pointers::Text;
 use super::read_datasets::open;
-use super::versioned::In;
+use super::versioned::StructIn;
 use scda::bindings::{Operation, ReaderCalls, WriterCalls};
 use scda::{Texts, Writer};
 use scda_base::error::{Error, Result};
@@ -38,7 +38,7 @@ use std::mem::MaybeUninit;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_texts(
     f: *mut scda_fcontext_t,
-    d: In<'_, scda_dataset_t>,
+    d: StructIn<'_, scda_dataset_t>,
     count: u64,
     items: Values<'_, *const c_char>,
     lengths: Values<'_, u64>,
@@ -95,7 +95,7 @@ fn own_texts(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fread_texts_sizes(
     f: *mut scda_fcontext_t,
-    d: In<'_, scda_dataset_t>,
+    d: StructIn<'_, scda_dataset_t>,
     nboxes: usize,
     start: Values<'_, u64>,
     count: Values<'_, u64>,
@@ -106,10 +106,11 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
         let (reader, given) = context.reader_and_given()?;
         given.texts = None;
         let dataset = open(reader, given, d)?;
-        let mine = Flat::new(&dataset, nboxes, start, count).and_then(|Flat { regions, .. }| {
-            let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
-            Ok((regions, lengths.get(all, "lengths")?))
-        });
+        let mine =
+            PackedBoxes::new(&dataset, nboxes, start, count).and_then(|PackedBoxes { regions, .. }| {
+                let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
+                Ok((regions, lengths.get(all, "lengths")?))
+            });
         let (regions, lengths) = match mine {
             Ok((regions, lengths)) => (Ok(regions), lengths),
             Err(error) => (Err(error), Default::default()),
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn scda_fread_texts_sizes(
 }
 
 /// Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
-/// behind them.
+/// after them.
 ///
 /// Not collective. After an error `f` stays open.
 ///

@@ -1,4 +1,4 @@
-//! The types of items, as C names and describes them.
+//! The types of items: their names in C, and how a program describes them.
 
 use super::memory::{Values, put};
 use super::pointers::Text;
@@ -44,9 +44,9 @@ pub const SCDA_TYPE_RAW: c_int = 15;
 pub const SCDA_TYPE_DATETIME64: c_int = 16;
 /// Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
 pub const SCDA_TYPE_TIMEDELTA64: c_int = 17;
-/// Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; behind a shorter one stand zeros.
+/// Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; zeros fill up a shorter one.
 pub const SCDA_TYPE_TEXT: c_int = 18;
-/// Items that are `item_bytes` bytes at most, such as `char[8]`; behind fewer stand zeros.
+/// Items that are `item_bytes` bytes at most, such as `char[8]`; zeros fill up the rest.
 pub const SCDA_TYPE_BYTES: c_int = 19;
 /// Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
 pub const SCDA_TYPE_STRUCT: c_int = 20;
@@ -55,7 +55,7 @@ pub const SCDA_TYPE_STRING: c_int = 21;
 /// Items of any number of bytes, likewise.
 pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 
-/// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
+/// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. After the last one of a list stands
 /// `{ NULL }`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -108,14 +108,14 @@ pub unsafe extern "C" fn scda_type_name(
 
 /// How C describes a type: by its number, and what more is to be said of some.
 #[derive(Clone, Copy)]
-pub(super) struct Described<'a> {
+pub(super) struct CType<'a> {
     pub code: c_int,
     pub item_bytes: u64,
     pub unit: Text<'a>,
     pub members: Values<'a, scda_member<'a>>,
 }
 
-impl Described<'_> {
+impl CType<'_> {
     /// The type, as items of it lie in memory.
     pub fn data_type(self) -> Result<DataType> {
         self.at_level(0)
@@ -192,7 +192,7 @@ impl Described<'_> {
 /// The descriptions of types as C got them, and what they point to.
 #[derive(Default)]
 pub(super) struct OwnedTypes {
-    known: HashMap<DataType, Described<'static>>,
+    known: HashMap<DataType, CType<'static>>,
     texts: Vec<CString>,
     lists: Vec<Vec<scda_member<'static>>>,
 }
@@ -202,7 +202,7 @@ unsafe impl Send for OwnedTypes {}
 
 impl OwnedTypes {
     /// What C is told of a type, as often as it asks.
-    pub fn describe(&mut self, data_type: DataType) -> Described<'static> {
+    pub fn describe(&mut self, data_type: DataType) -> CType<'static> {
         if let Some(known) = self.known.get(&data_type) {
             return *known;
         }
@@ -211,8 +211,8 @@ impl OwnedTypes {
         described
     }
 
-    fn describe_anew(&mut self, data_type: DataType) -> Described<'static> {
-        let mut described = Described {
+    fn describe_anew(&mut self, data_type: DataType) -> CType<'static> {
+        let mut described = CType {
             code: data_type.code(),
             item_bytes: if data_type.is_variable() { 0 } else { data_type.item_bytes() },
             unit: Text::NULL,
@@ -224,7 +224,7 @@ impl OwnedTypes {
             }
             DataType::Struct(all) => {
                 let mut list: Vec<_> = all.members().iter().map(|member| self.member(member)).collect();
-                let end = Described { code: 0, item_bytes: 0, unit: Text::NULL, members: Values::NULL };
+                let end = CType { code: 0, item_bytes: 0, unit: Text::NULL, members: Values::NULL };
                 list.push(member(Text::NULL, end, 0, 0));
                 // SAFETY: the list is kept here.
                 described.members = unsafe { Values::at(list.as_ptr()) };
@@ -254,8 +254,8 @@ impl OwnedTypes {
     }
 }
 
-fn member<'a>(name: Text<'a>, described: Described<'a>, count: c_int, offset: u64) -> scda_member<'a> {
-    let Described { code, item_bytes, unit, members } = described;
+fn member<'a>(name: Text<'a>, described: CType<'a>, count: c_int, offset: u64) -> scda_member<'a> {
+    let CType { code, item_bytes, unit, members } = described;
     scda_member { name, r#type: code, count, offset, item_bytes, unit, members }
 }
 

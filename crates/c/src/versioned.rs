@@ -54,22 +54,22 @@ pub(super) use versioned;
 /// A struct that says its size, of which as many bytes may be read, and what it points to; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct In<'a, T>(*const T, PhantomData<&'a T>);
+pub struct StructIn<'a, T>(*const T, PhantomData<&'a T>);
 
-/// As [`In`], and as many bytes may be written.
+/// As [`StructIn`], and as many bytes may be written.
 #[repr(transparent)]
-pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
+pub struct StructInOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-/// Structs as [`In`], one after the other, as many as the documentation of the exported function says; or NULL.
+/// Structs as [`StructIn`], one after the other, as many as the documentation of the exported function says; or NULL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Structs<'a, T>(*const T, PhantomData<&'a [T]>);
 
 /// A struct of which as many bytes may be written as the argument beside it says; or NULL.
 #[repr(transparent)]
-pub struct Unset<'a, T>(*mut T, PhantomData<&'a mut T>);
+pub struct StructOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-impl<'a, T: Versioned> In<'a, T> {
+impl<'a, T: Versioned> StructIn<'a, T> {
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -95,17 +95,17 @@ impl<'a, T: Versioned> In<'a, T> {
         if newer.iter().any(|&byte| byte != 0) {
             let name = T::NAME;
             return Err(Error::argument(format!(
-                "{name}: members behind its {own} bytes are not zero: the program was compiled for a newer libscda"
+                "{name}: members after its {own} bytes are not zero: the program was compiled for a newer libscda"
             )));
         }
         Ok(value)
     }
 }
 
-impl<'a, T: Versioned> InOut<'a, T> {
+impl<'a, T: Versioned> StructInOut<'a, T> {
     /// The struct, to be read.
-    pub fn given(&self) -> In<'_, T> {
-        In(self.0, PhantomData)
+    pub fn given(&self) -> StructIn<'_, T> {
+        StructIn(self.0, PhantomData)
     }
 
     /// Hands a struct out, as much of it as the receiver has room for. What a newer program knows becomes zero.
@@ -140,7 +140,7 @@ impl<'a, T: Versioned> Structs<'a, T> {
     /// `n` structs, all of the size of the first one.
     pub fn read(self, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
         let own = size_of::<T>();
-        let one_at = |byte| In(self.0.wrapping_byte_add(byte), PhantomData);
+        let one_at = |byte| StructIn(self.0.wrapping_byte_add(byte), PhantomData);
         let size = if n == 0 || self.is_null() { own } else { one_at(0).size()? };
         if size == own {
             // SAFETY: there are `n` structs of this size.
@@ -166,11 +166,11 @@ fn same(found: usize, expected: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::argument(format!(
-        "sizes of several structs: found {found} behind {expected}, expected one size"
+        "sizes of several structs: found {found} after {expected}, expected one size"
     )))
 }
 
-impl<T: Versioned> Unset<'_, T> {
+impl<T: Versioned> StructOut<'_, T> {
     /// Fills it, of `size` bytes, with the defaults.
     pub(super) fn init(self, size: usize) -> Result<(c_int, Outcome)> {
         if self.0.is_null() {
@@ -205,16 +205,16 @@ mod tests {
         for size in [8, 16, own, own + 8, own + 24] {
             let mut words = [u64::MAX; 32];
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            assert!(Unset(place, PhantomData).init(size).is_ok());
+            assert!(StructOut(place, PhantomData).init(size).is_ok());
             assert_eq!(words[0], size as u64);
             assert!(words[1..size / 8].iter().all(|&word| word == 0), "{size}");
             assert!(words[size / 8..].iter().all(|&word| word == u64::MAX), "{size}");
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            let value = In(place, PhantomData).read().unwrap();
+            let value = StructIn(place, PhantomData).read().unwrap();
             assert!(value.size() == size && value.data.is_null() && value.stride.is_null());
             if size > own {
                 words[own / 8] = 1 << 40;
-                assert!(In(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err());
+                assert!(StructIn(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err());
             }
         }
     }
@@ -225,9 +225,9 @@ mod tests {
         for size in [0, 4, 7, 12, own - 1, own + 4, MOST_BYTES + 8, usize::MAX - 7] {
             let mut words = [u64::MAX; 32];
             let place = words.as_mut_ptr().cast::<scda_box_t>();
-            assert!(Unset(place, PhantomData).init(size).is_err() && words == [u64::MAX; 32], "{size}");
+            assert!(StructOut(place, PhantomData).init(size).is_err() && words == [u64::MAX; 32], "{size}");
             words[0] = size as u64;
-            assert!(In(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err(), "{size}");
+            assert!(StructIn(words.as_ptr().cast::<scda_box_t>(), PhantomData).read().is_err(), "{size}");
         }
     }
 

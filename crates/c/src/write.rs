@@ -9,14 +9,14 @@ use scda::bindings::{Operation, Sizes, WriterCalls};
 use scda::{Source, Writer};
 use scda_base::error::Result;
 use scda_format::INLINE_BYTES;
-use scda_storage::lent::Lent;
+use scda_storage::lent_memory::LentMemory;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// The data of a call as memory that stays, which counts only with `params.lend`.
-pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<Lent> {
+pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<LentMemory> {
     // SAFETY: with `params.lend`, C promises to leave the memory as it is; else it is not used.
-    data.as_ref().ok().map(|data| unsafe { Lent::new(data) })
+    data.as_ref().ok().map(|data| unsafe { LentMemory::new(data) })
 }
 
 /// Writes an inline section: 32 bytes of one rank.

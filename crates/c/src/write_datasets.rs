@@ -1,12 +1,12 @@
 //! Writing datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::boxes::{CBoxes, Flat, Lists, scda_box_t};
+use super::boxes::{BoxLists, CBoxes, PackedBoxes, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, layout, of_c, read_dataset, scda_dataset_t};
 use super::memory::Values;
 use super::pointers::{PerRank, Text};
-use super::versioned::{In, Structs};
+use super::versioned::{StructIn, Structs};
 use super::write::lent;
 use scda::bindings::{BindingCalls, DatasetBoxes, Operation, ThisRank, WriterCalls};
 use scda::{Data, Writer};
@@ -48,7 +48,7 @@ use std::mem::MaybeUninit;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_dataset(
     f: *mut scda_fcontext_t,
-    d: In<'_, scda_dataset_t>,
+    d: StructIn<'_, scda_dataset_t>,
     data: Values<'_, c_void>,
     nboxes: usize,
     start: Values<'_, u64>,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let InMemory { dataset, data_type } = writer.require(read_dataset(d))?;
-        let mine = Flat::new(&dataset, nboxes, start, count);
+        let mine = PackedBoxes::new(&dataset, nboxes, start, count);
         let mine = mine.and_then(|flat| flat.items(data, &dataset, data_type));
         let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
         let memory = match &boxes {
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
 /// `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
 /// exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
 ///
-/// After an error, the file ends behind one of the datasets, or with what was in it before.
+/// After an error, the file ends after one of the datasets, or with what was in it before.
 ///
 /// Collective; all arguments but `n` and `d` may differ between the ranks.
 ///
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         for one in &*structs {
             datasets.push(writer.require(of_c(one))?);
         }
-        let mut lists = Lists::new(n, nboxes, boxes);
+        let mut lists = BoxLists::new(n, nboxes, boxes);
         for (index, InMemory { dataset, data_type }) in datasets.iter().enumerate() {
             let boxes = lists.next(index).and_then(|boxes| CBoxes::new(dataset, *data_type, boxes));
             mine.push(boxes.and_then(CBoxes::items));

@@ -40,7 +40,7 @@ const LEVELS_OF_PLANES: [&[i32]; 10] =
 const SLOW_LEVEL: u32 = 8;
 
 /// An encoder of one level. Its output depends on the level and the data alone.
-pub struct Adaptive {
+pub struct AdaptiveEncoder {
     level: u32,
     libdeflate: Compressor,
     /// For planes; made when it is needed.
@@ -49,7 +49,7 @@ pub struct Adaptive {
     blocks: Blocks,
 }
 
-impl Adaptive {
+impl AdaptiveEncoder {
     /// # Errors
     /// `Memory`.
     pub fn new(level: u32) -> Result<Self> {
@@ -115,7 +115,7 @@ impl Adaptive {
         }
         out[..2].copy_from_slice(&self.header());
         let mut writer = BitWriter::new(out, 2);
-        // What is behind the last plane is a part of it.
+        // What follows the last plane is a part of it.
         let at = |plane: usize| if plane == planes { data.len() } else { plane * plane_bytes };
         let (blocks, matcher) = (&mut self.blocks, &mut self.matcher);
         let mut done = 0;

@@ -1,10 +1,10 @@
-//! Sorts the bits of items back, as Blosc's bit shuffle has them: the first bits of all items, then the second ones, and so on.
+//! Undoes Blosc's bit shuffle, which stores the first bits of all items, then the second ones, and so on.
 
 /// Groups of items that are sorted at once: a byte for each bit.
 const GROUP: usize = 8;
 
 /// Fills `out` with items of `item_bytes` bytes. Unless their number is a multiple of 8, they are as they were; and so are bytes
-/// behind the last whole item.
+/// after the last whole item.
 pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     let items = data.len() / item_bytes;
     if !items.is_multiple_of(GROUP) {

@@ -242,7 +242,7 @@ struct Run {
 const EXTRA_BITS: [u32; PRECODE] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 7];
 
 /// The code of a block and its description.
-struct Dynamic {
+struct DynamicCode {
     lengths: [u8; LITERALS + DISTANCES],
     literals: usize,
     distances: usize,
@@ -254,7 +254,7 @@ struct Dynamic {
     bits: u64,
 }
 
-impl Dynamic {
+impl DynamicCode {
     fn new(statistics: &SymbolCounts) -> Self {
         let mut lengths = [0; LITERALS + DISTANCES];
         let (literals, distances) = lengths.split_at_mut(LITERALS);
@@ -428,7 +428,7 @@ impl Blocks {
         let fixed = statistics.bits(&FIXED_LENGTHS, &[5; DISTANCES]);
         let best = stored.min(fixed);
         if statistics.least_dynamic_bits() < best {
-            let dynamic = Dynamic::new(statistics);
+            let dynamic = DynamicCode::new(statistics);
             let (literals, distances) = dynamic.lengths.split_at(LITERALS);
             if dynamic.bits + statistics.bits(literals, distances) < best {
                 out.add(head | 2 << 1, 3);

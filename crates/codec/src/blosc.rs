@@ -83,7 +83,7 @@ pub struct Blosc {
 }
 
 enum Compressor {
-    Stored,
+    StoredDataset,
     Zstd(CCtx<'static>, &'static [i32]),
     Lz4(Box<Lz4>),
 }
@@ -117,7 +117,7 @@ impl BloscEncoder {
     /// `Argument` for another compressor or level; `Memory`.
     pub fn new(made: Blosc) -> Result<Self> {
         let compressor = match (made.level, made.compressor) {
-            (0, _) => Compressor::Stored,
+            (0, _) => Compressor::StoredDataset,
             (level, BloscCompressor::Zstd) => {
                 let levels = ZSTD_LEVELS.get(to_usize(u64::from(level)) - 1).copied();
                 let levels = levels.ok_or_else(|| {
@@ -183,14 +183,14 @@ impl BloscEncoder {
         let item_bytes = usize::from(self.made.item_bytes);
         if self.made.shuffle == BloscShuffle::Bytes
             && item_bytes > 1
-            && !matches!(self.compressor, Compressor::Stored)
+            && !matches!(self.compressor, Compressor::StoredDataset)
         {
             grow(&mut self.shuffled, n)?;
             shuffle(data, item_bytes, &mut self.shuffled[..n]);
             bytes = &self.shuffled[..n];
         }
         let length = match &mut self.compressor {
-            Compressor::Stored => return Ok(None),
+            Compressor::StoredDataset => return Ok(None),
             Compressor::Zstd(context, levels) => {
                 // With less room zstd takes slower ways.
                 grow(&mut self.stream, compress_bound(n))?;
@@ -447,11 +447,11 @@ mod tests {
         let mut decoder = BloscDecoder::default();
         while !rest.is_empty() {
             let [n, length, seed] = [0, 4, 8].map(|at| word(rest, at).unwrap());
-            let (frame, behind) = rest[12..].split_at(length as usize);
+            let (frame, after) = rest[12..].split_at(length as usize);
             let mut out = vec![0; n as usize];
             decoder.decode(frame, &mut out).unwrap().unwrap_or_else(|what| panic!("{seed}: {what}"));
             assert!(out == data(n as usize, seed), "{seed}: {n} bytes, {:?}", &frame[..16]);
-            (rest, read) = (behind, read + 1);
+            (rest, read) = (after, read + 1);
         }
         assert!(read >= 100, "{read} frames");
     }
@@ -547,7 +547,7 @@ mod tests {
         told(|frame| frame[24] = 0, "zstd: ");
     }
 
-    /// A frame of `bytes` bytes of data, in one block, with these bytes behind its header.
+    /// A frame of `bytes` bytes of data, in one block, with these bytes after its header.
     fn frame(flags: u8, item_bytes: u8, bytes: usize, rest: &[u8]) -> Vec<u8> {
         let mut frame = vec![2, 1, flags, item_bytes];
         for word in [bytes, bytes, HEADER + rest.len()] {
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn streams_that_are_not_those_of_their_blocks_are_told() {
-        // Behind the place of the only block, and the length of its stream.
+        // After the place of the only block, and the length of its stream.
         let block = |stream: &[u8]| {
             let words = [HEADER + 4, stream.len()].map(|word| (word as u32).to_le_bytes());
             [words.as_flattened(), stream].concat()

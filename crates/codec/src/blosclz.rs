@@ -1,4 +1,4 @@
-//! BloscLZ, the compressor that Blosc has of its own: reading only.
+//! Decoder of BloscLZ, Blosc's own compressor.
 //!
 //! A stream is a sequence of instructions, each with a control byte. Up to 31: that many bytes and one more follow, as they are. Else its
 //! upper three bits say how long a match is, and its lower five, with the next byte, how far back it begins. The first control

@@ -1,4 +1,4 @@
-//! One chunk of a dataset: its bytes by the steps of its codecs, and back.
+//! Encodes and decodes one chunk of a dataset by the steps of its codecs.
 
 use super::blosc::{Blosc, BloscDecoder, BloscEncoder, can_expand_by_zstd, zstd_frame};
 use super::deflate::{Deflater, Encoder};
@@ -171,7 +171,7 @@ pub struct ChunkDecoder {
     inflater: Option<Box<Inflater>>,
     zstd: Option<DCtx<'static>>,
     blosc: BloscDecoder,
-    /// The encoded chunk, and the zeros behind it.
+    /// The encoded chunk, and the zeros after it.
     stream: Vec<u8>,
     shuffled: Vec<u8>,
 }
@@ -337,11 +337,11 @@ fn read_all(mut from: impl Read, most: u64, what: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// An error for bytes behind a stream.
+/// An error for bytes after a stream.
 fn all_read(rest: &[u8]) -> Result<()> {
     match rest.len() {
         0 => Ok(()),
-        n => Err(bad(format!("found {n} bytes behind the stream, expected none"))),
+        n => Err(bad(format!("found {n} bytes after the stream, expected none"))),
     }
 }
 
@@ -520,7 +520,7 @@ mod tests {
                 &steps[..2],
                 &longer,
                 90,
-                ["it does not end with its checksum", "found 1 bytes behind the stream"],
+                ["it does not end with its checksum", "found 1 bytes after the stream"],
             ),
             (&[], &data, 91, ["found 90 bytes, expected 91", ""]),
         ] {

@@ -1,7 +1,7 @@
 //! zlib streams (RFC 1950), by either of two libraries.
 
 use super::MAX_LEVEL;
-use super::adaptive::Adaptive;
+use super::adaptive::AdaptiveEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::make;
@@ -32,7 +32,7 @@ const ZLIB_STEP: usize = 1 << 30;
 
 /// A compressor of one kind and level, used again for every element.
 pub enum Deflater {
-    Fast(Box<Adaptive>),
+    Fast(Box<AdaptiveEncoder>),
     Zlib(Compress),
 }
 
@@ -46,7 +46,7 @@ impl Deflater {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
         }
         Ok(match encoder {
-            Encoder::Fast => Self::Fast(Box::new(Adaptive::new(level)?)),
+            Encoder::Fast => Self::Fast(Box::new(AdaptiveEncoder::new(level)?)),
             Encoder::Zlib => {
                 Self::Zlib(make("zlib's compressor", || Compress::new(Compression::new(level), true))?)
             }

@@ -1,4 +1,4 @@
-//! One element: its size and a zlib stream, in base64 (paper, section 3.1).
+//! Encodes and decodes one element: its size and a zlib stream, in base64 (paper, section 3.1).
 
 use super::base64;
 use super::deflate::{Deflater, Encoder};

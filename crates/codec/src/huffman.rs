@@ -50,7 +50,7 @@ impl<'a> BitWriter<'a> {
         self.bytes(&[0, 0, 0xff, 0xff]);
     }
 
-    /// Ends the stream behind a block that is not its last: by an empty one, of the fixed code.
+    /// Ends the stream after a block that is not its last: by an empty one, of the fixed code.
     pub fn end_of_stream(&mut self) {
         self.add(1 | 1 << 1, 3 + 7);
         self.align();

@@ -6,13 +6,13 @@ use scda_base::error::Result;
 use scda_base::memory::make;
 use scda_base::numbers::to_usize;
 
-/// Zeros behind a stream: libdeflate decodes byte by byte when it is nearer than this to its end. Measured with
+/// Zeros after a stream: libdeflate decodes byte by byte when it is nearer than this to its end. Measured with
 /// `benches`.
 pub const ZEROS: usize = 64;
-/// Room behind data of up to [`ROOM_UP_TO`] bytes: libdeflate decodes byte by byte when it is nearer than this to their
+/// Room after data of up to [`ROOM_UP_TO`] bytes: libdeflate decodes byte by byte when it is nearer than this to their
 /// end. Measured with `benches`.
 const ROOM: usize = 320;
-/// Longer data get no room behind them. Measured with `benches`.
+/// Longer data get no room after them. Measured with `benches`.
 const ROOM_UP_TO: usize = 8192;
 
 /// Decompresses streams one after the other, with state made once.
@@ -20,7 +20,7 @@ pub struct Inflater {
     inflater: Decompressor,
     /// zlib, if each stream is to pass both decoders.
     zlib: Option<Decompress>,
-    /// Short data, with room behind them.
+    /// Short data, with room after them.
     short: [u8; ROOM_UP_TO + ROOM],
 }
 
@@ -44,10 +44,10 @@ impl Inflater {
         if found != n {
             return Err(format!("found data of {found} bytes, expected {n}"));
         }
-        // As for zlib streams. Behind the checksum stands the length, in 4 bytes.
+        // As for zlib streams. After the checksum stands the length, in 4 bytes.
         let (before, checksum) = (&stream[..stream.len().saturating_sub(4)], libdeflater::crc32(out));
         if !before.ends_with(&checksum.to_le_bytes()) {
-            return Err(format!("found more behind its end, where its checksum {checksum:08x} is expected"));
+            return Err(format!("found more after its end, where its checksum {checksum:08x} is expected"));
         }
         Ok(())
     }

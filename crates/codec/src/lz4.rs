@@ -1,8 +1,8 @@
-//! LZ4 blocks, written. The libraries that compress them read words in the byte order and of the size of the machine, so what they write
-//! depends on it; the bytes of a file must not. Reading is left to liblz4.
+//! Encoder of LZ4 blocks. The libraries for LZ4 read words in the byte order and of the size of the machine, so their output
+//! depends on it; the bytes of a file must not. liblz4 decodes.
 //!
 //! A block is a sequence of literals and matches. A token has the number of literals in its upper four bits and the length of the
-//! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. Behind the literals are two
+//! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. After the literals are two
 //! bytes, how far back the match begins. The last five bytes are literals, and no match begins within the last twelve.
 
 use super::{MOST_SHORTENED, shortest};
@@ -173,11 +173,11 @@ impl Lz4 {
 
     /// Remembers places that a match covers: all of them, or one near its end.
     fn insert_within<const DEEP: bool>(&mut self, data: &[u8], found: Lz4Match, end: usize) {
-        let behind = (found.at + found.length).min(end);
+        let after = (found.at + found.length).min(end);
         if DEEP {
-            (found.at + 2..behind).for_each(|at| _ = self.insert::<DEEP>(data, at));
-        } else if behind >= 2 {
-            self.insert::<DEEP>(data, behind - 2);
+            (found.at + 2..after).for_each(|at| _ = self.insert::<DEEP>(data, at));
+        } else if after >= 2 {
+            self.insert::<DEEP>(data, after - 2);
         }
     }
 }
@@ -336,7 +336,7 @@ mod tests {
             (&[0x10], 99),
             (&[0xf0], 99),
             (&[0xf0, 255], 99),
-            // A block that ends behind the distance of a match, within its length, or behind it.
+            // A block that ends after the distance of a match, within its length, or after it.
             (&[0x10, 7, 1], 99),
             (&[0x1f, 7, 1, 0], 99),
             (&[0x10, 7, 1, 0], 99),

@@ -1,4 +1,4 @@
-//! Numbers as files of Pcodec ("standalone"), by the crate `pco`.
+//! Encodes and decodes numbers as files of Pcodec ("standalone"), by the crate `pco`.
 
 use half::f16;
 use pco::data_types::Number;
@@ -106,11 +106,11 @@ fn fill<T: Number, const N: usize>(
     loop {
         let mut chunk = match decompressor.chunk_decompressor::<T, _>(rest).map_err(wrong)? {
             DecompressorItem::Chunk(chunk) => chunk,
-            DecompressorItem::EndOfData(behind) if done == count && behind.is_empty() => return Ok(()),
-            DecompressorItem::EndOfData(behind) => {
-                let more = behind.len();
+            DecompressorItem::EndOfData(after) if done == count && after.is_empty() => return Ok(()),
+            DecompressorItem::EndOfData(after) => {
+                let more = after.len();
                 return Err(format!(
-                    "Pcodec: found {done} numbers and {more} bytes behind them, expected {count} numbers"
+                    "Pcodec: found {done} numbers and {more} bytes after them, expected {count} numbers"
                 ));
             }
         };
@@ -151,7 +151,7 @@ mod tests {
             let (file, count) = (&file[6..], numbers.len() / number_bytes);
             assert!(told(file, numbers.len()).unwrap() == numbers);
             let expected = format!(
-                "Pcodec: found {count} numbers and 0 bytes behind them, expected {} numbers",
+                "Pcodec: found {count} numbers and 0 bytes after them, expected {} numbers",
                 count + 1
             );
             assert_eq!(told(file, numbers.len() + number_bytes), Err(expected));
@@ -161,7 +161,7 @@ mod tests {
                 "{found}"
             );
             let expected =
-                format!("Pcodec: found {count} numbers and 3 bytes behind them, expected {count} numbers");
+                format!("Pcodec: found {count} numbers and 3 bytes after them, expected {count} numbers");
             assert_eq!(told(&[file, b"abc"].concat(), numbers.len()), Err(expected));
             for end in [0, 5, length / 2, length - 1] {
                 assert!(told(&file[..end], numbers.len()).unwrap_err().starts_with("Pcodec: "), "{end}");

@@ -42,10 +42,10 @@ fn with_all(bytes: &[u8], most: usize, call: &mut impl FnMut(&[u8])) {
 fn frames() -> Vec<(usize, Vec<u8>)> {
     let all = std::fs::read("../../tests/vectors/blosc/frames.bin").unwrap();
     let (mut rest, mut frames) = (&all[..], Vec::new());
-    while let Some((numbers, behind)) = rest.split_first_chunk::<12>() {
+    while let Some((numbers, after)) = rest.split_first_chunk::<12>() {
         let [n, length] = [0, 4].map(|at| u32::from_le_bytes(*numbers[at..].first_chunk().unwrap()) as usize);
-        frames.push((n, behind[..length].to_vec()));
-        rest = &behind[length..];
+        frames.push((n, after[..length].to_vec()));
+        rest = &after[length..];
     }
     frames
 }
@@ -105,7 +105,7 @@ fn plain_blosclz(stream: &[u8], mut out: Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// Behind a stream that has made some bytes, as its rules say what these are, all short ones mean what the rules say.
+/// After a stream that has made some bytes, as its rules say what these are, all short ones mean what the rules say.
 fn all_streams_are_plain(before: &[u8], bytes: &[u8], most: usize) {
     let (mut accepted, mut refused) = (0, 0);
     let made = plain_blosclz(before, Vec::new()).unwrap();
@@ -236,7 +236,7 @@ fn each_gzip_stream_that_is_accepted_is_whole_and_the_last() {
         assert!(inflater.gunzip(&stream, &mut vec![0; n]).is_err());
     }
     stream.push(0);
-    assert!(inflater.gunzip(&stream, &mut out).unwrap_err().contains("more behind its end"));
+    assert!(inflater.gunzip(&stream, &mut out).unwrap_err().contains("more after its end"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Rounded {
         let exponent = (value >> SIGNIFICAND) as u32;
         let mut dropped = SIGNIFICAND + 2;
         if let Some(kept) = self.rounding.kept_bits {
-            // What has no leading one at its place has its own further behind.
+            // What has no leading one at its place has its own further after.
             let significant = if exponent > 0 { SIGNIFICAND } else { value.ilog2() };
             dropped = significant.saturating_sub(kept);
         }

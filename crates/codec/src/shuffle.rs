@@ -1,7 +1,7 @@
-//! Sorts the bytes of items: the first bytes of all items, then the second ones, and so on. Numbers that are near one
-//! another have the same first or last bytes, which then follow one another.
+//! Byte shuffle: stores the first bytes of all items, then the second ones, and so on. Numbers that are close to one another share
+//! their first or last bytes, which then follow one another.
 //!
-//! These are the bytes of `numcodecs.shuffle` and of HDF5's shuffle filter. Bytes behind the last whole item stay
+//! These are the bytes of `numcodecs.shuffle` and of HDF5's shuffle filter. Bytes after the last whole item stay
 //! where they are.
 //!
 //! **Algorithm.** Items are sorted in groups of 16, by vector instructions that interleave two rows of 16 bytes. Interleaving

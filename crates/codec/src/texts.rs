@@ -1,4 +1,4 @@
-//! A chunk of items of variable length: `vlen-utf8` and `vlen-bytes` of Zarr.
+//! Items of variable length in memory.
 //!
 //! First stands the number of items, then each with its length before it. Numbers have 4 bytes, the lowest first.
 
@@ -73,7 +73,7 @@ pub fn parse(chunk: &[u8], items: u64, data_type: DataType) -> Result<Result<Vec
         let bytes = number_at(chunk, at).and_then(|length| chunk.get(start..)?.get(..length));
         let Some(bytes) = bytes else {
             return Ok(Err(format!(
-                "item {item}: found its end behind the {} bytes of the chunk",
+                "item {item}: found its end after the {} bytes of the chunk",
                 chunk.len()
             )));
         };
@@ -86,7 +86,7 @@ pub fn parse(chunk: &[u8], items: u64, data_type: DataType) -> Result<Result<Vec
     if at == chunk.len() {
         return Ok(Ok(found));
     }
-    Ok(Err(format!("found {} bytes behind the last item, expected none", chunk.len() - at)))
+    Ok(Err(format!("found {} bytes after the last item, expected none", chunk.len() - at)))
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
         let longer = [&good[..], b"x"].concat();
         assert_eq!(
             wrong(&longer, 2, DataType::VariableBytes),
-            "found 1 bytes behind the last item, expected none"
+            "found 1 bytes after the last item, expected none"
         );
     }
 

@@ -120,10 +120,10 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     u32::try_from(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes)).unwrap_or(0)
 }
 
-/// What a piece with this CRC contributes to the CRC of the whole if `bytes_behind` bytes follow it.
+/// What a piece with this CRC contributes to the CRC of the whole if `bytes_after` bytes follow it.
 #[must_use]
-pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
-    let digits = bytes_behind.to_le_bytes();
+pub fn shift(crc: u64, bytes_after: u64) -> u64 {
+    let digits = bytes_after.to_le_bytes();
     digits
         .iter()
         .zip(&POWERS)
@@ -138,7 +138,7 @@ pub fn of_zeros(bytes: u64) -> u64 {
     shift(u64::MAX, bytes) ^ u64::MAX
 }
 
-/// What `count` pieces with this CRC contribute, each of which ends `step` bytes behind the one before.
+/// What `count` pieces with this CRC contribute, each of which ends `step` bytes after the one before.
 #[must_use]
 pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
     let (mut sum, mut some, mut bytes) = (0, crc, step);
@@ -196,13 +196,13 @@ pub fn single_byte(difference: u64, bytes: u64) -> Option<(u64, u8)> {
         inverse
     };
     let mut crc = difference;
-    for behind in 0..bytes {
+    for after in 0..bytes {
         // The byte that was taken in last, if there was one.
         let [highest, ..] = crc.to_be_bytes();
         let byte = OF_HIGHEST[usize::from(highest)];
         let before = crc ^ BYTES[usize::from(byte)];
         if before == 0 {
-            return (byte != 0).then_some((behind, byte));
+            return (byte != 0).then_some((after, byte));
         }
         crc = before << 8 | u64::from(byte);
     }

@@ -34,7 +34,7 @@ const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
     tails
 };
 
-/// The space behind the letter, in the first half of an entry.
+/// The space after the letter, in the first half of an entry.
 const LETTER_END: u128 = (b' ' as u128) << 8;
 
 /// This byte, eight times.

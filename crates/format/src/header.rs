@@ -19,7 +19,7 @@ const FILE_LETTER: u8 = b'F';
 /// A user string: 0 to 58 bytes with any values.
 #[derive(Clone, Copy)]
 pub struct UserString {
-    /// The string; the bytes behind it have no meaning.
+    /// The string; the bytes after it have no meaning.
     bytes: [u8; USER_STRING_BYTES],
     len: u8,
 }
@@ -193,7 +193,7 @@ pub struct FileHeader {
 pub const SEAL_MARK: &[u8] = b" sealed";
 
 impl FileHeader {
-    /// Whether the file was created to be sealed: without a seal, nothing behind its header is committed.
+    /// Whether the file was created to be sealed: without a seal, nothing after its header is committed.
     #[must_use]
     pub fn has_seal_mark(&self) -> bool {
         self.vendor.ends_with(SEAL_MARK)

@@ -149,7 +149,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The offset of the first byte behind the section.
+    /// The offset of the first byte after the section.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset + self.bytes
@@ -458,7 +458,7 @@ mod tests {
             let empty = [&[b'x'; 128][..], &header, &table_padding(0, style)].concat();
             let is_end = |end: &[u8], at| is_end_of_index(end.first_chunk().unwrap(), at);
             assert!(is_end(&full, section.end()) && is_end(&empty, 0));
-            // A section cannot end behind its row.
+            // A section cannot end after its row.
             assert!(!is_end(&full, section.end() - 32));
             for (end, from) in [(&full, 0), (&empty, 128)] {
                 let other = |place: usize| {
@@ -496,7 +496,7 @@ mod tests {
             names in proptest::collection::vec(proptest::collection::vec(b'a'..b'c', 0..3), 0..40), has_header in any::<bool>(),
             common in proptest::sample::select(vec![0, 1, 20]), spread in proptest::sample::select(vec![1, 9]),
         ) {
-            // User strings that begin alike, and those that differ only behind some bytes of 0.
+            // User strings that begin alike, and those that differ only after some bytes of 0.
             let names: Vec<Vec<u8>> = names.iter().map(|name| {
                 let rest = name.iter().flat_map(|&byte| std::iter::once(byte).chain(std::iter::repeat_n(0, spread - 1)));
                 std::iter::repeat_n(b'b', common).chain(rest).collect()

@@ -1,4 +1,4 @@
-//! Where the parts of a section lie in the file. Pure arithmetic, checked to 63 bits.
+//! Offsets of the parts of a section. Pure arithmetic, checked to 63 bits.
 
 use super::padding::data_padding_bytes;
 use super::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};

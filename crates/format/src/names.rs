@@ -21,7 +21,7 @@ pub const BASE: u64 = 16;
 /// No table has more names.
 pub const MOST_NAMES: u64 = 1 << 18;
 
-/// Bytes of the row at the end of the table, and the padding behind it.
+/// Bytes of the row at the end of the table, and the padding after it.
 const END_BYTES: usize = NAME_BYTES + TABLE_PADDING_BYTES;
 
 /// A seal of a file.

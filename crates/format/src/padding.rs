@@ -40,7 +40,7 @@ pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
     field
 }
 
-/// Puts the content and the space behind it into a field of dashes.
+/// Puts the content and the space after it into a field of dashes.
 #[inline]
 pub fn fill(field: &mut [u8], content: &[u8]) {
     debug_assert!(content.len() + 4 <= field.len());
@@ -80,7 +80,7 @@ pub const fn data_padding_bytes(n: u64) -> u64 {
     if p < MIN_DATA_PADDING { p + DATA_DIVISOR } else { p }
 }
 
-/// Writes the padding behind `n` bytes of data. `last` is the last byte of data (`None` if there are no data).
+/// Writes the padding after `n` bytes of data. `last` is the last byte of data (`None` if there are no data).
 #[inline(always)]
 pub fn data_padding(text: &mut [u8; MAX_DATA_PADDING], n: u64, last: Option<u8>, style: LineBreak) -> &[u8] {
     let len = usize::try_from(data_padding_bytes(n)).unwrap_or(MAX_DATA_PADDING);

@@ -2,7 +2,7 @@
 //! arithmetic that overflows and an index out of bounds are; accepted is what the plain rules of the paper accept; and what is parsed
 //! is written and parsed again as the same.
 
-use super::dataset::later::{later_of, later_user, rows_of, rows_user};
+use super::dataset::additions::{later_of, later_user, rows_of, rows_user};
 use super::entry::{CountFormat, parse_count, parse_counts};
 use super::header::{
     SectionType, UserString, file_header, parse_file_header, parse_section_header, put_section_header,
@@ -382,7 +382,7 @@ fn what_readers_ask_of_headers_and_rows() {
         bytes[1] = b'-';
         assert_eq!(Row::parse_name(&bytes).unwrap_err().kind(), ErrorKind::Format);
     }
-    // What is equal behind what differs has no say.
+    // What is equal after what differs has no say.
     let mut rows = [&b"ayz"[..], b"bya"]
         .map(|text| Row { user: user(text), ..row(KINDS.first().copied(), false, 0, 32) });
     sort_rows(&mut rows).unwrap();

@@ -1,4 +1,4 @@
-//! The seal: the section at the end of what was written so far. docs/format.md, "Sealed files", specifies its bytes.
+//! The seal: the block at the end of all sections written so far. docs/format.md, "Sealed files", specifies its bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
 use super::index::{
@@ -156,7 +156,7 @@ impl Seal {
             return Ok(());
         }
         let words = format!(
-            "seal: found {} rows and {} sections, expected a row for each behind the {} of the previous seal at byte {}",
+            "seal: found {} rows and {} sections, expected a row for each after the {} of the previous seal at byte {}",
             self.rows(),
             self.sections,
             previous.sections,
@@ -169,13 +169,13 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::later::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION};
+    use crate::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION};
     use crate::dataset::{DATASET_CONVENTION, GROUP_CONVENTION};
     use proptest::prelude::*;
 
     const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
 
-    /// A seal of `sections` sections, behind an index, in a file without another.
+    /// A seal of `sections` sections, after an index, in a file without another.
     fn seal(sections: u64) -> Seal {
         let index = 128 + 96 * sections;
         let length = index + INDEX_FRAME_BYTES + (sections + 1) * ROW_BYTES as u64 + SEAL_BYTES as u64;

@@ -11,7 +11,7 @@ use scda_base::memory::resize;
 
 /// The user string of the block before the chunks.
 pub const STREAMS: &[u8] = b"scda streams 00";
-/// The user string of the array behind the chunks.
+/// The user string of the array after the chunks.
 pub const STREAM_BYTES: &[u8] = b"scda stream bytes 00";
 /// The most bytes of a chunk.
 pub const MAX_CHUNK_BYTES: u64 = 1 << 30;
@@ -68,7 +68,7 @@ impl StreamPart {
     }
 
     /// The data of the block, which begins at `start` of the file: the entries, and lines of dashes that bring the data of the
-    /// array behind it to their place.
+    /// array after it to their place.
     ///
     /// # Errors
     /// `Memory`.

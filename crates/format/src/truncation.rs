@@ -1,4 +1,4 @@
-//! The note of a truncation that takes sealed bytes away. docs/format.md, "Rolling back", specifies its bytes.
+//! The note that precedes a truncation of sealed sections. docs/format.md, "Rolling back", specifies its bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
 use super::index::{parse_entries, put_entries};

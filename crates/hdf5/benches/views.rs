@@ -6,7 +6,7 @@ use scda::{DataType, Dataset, SectionType};
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
 use scda_format::dataset::parse::KnownMetadata;
-use scda_format::dataset::stored::{DataSection, Stored};
+use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
 use scda_hdf5::{Data, Entry, Part, Previous, View, check};
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +18,7 @@ const TURNS: usize = 5;
 const DATASET_BYTES: u64 = 1340;
 
 /// What the file says of a dataset of ten numbers.
-fn stored() -> Stored {
+fn stored() -> StoredDataset {
     let mut dataset = Dataset::new("a", DataType::Float64, [10]);
     dataset.attributes = r#"{"units": "kg m-3"}"#.into();
     let text = metadata::of_dataset(&dataset, &Codecs::of(&dataset, 1)).expect("metadata");
@@ -29,10 +29,10 @@ fn stored() -> Stored {
         size: 8,
         is_compressed: false,
     };
-    Stored::new(&mut KnownMetadata::default(), text.as_bytes(), 0, section).expect("metadata")
+    StoredDataset::new(&mut KnownMetadata::default(), text.as_bytes(), 0, section).expect("metadata")
 }
 
-fn view(stored: &Stored, names: &[String]) -> View {
+fn view(stored: &StoredDataset, names: &[String]) -> View {
     let mut view = View::new();
     for (name, n) in names.iter().zip(0..) {
         let part = Part { stored, data: Data::Plain(1024 + DATASET_BYTES * n) };

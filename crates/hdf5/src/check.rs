@@ -5,7 +5,7 @@ use crate::chunks::{Entry, FILTERED_TREE, FIXED_ARRAY_HEAD_BYTES, PLAIN_TREE};
 use crate::dense;
 use crate::links::Target;
 use crate::message::{MAX_RANK, PAGE_BITS, kind};
-use crate::old::{Message, Old, continued, number, wrong};
+use crate::old::{Message, PreviousView, continued, number, wrong};
 use crate::parts::Previous;
 use crate::tree;
 use crate::{BASE, UNDEFINED};
@@ -34,7 +34,7 @@ pub fn check<'a>(
     end: u64,
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Checked> {
-    let old = Old::new(view, end)?;
+    let old = PreviousView::new(view, end)?;
     let root = old.root;
     let mut checker = Checker {
         old,
@@ -72,7 +72,7 @@ fn note(addresses: &mut HashSet<u64>, address: u64) -> Result<bool> {
 }
 
 struct Checker<'a> {
-    old: Old<'a>,
+    old: PreviousView<'a>,
     is_data: &'a mut dyn FnMut(u64, u64) -> bool,
     found: Checked,
     objects: HashSet<u64>,

@@ -3,7 +3,7 @@
 use crate::UNDEFINED;
 use crate::bytes::Bytes;
 use crate::message::{PAGE_BITS, sealed};
-use crate::old::{Old, number};
+use crate::old::{PreviousView, number};
 use crate::out::Out;
 use crate::tree::{self, Tree};
 use scda_base::error::Result;
@@ -143,7 +143,7 @@ impl ChunkTree {
     }
 
     /// The tree that the layout of a dataset of the previous view leads to, with these chunks.
-    pub fn load(self, old: &mut Old<'_>, layout: &[u8], chunks: &[Chunk]) -> Result<Self> {
+    pub fn load(self, old: &mut PreviousView<'_>, layout: &[u8], chunks: &[Chunk]) -> Result<Self> {
         let Self { entry, tree } = self;
         let there = chunks.iter().filter(|chunk| chunk.address != UNDEFINED).count();
         let address = layout.last_chunk::<8>().map_or(UNDEFINED, |address| u64::from_le_bytes(*address));

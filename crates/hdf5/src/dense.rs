@@ -5,7 +5,7 @@ use crate::bytes::Bytes;
 use crate::checksum::checksum;
 use crate::links::{Target, add_link, link};
 use crate::message::sealed;
-use crate::old::{Old, number, wrong};
+use crate::old::{PreviousView, number, wrong};
 use crate::out::Out;
 use crate::tree::Tree;
 use scda_base::error::Result;
@@ -129,7 +129,7 @@ fn put_heap(out: &mut Out, heap: u64, blocks: Vec<Bytes>, links: u64, used: u64)
 }
 
 /// Adds the links of a heap, whose blocks have nothing else.
-pub fn read(old: &mut Old<'_>, heap: u64, links: &mut HashMap<String, Target>) -> Result<()> {
+pub fn read(old: &mut PreviousView<'_>, heap: u64, links: &mut HashMap<String, Target>) -> Result<()> {
     let unknown = |at| wrong(at, "found another heap than libscda writes");
     let head = old.checked(heap, HEAD_BYTES)?;
     let (width, count) = (number(&head[110..112]), number(&head[70..78]));

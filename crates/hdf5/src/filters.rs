@@ -1,4 +1,4 @@
-//! What was done to the bytes of chunks, as HDF5's filters.
+//! The codecs of chunks as HDF5 filters.
 
 use crate::bytes::Bytes;
 use scda_base::error::Result;

@@ -3,7 +3,7 @@
 use crate::bytes::Bytes;
 use crate::links::{Links, Target, add_link, link, message};
 use crate::message::{Messages, kind};
-use crate::old::{Message, Old, continued, number, wrong};
+use crate::old::{Message, PreviousView, continued, number, wrong};
 use crate::out::Out;
 use crate::{UNDEFINED, dense};
 use scda_base::error::Result;
@@ -36,7 +36,7 @@ pub struct LinkBlock {
 }
 
 /// The group of the previous view at an address.
-pub fn read(old: &mut Old<'_>, address: u64) -> Result<OldGroup> {
+pub fn read(old: &mut PreviousView<'_>, address: u64) -> Result<OldGroup> {
     let mut group = OldGroup::default();
     let header = old.header(address)?;
     let mut next = continued(&header)?;

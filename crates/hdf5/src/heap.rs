@@ -1,4 +1,4 @@
-//! Global heaps: where the texts of attributes and lists of references are.
+//! Global heaps, for the texts of attributes and lists of references.
 
 use crate::bytes::Bytes;
 use crate::out::Out;

@@ -1,4 +1,4 @@
-//! Datasets as HDF5 sees them: what the messages of their object headers have.
+//! Datasets as HDF5 sees them: the contents of the messages of their object headers.
 
 use crate::bytes::Bytes;
 use crate::chunks::{Chunk, Entry as IndexEntry};
@@ -8,7 +8,7 @@ use crate::{BASE, filters};
 use scda_base::error::{Error, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::{product, sum, to_usize};
-use scda_format::dataset::stored::{ElementKind, Stored};
+use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
 use scda_format::dataset::{DataType, Kind};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub enum Data<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// Its metadata, and how its data lie.
-    pub stored: &'a Stored,
+    pub stored: &'a StoredDataset,
     /// Where they are.
     pub data: Data<'a>,
 }
@@ -84,7 +84,7 @@ pub struct Item {
 
 /// A dataset of a view.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ShownDataset {
     /// Where it is in HDF5.
     pub path: String,
     /// What it is.
@@ -134,7 +134,7 @@ impl Item {
     }
 
     fn of_part(part: &Part<'_>) -> Result<Result<Self, Reason>> {
-        let Stored { dataset, codecs, grid, elements } = part.stored;
+        let StoredDataset { dataset, codecs, grid, elements } = part.stored;
         if dataset.unsupported.is_some() {
             return Ok(Err("unknown to libscda"));
         }

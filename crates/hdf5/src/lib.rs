@@ -1,4 +1,4 @@
-//! Views: HDF5's metadata of what is in an scda file, by which any program for HDF5 reads it in place (docs/hdf5.md).
+//! Views: HDF5 metadata for the contents of an scda file, by which any program for HDF5 reads the file in place (docs/hdf5.md).
 //!
 //! A [`View`] is made from a list of datasets and groups; its bytes are the data of a block of the file. They depend on nothing but this
 //! list and the offset of the block. No I/O.
@@ -35,7 +35,7 @@ pub use attribute::Value;
 pub use check::{Checked, check};
 pub use checksum::checksum;
 pub use item::{Data, Entry, Part};
-pub use parts::{Array, Previous, Written};
+pub use parts::{Array, Previous, ViewBytes};
 pub use superblock::{SUPERBLOCK_BYTES, Superblock};
 pub use view::View;
 

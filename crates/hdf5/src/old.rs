@@ -17,7 +17,7 @@ pub fn wrong(address: u64, what: &str) -> Error {
 }
 
 /// The previous view.
-pub struct Old<'a> {
+pub struct PreviousView<'a> {
     read: &'a mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
     /// The address of the root group.
     pub root: u64,
@@ -41,7 +41,7 @@ pub struct OldDataset {
     pub layout: Vec<u8>,
 }
 
-impl<'a> Old<'a> {
+impl<'a> PreviousView<'a> {
     /// The previous view of a file that gets another one at an offset.
     pub fn new(previous: Previous<'a>, offset: u64) -> Result<Self> {
         let Previous { root, read } = previous;

@@ -27,7 +27,7 @@ pub struct Previous<'a> {
 
 /// The bytes of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct ViewBytes {
     /// The data of its block.
     pub bytes: Vec<u8>,
     /// The offset in the file of the root group.

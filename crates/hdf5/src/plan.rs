@@ -1,7 +1,7 @@
 //! The objects of a view, by their paths.
 
 use crate::attribute::{self, Value};
-use crate::item::{Item, Shown};
+use crate::item::{Item, ShownDataset};
 use crate::made::{Made, Mapping, Slab, Source};
 use crate::scales::Scales;
 use scda_base::error::{Error, Result};
@@ -26,7 +26,7 @@ pub type Attributes = Vec<(String, Value)>;
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The datasets.
-    pub datasets: Vec<Shown>,
+    pub datasets: Vec<ShownDataset>,
     /// Their scales.
     pub scales: Scales,
     /// The attributes of groups, by their paths; that of the root is empty.
@@ -63,9 +63,13 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
         let records: Vec<Arc<Item>> = records.iter().map(|(_, item)| item.clone()).collect();
         let count = records.len() as u64;
         if count == 1 {
-            plan.datasets.push(Shown { path: path.clone(), item: last.alone(), records: None });
+            plan.datasets.push(ShownDataset { path: path.clone(), item: last.alone(), records: None });
         } else if let Some(item) = Item::of_records(&records)? {
-            plan.datasets.push(Shown { path: path.clone(), item: Arc::new(item), records: Some(count) });
+            plan.datasets.push(ShownDataset {
+                path: path.clone(),
+                item: Arc::new(item),
+                records: Some(count),
+            });
         } else {
             plan.show_each(path, records, &names)?;
         }
@@ -122,7 +126,7 @@ impl Plan {
         for (n, item) in records.into_iter().enumerate() {
             let path = if n == last { path.to_owned() } else { format!("{group}/{n}") };
             if n == last || !is_taken {
-                self.datasets.push(Shown { path, item: item.alone(), records: None });
+                self.datasets.push(ShownDataset { path, item: item.alone(), records: None });
             }
         }
         if is_taken {

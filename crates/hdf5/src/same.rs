@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What is the same, by paths.
-pub struct Same<'a> {
+pub struct Reused<'a> {
     /// For each dataset, whether it and all that it refers to are the same.
     pub datasets: Vec<bool>,
     /// Dimensions without coordinates.
@@ -18,7 +18,7 @@ pub struct Same<'a> {
     before: HashMap<&'a str, usize>,
 }
 
-impl<'a> Same<'a> {
+impl<'a> Reused<'a> {
     /// Nothing: there is no previous view.
     pub fn none(plan: &'a Plan) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl<'a> Same<'a> {
     }
 
     fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) {
-        let alone = |(n, shown): (usize, &crate::item::Shown)| {
+        let alone = |(n, shown): (usize, &crate::item::ShownDataset)| {
             self.before(&shown.path).is_some_and(|before| {
                 let was = &previous.datasets[before];
                 let is_scale = plan.scales.datasets.contains(&n);

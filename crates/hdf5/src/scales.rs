@@ -1,6 +1,6 @@
 //! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
 
-use crate::item::{Item, Shown};
+use crate::item::{Item, ShownDataset};
 use scda_format::dataset::Kind;
 use std::collections::{HashMap, HashSet};
 
@@ -69,7 +69,7 @@ fn upwards(group: &str) -> impl Iterator<Item = &str> {
 
 impl Scales {
     /// Those of datasets. `is_taken`: whether there is a group of this path.
-    pub fn new(datasets: &[Shown], is_taken: impl Fn(&str) -> bool) -> Self {
+    pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Self {
         let mut found = Finder {
             datasets,
             by_path: datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)).collect(),
@@ -88,7 +88,7 @@ impl Scales {
 }
 
 struct Finder<'a> {
-    datasets: &'a [Shown],
+    datasets: &'a [ShownDataset],
     by_path: HashMap<&'a str, usize>,
     bare: Vec<BareScale>,
     bare_paths: HashMap<String, usize>,
@@ -97,7 +97,7 @@ struct Finder<'a> {
 impl Finder<'_> {
     /// The names of the dimensions of a dataset; empty if none has one.
     fn names(&self, number: usize) -> Vec<String> {
-        let Shown { path, item, records } = &self.datasets[number];
+        let ShownDataset { path, item, records } = &self.datasets[number];
         let mut names = item.dimensions.clone();
         names.resize(item.shape.len(), None);
         if let (Some(records), Some(first)) = (records, names.first_mut()) {
@@ -127,7 +127,7 @@ impl Finder<'_> {
 
     fn scales(&mut self, number: usize, is_taken: &impl Fn(&str) -> bool) -> Vec<Scale> {
         let names = self.names(number);
-        let Shown { path, item, .. } = &self.datasets[number];
+        let ShownDataset { path, item, .. } = &self.datasets[number];
         let group = split(path).0;
         let mut scales = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -169,7 +169,7 @@ impl Finder<'_> {
 
     /// Whether a dataset has the coordinates of a dimension of its name.
     fn has_coordinates(&self, number: usize, of: Dimension<'_>) -> bool {
-        let Shown { item, records, .. } = &self.datasets[number];
+        let ShownDataset { item, records, .. } = &self.datasets[number];
         let own = match item.dimensions.first() {
             Some(Some(own)) => own == of.name,
             _ => true,

@@ -3,7 +3,7 @@
 use crate::UNDEFINED;
 use crate::bytes::{Bytes, width_of};
 use crate::message::{SPLIT_AND_MERGE, sealed};
-use crate::old::{Old, number, wrong};
+use crate::old::{PreviousView, number, wrong};
 use crate::out::Out;
 use scda_base::error::{Error, Result};
 use scda_base::memory::{copy, reserve};
@@ -97,7 +97,7 @@ struct Head {
 }
 
 impl Head {
-    fn read(old: &mut Old<'_>, address: u64, client: u8, record_bytes: usize) -> Result<Self> {
+    fn read(old: &mut PreviousView<'_>, address: u64, client: u8, record_bytes: usize) -> Result<Self> {
         let head = old.checked(address, HEAD_BYTES)?;
         let expected = [client.into(), node_bytes(record_bytes).into(), record_bytes as u64];
         let depth = to_usize(number(&head[12..14]));
@@ -120,7 +120,7 @@ struct Node {
 
 impl Node {
     fn read(
-        old: &mut Old<'_>,
+        old: &mut PreviousView<'_>,
         at: u64,
         count: u64,
         level: usize,
@@ -153,7 +153,7 @@ impl Node {
 /// Calls a function with the place of each node and each record in it, in any order; how many records there are. `is_new`: whether a node
 /// was not met before.
 pub fn each_record(
-    old: &mut Old<'_>,
+    old: &mut PreviousView<'_>,
     (address, client, record_bytes): (u64, u8, usize),
     is_new: &mut dyn FnMut(u64) -> Result<bool>,
     each: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
@@ -193,7 +193,7 @@ impl Tree {
     }
 
     /// The tree of so many records at an address, as it was before it was finished: its last nodes, which others are appended to.
-    pub fn load(mut self, old: &mut Old<'_>, address: u64, total: u64) -> Result<Self> {
+    pub fn load(mut self, old: &mut PreviousView<'_>, address: u64, total: u64) -> Result<Self> {
         let head = Head::read(old, address, self.client, self.record_bytes)?;
         if head.total != total {
             return Err(unknown(address));

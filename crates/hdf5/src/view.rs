@@ -3,8 +3,8 @@
 use crate::attribute::{self, Value};
 use crate::item::{Entry, Item, Reason};
 use crate::made::Made;
-use crate::old::Old;
-use crate::parts::{Array, Previous, Written};
+use crate::old::PreviousView;
+use crate::parts::{Array, Previous, ViewBytes};
 use crate::plan::{Plan, joined, show};
 use crate::vtk::{self, Tables};
 use crate::writer::Writer;
@@ -152,7 +152,7 @@ impl View {
     ///
     /// # Errors
     /// `Memory`; `Range` where numbers exceed 63 bits or what HDF5 has.
-    pub fn write(&self, offset: u64) -> Result<Written> {
+    pub fn write(&self, offset: u64) -> Result<ViewBytes> {
         Writer::new(offset, None)?.write(&self.plan()?, &Plan::default())
     }
 
@@ -162,8 +162,8 @@ impl View {
     /// # Errors
     /// Those of [`Self::write`]; `Format` if the previous view is none that this library writes, or does not show that; those of the
     /// function that reads.
-    pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<Written> {
-        let old = Old::new(previous, offset)?;
+    pub fn write_after(&self, offset: u64, before: &Self, previous: Previous<'_>) -> Result<ViewBytes> {
+        let old = PreviousView::new(previous, offset)?;
         Writer::new(offset, Some(old))?.write(&self.plan()?, &before.plan()?)
     }
 

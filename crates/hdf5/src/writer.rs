@@ -5,17 +5,17 @@ use crate::bytes::Bytes;
 use crate::chunks::{Chunk, ChunkTree, Entry, fixed_array, node_bytes};
 use crate::group::{self, OldGroup};
 use crate::heap::Heap;
-use crate::item::{Item, Place, Shown};
+use crate::item::{Item, Place, ShownDataset};
 use crate::links::{Links, Target};
 use crate::made::{Made, Source, mappings, progression, progression_capacity};
 use crate::message::{
     ChunkIndex, Messages, UNLIMITED, chunked, contiguous, dataspace, fill_value, kind, virtual_layout,
 };
-use crate::old::{Old, wrong};
+use crate::old::{PreviousView, wrong};
 use crate::out::Out;
-use crate::parts::Written;
+use crate::parts::ViewBytes;
 use crate::plan::{Attributes, Plan};
-use crate::same::Same;
+use crate::same::Reused;
 use crate::scales::{BareScale, Scale, split};
 use crate::tree::SMALL_NODE_BYTES;
 use crate::{BASE, UNDEFINED, datatype};
@@ -34,7 +34,7 @@ pub struct Writer<'a> {
     heap: Heap,
     /// The addresses of objects, by their paths.
     addresses: HashMap<String, u64>,
-    old: Option<Old<'a>>,
+    old: Option<PreviousView<'a>>,
     /// Groups of the previous view that were read, by their paths.
     old_groups: HashMap<String, OldGroup>,
     /// The constant messages of the dataset that was put last: those of the fields of a step are mostly alike.
@@ -43,7 +43,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Writes from this offset of the file on.
-    pub fn new(offset: u64, old: Option<Old<'a>>) -> Result<Self> {
+    pub fn new(offset: u64, old: Option<PreviousView<'a>>) -> Result<Self> {
         Ok(Self {
             out: Out::new(offset)?,
             heap: Heap::new(old.is_some()),
@@ -55,8 +55,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what the previous view, if there is one, does not show so.
-    pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<Written> {
-        let same = if self.old.is_some() { Same::new(plan, before) } else { Same::none(plan) };
+    pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<ViewBytes> {
+        let same = if self.old.is_some() { Reused::new(plan, before) } else { Reused::none(plan) };
         let root = match &self.old {
             Some(old) if !same.changed_groups.contains("") => old.root,
             _ => {
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         };
         self.heap.finish(&mut self.out, SMALL_NODE_BYTES.into())?;
         let root = sum(root, BASE).ok_or_else(|| Error::range("HDF5: the view lies beyond 63 bits"))?;
-        Ok(Written { bytes: self.out.into_vec(), root })
+        Ok(ViewBytes { bytes: self.out.into_vec(), root })
     }
 
     fn note(&mut self, path: &str, address: u64) -> Result<()> {
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts all datasets that are new or other ones, first those that others refer to.
-    fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Same) -> Result<()> {
+    fn datasets(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<()> {
         for are_scales in [true, false] {
             for (n, shown) in plan.datasets.iter().enumerate() {
                 if plan.scales.datasets.contains(&n) != are_scales || same.datasets[n] {
@@ -171,7 +171,12 @@ impl<'a> Writer<'a> {
 
     /// Puts a dataset whose data are in the file, with further attributes before its own. What may grow has its constants in a block, to
     /// which a later view can refer.
-    fn item(&mut self, shown: &Shown, was: Option<&Shown>, first: &[(String, Value)]) -> Result<u64> {
+    fn item(
+        &mut self,
+        shown: &ShownDataset,
+        was: Option<&ShownDataset>,
+        first: &[(String, Value)],
+    ) -> Result<u64> {
         let item = &*shown.item;
         let was = was.filter(|was| was.item.may_grow && item.may_grow);
         let old = match was {
@@ -411,7 +416,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts all groups that are new or other ones, the inner ones first; the address of the root.
-    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Same) -> Result<u64> {
+    fn groups(&mut self, plan: &Plan, before: &Plan, same: &Reused) -> Result<u64> {
         let changed = &same.changed_groups;
         let mut links: HashMap<&str, Links> =
             changed.iter().map(|path| (path.as_str(), Links::new())).collect();

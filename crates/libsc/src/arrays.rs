@@ -1,4 +1,4 @@
-//! libsc's arrays, as what the library takes: slices, sources, sinks.
+//! Converts libsc's arrays to the slices, sources and sinks that the library takes.
 
 use scda::bindings::Sizes;
 use scda::{Elements, ElementsMut, Sink, Source};

@@ -1,4 +1,4 @@
-//! libsc's error codes: a pair of what scda says and what MPI says.
+//! libsc's error codes: a pair of an scda code and an MPI code.
 
 use super::libsc::log_error;
 use super::open_files::{OpenFile, closed};

@@ -1,4 +1,4 @@
-//! What libsc offers, if the program has it: looked up by name, for this library does not need libsc.
+//! Functions of libsc, looked up by name in the program: this library does not depend on libsc.
 
 use super::arrays::sc_array;
 use scda_base::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What this interface must know of the files that are open, beside what the context has.
+//! State of open files that the context of the C interface does not have.
 
 use scda_base::fork::Global;
 use scda_c::context::scda_fcontext_t;

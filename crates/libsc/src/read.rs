@@ -1,4 +1,4 @@
-//! Reading sections. A call that is out of order is an error before its arguments are looked at.
+//! Reading sections. A call out of order is an error before its arguments are checked.
 
 use super::arrays::{ArrayIn, ArrayOut};
 use super::errors::{on_reader, sc_scda_ferror};

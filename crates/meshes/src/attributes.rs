@@ -1,4 +1,4 @@
-//! What the attributes of groups and datasets say of meshes.
+//! Attributes of the groups and datasets of meshes.
 
 use crate::checksum::{Checksum, MESH};
 use scda_format::dataset::json::{compact, members};

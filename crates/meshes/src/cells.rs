@@ -1,6 +1,6 @@
 //! Meshes of points and cells of any shapes: docs/cells.md.
 
-use crate::Wrong;
+use crate::MeshError;
 
 /// How many points a cell of a shape of VTK has.
 enum PointCount {
@@ -50,9 +50,9 @@ impl Checked {
     ///
     /// # Errors
     /// What is wrong with the first offset.
-    pub fn new(first: u64, begin: i64, all: u64) -> Result<Self, Wrong> {
+    pub fn new(first: u64, begin: i64, all: u64) -> Result<Self, MeshError> {
         if first == 0 && begin != 0 {
-            return Err(Wrong::new("cell_offsets", format!("number 0: found {begin}, expected 0")));
+            return Err(MeshError::new("cell_offsets", format!("number 0: found {begin}, expected 0")));
         }
         Ok(Self { next: first, begin, all: i64::try_from(all).unwrap_or(i64::MAX) })
     }
@@ -61,12 +61,12 @@ impl Checked {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn add(&mut self, shape: u8, end: i64) -> Result<(), Wrong> {
+    pub fn add(&mut self, shape: u8, end: i64) -> Result<(), MeshError> {
         let &mut Self { next: cell, begin, all } = self;
         if end < begin || end > all {
             let number = cell + 1;
             let words = format!("number {number}: found {end}, expected {begin} to {all}");
-            return Err(Wrong::new("cell_offsets", words));
+            return Err(MeshError::new("cell_offsets", words));
         }
         let found = (end - begin).unsigned_abs();
         match points_of(shape) {
@@ -74,13 +74,13 @@ impl Checked {
                 let words = format!(
                     "cell {cell}: found {found} points, expected {expected}, as cells of type {shape} have"
                 );
-                return Err(Wrong::new("cell_offsets", words));
+                return Err(MeshError::new("cell_offsets", words));
             }
             PointCount::None => {
                 let words = format!(
                     "cell {cell}: found type {shape}, expected a shape of VTK that its points describe"
                 );
-                return Err(Wrong::new("cell_types", words));
+                return Err(MeshError::new("cell_types", words));
             }
             PointCount::Of(_) | PointCount::Any => {}
         }
@@ -92,13 +92,13 @@ impl Checked {
     ///
     /// # Errors
     /// It does not.
-    pub fn end(&self) -> Result<(), Wrong> {
+    pub fn end(&self) -> Result<(), MeshError> {
         let &Self { next, begin, all } = self;
         if begin == all {
             return Ok(());
         }
         let words = format!("number {next}: found {begin}, expected {all}, the end of cell_points");
-        Err(Wrong::new("cell_offsets", words))
+        Err(MeshError::new("cell_offsets", words))
     }
 }
 
@@ -106,12 +106,12 @@ impl Checked {
 ///
 /// # Errors
 /// It is not.
-pub fn check_point(at: u64, found: i64, points: u64) -> Result<(), Wrong> {
+pub fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
     if u64::try_from(found).is_ok_and(|found| found < points) {
         return Ok(());
     }
     let words = format!("number {at}: found {found}, expected a point from 0 on, before {points}");
-    Err(Wrong::new("cell_points", words))
+    Err(MeshError::new("cell_points", words))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The checksum of a mesh, by which what belongs to it names it.
+//! The checksum of a mesh, by which fields and particles name the mesh that they belong to.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is known of the meshes of a file that is written: which of them it has, so that fields of another one are refused.
+//! The meshes of a file that is being written, so that fields of another mesh are refused.
 
 use crate::attributes;
 use crate::checksum::Checksum;
@@ -7,11 +7,11 @@ use scda::{Collective, ReadOptions, Reader, Result, Solo, Writer};
 use std::collections::BTreeMap;
 
 /// What is known of the groups of a file that is open for writing, by their names. Keep it with the file.
-pub type MeshNotes = BTreeMap<String, Known>;
+pub type MeshNotes = BTreeMap<String, GroupNotes>;
 
 /// What is known of a group. The same on all ranks.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct GroupNotes {
     /// Its last mesh.
     pub note: Box<MeshNote>,
     /// The numbers of particles and cells that were written last.
@@ -36,7 +36,7 @@ pub struct MeshNote {
     pub checksum: u64,
 }
 
-impl Known {
+impl GroupNotes {
     /// The last mesh in the file, if there is one: its quadrants or patches, and its checksum.
     #[must_use]
     pub fn mesh(&self) -> Option<(u64, Checksum)> {
@@ -50,13 +50,19 @@ impl Known {
 }
 
 /// The note of a group.
-pub(crate) fn known<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut Known {
+pub(crate) fn known<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut GroupNotes {
     notes.entry(group.to_owned()).or_default()
 }
 
 /// Looks once into a file that is appended to, as it was then, for the attributes of a group and for its last mesh, which begins with the
 /// dataset `first`. What cannot be read is not known.
-pub(crate) fn look(file: &mut Writer, known: &mut Known, group: &str, kind: &str, first: &str) -> Result<()> {
+pub(crate) fn look(
+    file: &mut Writer,
+    known: &mut GroupNotes,
+    group: &str,
+    kind: &str,
+    first: &str,
+) -> Result<()> {
     let Some(path) = file.appended().map(ToOwned::to_owned) else { return Ok(()) };
     if known.note.is_looked != 0 {
         return Ok(());

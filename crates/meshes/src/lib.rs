@@ -1,5 +1,5 @@
-//! Meshes in scda files: patches (docs/patches.md), particles (docs/particles.md), and points and cells (docs/cells.md). What the datasets of a mesh must be stands here
-//! once: those who write, read, check and draw meshes, in any language, use it.
+//! Meshes in scda files: patches (docs/patches.md) and particles (docs/particles.md). The rules for the datasets of a mesh are
+//! written once, here: writers, readers, checks and pictures in any language use them.
 //!
 //! A function that takes a file is collective. An error that one rank finds is an error of all, and closes the file: a rank with an
 //! error takes part with an empty contribution.
@@ -15,21 +15,21 @@ pub mod patches;
 pub mod steps;
 mod write;
 
-pub use known::{Known, MeshNote, MeshNotes};
+pub use known::{GroupNotes, MeshNote, MeshNotes};
 pub use write::{Items, ItemsMut};
 
 use scda::{Error, ErrorKind};
 
 /// What is wrong with a mesh: the dataset of its group, and the place in it, what was found and what was expected, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct MeshError {
     /// The name of the dataset in the group.
     pub part: &'static str,
     /// In words, what was found there.
     pub words: String,
 }
 
-impl Wrong {
+impl MeshError {
     fn new(part: &'static str, words: impl Into<String>) -> Self {
         Self { part, words: words.into() }
     }

@@ -4,10 +4,10 @@ use crate::known::{MeshNotes, known, look};
 use crate::names::{FOREST, FOREST_PARTS, OF_MESH, OFFSETS, PARTICLES, PATCH_PARTS, PATCHES, part_name};
 use crate::steps::{group as attributes_of, need, open, read_rows, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
-use crate::{Items, ItemsMut, Wrong, attributes};
+use crate::{Items, ItemsMut, MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, Memory, MemoryMut,
-    Partition, Reader, Region, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
+    MemoryMut, Partition, Reader, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -53,7 +53,7 @@ pub struct Particles {
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), Wrong> {
+pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), MeshError> {
     let is_within = all.is_none_or(|all| end.unsigned_abs() <= all);
     if begin >= 0 && end >= begin && is_within && (cell > 0 || begin == 0) {
         return Ok(());
@@ -63,23 +63,23 @@ pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(
     let words = format!(
         "cell {cell}: found particles {begin} to {end}, expected an end that is not before{most}{first}"
     );
-    Err(Wrong::new(OFFSETS, words))
+    Err(MeshError::new(OFFSETS, words))
 }
 
 /// Requires that offsets have at least one cell.
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_count(numbers: u64) -> Result<(), Wrong> {
+pub fn check_count(numbers: u64) -> Result<(), MeshError> {
     let words = || format!("found {numbers} numbers, expected at least 2");
-    if numbers < 2 { Err(Wrong::new(OFFSETS, words())) } else { Ok(()) }
+    if numbers < 2 { Err(MeshError::new(OFFSETS, words())) } else { Ok(()) }
 }
 
 /// Requires of the offsets of all cells that they can be true.
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_offsets(offsets: &[i64]) -> Result<(), Wrong> {
+pub fn check_offsets(offsets: &[i64]) -> Result<(), MeshError> {
     let mut cells = (0..).zip(offsets.windows(2));
     cells.try_for_each(|(cell, ends)| check_cell(cell, ends[0], ends[1], None))
 }
@@ -289,8 +289,8 @@ pub fn write_field(
     file.dataset(&dataset, &regions, if is_stored { Data::Packed(data.bytes) } else { Data::Boxes(&memory) })
 }
 
-/// The bytes of each region, whose items have this type in memory.
-fn split<'a>(mut bytes: &'a [u8], regions: &[Region], data_type: DataType) -> Result<Vec<&'a [u8]>> {
+/// The bytes of each box, whose items have this type in memory.
+fn split<'a>(mut bytes: &'a [u8], regions: &[IndexBox], data_type: DataType) -> Result<Vec<&'a [u8]>> {
     let mut parts = Vec::new();
     for length in lengths(bytes.len(), regions, data_type)? {
         let (part, rest) = bytes.split_at(length);
@@ -300,8 +300,8 @@ fn split<'a>(mut bytes: &'a [u8], regions: &[Region], data_type: DataType) -> Re
     Ok(parts)
 }
 
-/// The number of bytes of each region, which are all of `bytes`.
-fn lengths(bytes: usize, regions: &[Region], data_type: DataType) -> Result<Vec<usize>> {
+/// The number of bytes of each box, which are all of `bytes`.
+fn lengths(bytes: usize, regions: &[IndexBox], data_type: DataType) -> Result<Vec<usize>> {
     let mut lengths = Vec::new();
     reserve(&mut lengths, regions.len())?;
     let mut all = 0_u64;
@@ -395,13 +395,13 @@ pub fn read(
 
 /// The particles and cells of all ranks, by the last two offsets.
 fn whole(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<Particles> {
-    let wrong = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
+    let wrong = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let numbers = dataset.shape[0];
     file.agree_on(check_count(numbers).map_err(wrong))?;
-    let ends = read_rows(file, dataset, &[Region::new([numbers - 2], [2])])?;
+    let ends = read_rows(file, dataset, &[IndexBox::new([numbers - 2], [2])])?;
     let last = numbers - 2;
     let particles = u64::try_from(ends[1]).ok().filter(|&all| all <= MOST).ok_or_else(|| {
-        Wrong::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
+        MeshError::new(OFFSETS, format!("cell {last} ends at {}, expected 0 to 2^60 particles", ends[1]))
     });
     let particles = particles.and_then(|all| check_cell(last, ends[0], ends[1], Some(all)).map(|()| all));
     let particles = file.agree_on(particles.map_err(wrong))?;
@@ -425,7 +425,7 @@ fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHand
     let mut at = 0;
     while at <= most {
         let now = (own + 1).saturating_sub(at).min(AT_ONCE);
-        let region = (now > 0).then(|| Region::new([first + at], [now]));
+        let region = (now > 0).then(|| IndexBox::new([first + at], [now]));
         let offsets = read_rows(file, dataset, region.as_slice())?;
         let mut add = || {
             for (&end, cell) in offsets.iter().zip(first + at..) {
@@ -440,7 +440,7 @@ fn shares(file: &mut Reader, group: &str, all: &Particles, dataset: &DatasetHand
             }
             Ok(())
         };
-        let added = add().map_err(|wrong: Wrong| wrong.error(ErrorKind::Format, group));
+        let added = add().map_err(|wrong: MeshError| wrong.error(ErrorKind::Format, group));
         file.agree_on(added)?;
         at += AT_ONCE;
     }
@@ -466,7 +466,7 @@ fn own_part(
     numbered: bool,
 ) -> Result<Particles> {
     let regions: Vec<_> =
-        own.iter().filter(|(_, n)| *n > 0).map(|&(first, n)| Region::new([first], [n + 1])).collect();
+        own.iter().filter(|(_, n)| *n > 0).map(|&(first, n)| IndexBox::new([first], [n + 1])).collect();
     let offsets = read_rows(file, dataset, &regions)?;
     let all = found.particles;
     let mut take = || {
@@ -545,17 +545,17 @@ pub fn read_field(
 }
 
 impl Particles {
-    /// Those of this rank, in a dataset of this shape: as few regions as there are gaps between them.
-    fn regions(&self, shape: &[u64]) -> Result<Vec<Region>> {
+    /// Those of this rank, in a dataset of this shape: as few boxes as there are gaps between them.
+    fn regions(&self, shape: &[u64]) -> Result<Vec<IndexBox>> {
         let own = [(self.first, self.n)];
         let rows = self.begins.as_deref().unwrap_or(&own);
-        let mut regions: Vec<Region> = Vec::new();
+        let mut regions: Vec<IndexBox> = Vec::new();
         reserve(&mut regions, rows.len())?;
         for &(begin, n) in rows.iter().filter(|(_, n)| *n > 0) {
             match regions.last_mut() {
                 Some(last) if last.start[0] + last.count[0] == begin => last.count[0] += n,
                 _ => {
-                    let mut region = Region::all(shape);
+                    let mut region = IndexBox::all(shape);
                     (region.start[0], region.count[0]) = (begin, n);
                     regions.push(region);
                 }

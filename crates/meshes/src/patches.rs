@@ -5,10 +5,10 @@ use crate::known::{MeshNotes, known, look};
 use crate::names::{DIMENSION, PATCH_PARTS, PATCHES, part_name};
 use crate::steps::{group as attributes_of, need, open, sections};
 use crate::write::{Part, Rows, field, write_group, write_parts};
-use crate::{Wrong, attributes};
+use crate::{MeshError, attributes};
 use scda::{
-    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, Memory, MemoryMut,
-    Partition, Reader, Region, Request, Result, Writer,
+    Collective, Data, DataMut, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Memory,
+    MemoryMut, Partition, Reader, Request, Result, Writer,
 };
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
@@ -45,32 +45,32 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&self) -> Result<(), Wrong> {
+    pub fn check(&self) -> Result<(), MeshError> {
         let (d, levels) = (self.dimension, self.levels());
         if !(1..=3).contains(&d) || levels == 0 || self.ratio.len() != levels * d {
             let numbers = self.ratio.len();
             let words = format!(
                 "found {numbers} numbers for {d} axes on {levels} levels, expected 1 to 3 axes, and a level"
             );
-            return Err(Wrong::new("ratio", words));
+            return Err(MeshError::new("ratio", words));
         }
         for (place, &ratio) in self.ratio.iter().enumerate() {
             if ratio < 1 || (place < d && ratio != 1) {
                 let level = place / d;
                 let words = format!("level {level}: found {ratio}, expected a positive number; 1 of level 0");
-                return Err(Wrong::new("ratio", words));
+                return Err(MeshError::new("ratio", words));
             }
         }
         for (part, found) in [("domain", self.domain.len()), ("geometry", self.geometry.len())] {
             if found != 2 * d {
-                return Err(Wrong::new(part, format!("found {found} numbers, expected {}", 2 * d)));
+                return Err(MeshError::new(part, format!("found {found} numbers, expected {}", 2 * d)));
             }
         }
         for axis in 0..d {
             let (first, cells) = (self.domain[axis], self.domain[d + axis]);
             if cells < 1 || first.checked_add(cells).is_none() {
                 let words = format!("axis {axis}: found {cells} cells from {first} on, expected some");
-                return Err(Wrong::new("domain", words));
+                return Err(MeshError::new("domain", words));
             }
             // By its bits, which the floating-point environment of the program does not change: from the least number to infinity.
             let size = self.geometry[d + axis].to_bits();
@@ -79,7 +79,7 @@ impl Frame {
                     "axis {axis}: found cells of size {}, expected a positive number",
                     self.geometry[d + axis]
                 );
-                return Err(Wrong::new("geometry", words));
+                return Err(MeshError::new("geometry", words));
             }
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong.
-    fn patch(&self, number: u64, level: usize, cells: &[i64]) -> Result<u64, Wrong> {
+    fn patch(&self, number: u64, level: usize, cells: &[i64]) -> Result<u64, MeshError> {
         let d = self.dimension;
         let mut all = 1_u64;
         for axis in 0..d {
@@ -104,7 +104,7 @@ impl Frame {
                     let words = format!(
                         "patch {number}: found {n} cells from {first} on axis {axis}, expected cells in the domain"
                     );
-                    return Err(Wrong::new("boxes", words));
+                    return Err(MeshError::new("boxes", words));
                 }
             }
         }
@@ -141,20 +141,23 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn add(&mut self, level: i32, cells: &[i64]) -> Result<u64, Wrong> {
+    pub fn add(&mut self, level: i32, cells: &[i64]) -> Result<u64, MeshError> {
         let number = self.next;
         let (least, most) = (self.level, self.frame.levels() - 1);
         let found = usize::try_from(level).ok().filter(|&found| found <= most && level >= least);
         let Some(found) = found else {
             let words = format!("patch {number}: found level {level}, expected {least} to {most}");
-            return Err(Wrong::new("level", words));
+            return Err(MeshError::new("level", words));
         };
         let n = self.frame.patch(number, found, cells)?;
         self.checksum = self.checksum.and(term_of(number, level, cells));
         self.cells += n;
         (self.next, self.level) = (number + 1, level);
         if self.cells >= MOST {
-            return Err(Wrong::new("boxes", format!("patch {number}: found more than 2^60 cells up to it")));
+            return Err(MeshError::new(
+                "boxes",
+                format!("patch {number}: found more than 2^60 cells up to it"),
+            ));
         }
         Ok(n)
     }
@@ -163,19 +166,19 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn end(&self) -> Result<(), Wrong> {
-        if self.next == 0 { Err(Wrong::new("boxes", "there are no patches")) } else { Ok(()) }
+    pub fn end(&self) -> Result<(), MeshError> {
+        if self.next == 0 { Err(MeshError::new("boxes", "there are no patches")) } else { Ok(()) }
     }
 }
 
 /// Requires that patches stand level by level.
-fn check_order(number: u64, before: i32, level: i32) -> Result<(), Wrong> {
+fn check_order(number: u64, before: i32, level: i32) -> Result<(), MeshError> {
     if level >= before {
         return Ok(());
     }
     let words =
         format!("patch {number}: found level {level} after level {before}, expected patches level by level");
-    Err(Wrong::new("level", words))
+    Err(MeshError::new("level", words))
 }
 
 /// What a patch adds to the checksum of the mesh.
@@ -236,7 +239,7 @@ impl Patches {
     }
 
     /// Checks what is known, from the patch with number `first` on, and finds where its cells begin, after `begin` cells.
-    fn take(&mut self, first: u64, begin: u64) -> Result<Result<(), Wrong>> {
+    fn take(&mut self, first: u64, begin: u64) -> Result<Result<(), MeshError>> {
         self.offset.clear();
         reserve(&mut self.offset, self.level.len())?;
         let mut checked = Checked::new(&self.frame, first);
@@ -273,7 +276,7 @@ pub fn write(
     frame: Frame,
     own: Result<OwnPatches<'_>>,
 ) -> Result<Patches> {
-    let argument = |wrong: Wrong| wrong.error(ErrorKind::Argument, group);
+    let argument = |wrong: MeshError| wrong.error(ErrorKind::Argument, group);
     let own = part_name(group, "geometry").and_then(|_| frame.check().map_err(argument)).and(own);
     let own = own.and_then(|own| {
         let (n, words) = (own.level.len(), 2 * frame.dimension);
@@ -321,9 +324,9 @@ pub fn write(
     Ok(mesh)
 }
 
-/// The patches of this rank, one after the other behind those of the ranks below.
+/// The patches of this rank, one after the other after those of the ranks below.
 fn own_part(file: &mut Writer, group: &str, mesh: &mut Patches, own: OwnPatches<'_>) -> Result<()> {
-    let argument = |wrong: Wrong| wrong.error(ErrorKind::Argument, group);
+    let argument = |wrong: MeshError| wrong.error(ErrorKind::Argument, group);
     let room = reserve(&mut mesh.level, own.level.len()).and(reserve(&mut mesh.boxes, own.boxes.len()));
     let taken = room.and_then(|()| {
         mesh.level.extend(own.level);
@@ -484,8 +487,8 @@ impl Patches {
         Ok(PatchMemory { first: usize::try_from(first).map_err(|_| too_many())?, shape, strides })
     }
 
-    /// The regions of patches in a field.
-    fn regions(&self, numbers: &[u64], shape: &[u64]) -> Result<Vec<Region>> {
+    /// The boxes of patches in a field.
+    fn regions(&self, numbers: &[u64], shape: &[u64]) -> Result<Vec<IndexBox>> {
         let mut regions = Vec::new();
         reserve(&mut regions, numbers.len())?;
         for &number in numbers {
@@ -493,7 +496,7 @@ impl Patches {
             let (place, (_, cells)) = found.ok_or_else(|| {
                 Error::argument(format!("a patch has number {number}; there are {}", self.patches))
             })?;
-            let mut region = Region::all(shape);
+            let mut region = IndexBox::all(shape);
             let cells = cells[self.frame.dimension..].iter().map(|n| n.unsigned_abs());
             (region.start[0], region.count[0]) = (self.offset[place], cells.product());
             regions.push(region);
@@ -565,7 +568,7 @@ pub fn write_fields(
 /// `Format` if the file has no such mesh, or one that is none; `Argument` if there is no such step; `Memory`; and those of
 /// [`DatasetHandle::read`].
 pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
-    let format = |wrong: Wrong| wrong.error(ErrorKind::Format, group);
+    let format = |wrong: MeshError| wrong.error(ErrorKind::Format, group);
     let name = part_name(group, "geometry").and_then(|_| part_name(group, PATCH_PARTS[0]));
     let name = file.agree_on(name)?;
     let attributes = attributes_of(file, group, PATCHES, 1)?;
@@ -582,7 +585,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
         let dataset = open(file, &format!("{group}/{name}"), record, data_type, shape)?;
         let rows = dataset.shape[0];
         let checked = if rows > most {
-            Err(Wrong::new("ratio", format!("found {rows} levels, expected at most {most}")))
+            Err(MeshError::new("ratio", format!("found {rows} levels, expected at most {most}")))
         } else {
             Ok(())
         };
@@ -613,7 +616,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64) -> Result<Patches> {
                     "attribute {MESH}: found {found}, expected {}, the checksum of the mesh",
                     mesh.checksum
                 );
-                Err(format(Wrong::new("boxes", words)))
+                Err(format(MeshError::new("boxes", words)))
             }
             None => Ok(mesh),
         }
@@ -657,7 +660,7 @@ fn read_all(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<V
         let now = at_once.min(rows - first);
         let room = if is_first { resize(&mut own, now * row_bytes) } else { Ok(()) };
         file.agree_on(room.and_then(|()| reserve(&mut all, to_usize(now * row_bytes))))?;
-        let mut region = Region::all(&dataset.shape);
+        let mut region = IndexBox::all(&dataset.shape);
         (region.start[0], region.count[0]) = (first, now);
         dataset.read(file, if is_first { std::slice::from_ref(&region) } else { &[] }, &mut own)?;
         let read = file.gather_all(Ok(&own))?;
@@ -670,7 +673,7 @@ fn read_all(file: &mut Reader, group: &str, dataset: &DatasetHandle) -> Result<V
             let found = (first..).zip(boxes).find_map(|(number, cells)| Some((number, empty(cells)?)));
             if let Some((number, (axis, n))) = found {
                 let words = format!("patch {number}: found {n} cells on axis {axis}, expected some");
-                let wrong = Wrong::new("boxes", words).error(ErrorKind::Format, group);
+                let wrong = MeshError::new("boxes", words).error(ErrorKind::Format, group);
                 return file.agree_on(Err(wrong));
             }
         }

@@ -3,7 +3,9 @@
 use crate::attributes;
 use crate::known::{MeshNotes, known};
 use crate::names::{TIME, part_name};
-use scda::{Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, Reader, Region, Result, Writer};
+use scda::{
+    Collective, DataType, Dataset, DatasetHandle, Error, ErrorKind, IndexBox, Reader, Result, Writer,
+};
 use std::ops::Range;
 
 /// Begins a time step: what is written next belongs to it, up to the next call. The time of rank 0 is written, with its unit if there is
@@ -24,7 +26,7 @@ pub fn write_time(
     if let Some(units) = units {
         dataset.attributes = format!("{{\"units\":{}}}", serde_json::Value::from(units));
     }
-    let all = [Region::all(&[])];
+    let all = [IndexBox::all(&[])];
     let mine = if file.rank() == 0 { &all[..] } else { &[] };
     let bytes = time.to_ne_bytes();
     file.dataset(&dataset, mine, if mine.is_empty() { &[][..] } else { &bytes })?;
@@ -51,7 +53,7 @@ pub fn read_time(file: &mut Reader, group: &str, step: i64) -> Result<f64> {
     let name = file.agree_on(name)?;
     let time = open(file, &name, step, DataType::Float64, &[])?;
     let mut bytes = [0; 8];
-    time.read(file, &[Region::all(&[])], &mut bytes)?;
+    time.read(file, &[IndexBox::all(&[])], &mut bytes)?;
     Ok(f64::from_ne_bytes(bytes))
 }
 
@@ -179,7 +181,11 @@ pub(crate) fn group(file: &mut Reader, group: &str, kind: &str, version: u64) ->
 }
 
 /// The numbers of some rows of a dataset, whose rows have `columns` numbers of 8 bytes.
-pub(crate) fn read_rows(file: &mut Reader, dataset: &DatasetHandle, regions: &[Region]) -> Result<Vec<i64>> {
+pub(crate) fn read_rows(
+    file: &mut Reader,
+    dataset: &DatasetHandle,
+    regions: &[IndexBox],
+) -> Result<Vec<i64>> {
     let mut bytes = Vec::new();
     let items = regions.iter().try_fold(0_u64, |all, region| Ok(all + region.items()?));
     let room = items.and_then(|items| scda_base::memory::resize(&mut bytes, items.saturating_mul(8)));

@@ -1,8 +1,8 @@
 //! Writing the datasets of a mesh.
 
-use crate::known::Known;
+use crate::known::GroupNotes;
 use crate::names::part_name;
-use scda::{DataType, Dataset, Error, Region, Result, Writer};
+use scda::{DataType, Dataset, Error, IndexBox, Result, Writer};
 use scda_base::memory::reserve;
 
 /// Items that follow one another in memory, in the machine's byte order, and their type there.
@@ -26,7 +26,7 @@ pub struct ItemsMut<'a> {
 /// A dataset of a mesh, of which each rank has some rows.
 pub(crate) struct Part {
     dataset: Dataset,
-    regions: Vec<Region>,
+    regions: Vec<IndexBox>,
     bytes: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Part {
         let dataset = Dataset::new(part_name(group, part)?, data_type, shape);
         let (mut regions, mut bytes) = (Vec::new(), Vec::new());
         let region = |first: u64, count: u64| {
-            let mut region = Region::all(&dataset.shape);
+            let mut region = IndexBox::all(&dataset.shape);
             (region.start[0], region.count[0]) = (first, count);
             region
         };
@@ -88,7 +88,12 @@ pub(crate) fn write_parts(file: &mut Writer, parts: &[Part]) -> Result<()> {
 }
 
 /// Writes the attributes of a group, unless they are there.
-pub(crate) fn write_group(file: &mut Writer, known: &mut Known, group: &str, attributes: &str) -> Result<()> {
+pub(crate) fn write_group(
+    file: &mut Writer,
+    known: &mut GroupNotes,
+    group: &str,
+    attributes: &str,
+) -> Result<()> {
     if known.note.has_group == 0 {
         file.group(group, attributes)?;
         known.note.has_group = 1;

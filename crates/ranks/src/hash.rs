@@ -1,4 +1,4 @@
-//! A running hash of what a rank passes, to compare the ranks.
+//! A running hash of a rank's arguments, by which the ranks compare them.
 //!
 //! Counts of elements that differ on one rank only, or by up to 2^40 elements moved between two of up to 2^20 ranks, always have
 //! different hashes. Others have the same one with a probability of about 2^-64, unless somebody constructs them.

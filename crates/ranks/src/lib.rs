@@ -20,7 +20,7 @@ mod threads;
 pub use machine::machine;
 pub use nodes::Nodes;
 pub use partition::FEW;
-pub use partition::{KnownPartition, Partition, uniform_partition};
+pub use partition::{Partition, PartitionTable, uniform_partition};
 pub use shared::SharedMemory;
 pub use shared::share_memory;
 pub use threads::{ThreadComm, run_on, run_on_threads};
@@ -199,7 +199,7 @@ pub trait Communicator: Send {
     fn node(&self) -> u64 {
         machine()
     }
-    /// The MPI communicator behind this one, for MPI-IO.
+    /// The MPI communicator under this one, for MPI-IO.
     #[cfg(feature = "mpi")]
     #[doc(hidden)]
     fn as_mpi(&self) -> Option<&mpi::Mpi> {

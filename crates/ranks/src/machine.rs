@@ -1,4 +1,4 @@
-//! Which machine this process runs on.
+//! Identifies the machine that this process runs on.
 
 use super::hash::mix_all;
 use std::sync::OnceLock;

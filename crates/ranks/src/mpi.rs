@@ -1,4 +1,4 @@
-//! Ranks of MPI. Every return code becomes a `Result`.
+//! Communicators of MPI. Every return code becomes a `Result`.
 
 mod finalizing;
 pub mod numbers;
@@ -512,7 +512,7 @@ impl Communicator for Mpi {
         let room = if allocated.is_ok() { all.as_mut_slice() } else { &mut sink };
         if allocated.is_err() {
             starts.fill(0);
-            overlapping = Overlapping::new();
+            overlapping = OverlappingType::new();
             if overlapping.is_none() {
                 lengths.fill(0);
             }
@@ -568,7 +568,7 @@ impl Communicator for Mpi {
         for distance in 1..self.size {
             let to = (self.rank + distance) % self.size;
             let from = (self.rank + self.size - distance) % self.size;
-            // The parts before and behind are those of the ranks before and behind.
+            // The parts before and after are those of the ranks before and after.
             let start = if to == 0 { 0 } else { sent_end };
             sent_end = start + sent_bytes[to];
             let end = if from + 1 == self.size { received.len() } else { received_start };
@@ -632,9 +632,9 @@ impl Communicator for Mpi {
 }
 
 /// A type of bytes that all lie at the same place: any number of them is received into one byte.
-struct Overlapping(sys::Handle);
+struct OverlappingType(sys::Handle);
 
-impl Overlapping {
+impl OverlappingType {
     fn new() -> Option<Self> {
         let byte = sys::uint8();
         let mut new = byte;
@@ -650,7 +650,7 @@ impl Overlapping {
     }
 }
 
-impl Drop for Overlapping {
+impl Drop for OverlappingType {
     fn drop(&mut self) {
         // SAFETY: the type is ours and is not used after this.
         let _ = unsafe { sys::MPI_Type_free(&raw mut self.0) };

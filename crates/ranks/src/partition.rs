@@ -79,10 +79,10 @@ impl Partition {
 /// As a slice of numbers, it begins with one that exceeds 63 bits, which is no count.
 ///
 /// ```
-/// use scda::{Encode, KnownPartition, Solo, Source, WriteOptions, Writer};
+/// use scda::{Encode, PartitionTable, Solo, Source, WriteOptions, Writer};
 /// # let file = std::env::temp_dir().join(format!("scda-known-{}", std::process::id()));
 /// let mut writer = Writer::create(Solo, &file, b"", &WriteOptions::default())?;
-/// let cells: KnownPartition = writer.partition(3)?; // from each rank's own number, once
+/// let cells: PartitionTable = writer.partition(3)?; // from each rank's own number, once
 /// writer.array(b"level", &cells, 1, Source::Contiguous(&[1, 2, 2]), Encode::None)?;
 /// writer.array(b"age", &cells, 2, Source::Contiguous(&[0; 6]), Encode::None)?;
 /// writer.close()?;
@@ -90,14 +90,14 @@ impl Partition {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownPartition([u64; KNOWN_WORDS]);
+pub struct PartitionTable([u64; KNOWN_WORDS]);
 
-/// The numbers of a [`KnownPartition`]: the mark, ranks, this rank, offset, count, total, hash of the counts, and a hash of these.
+/// The numbers of a [`PartitionTable`]: the mark, ranks, this rank, offset, count, total, hash of the counts, and a hash of these.
 pub const KNOWN_WORDS: usize = 8;
 /// The first of them.
 const MARK: u64 = u64::from_be_bytes(*b"\xffscdapar");
 
-impl KnownPartition {
+impl PartitionTable {
     /// The partition of these counts of all ranks.
     ///
     /// # Errors
@@ -151,25 +151,25 @@ impl KnownPartition {
     }
 }
 
-impl Deref for KnownPartition {
+impl Deref for PartitionTable {
     type Target = [u64];
     fn deref(&self) -> &[u64] {
         &self.0
     }
 }
 
-/// Whether these are the numbers of a [`KnownPartition`], not counts.
+/// Whether these are the numbers of a [`PartitionTable`], not counts.
 #[inline(always)]
 pub fn is_known(counts: &[u64]) -> bool {
     counts.first() == Some(&MARK)
 }
 
-/// The count of this rank, by the numbers of a [`KnownPartition`].
+/// The count of this rank, by the numbers of a [`PartitionTable`].
 pub fn known_count(counts: &[u64]) -> Option<u64> {
     if is_known(counts) { counts.get(4).copied() } else { None }
 }
 
-/// The hash of the counts for which these numbers of a [`KnownPartition`] stand.
+/// The hash of the counts for which these numbers of a [`PartitionTable`] stand.
 pub fn known_hash(counts: &[u64]) -> Option<u64> {
     if is_known(counts) { counts.get(6).copied() } else { None }
 }
@@ -179,7 +179,7 @@ pub fn hash_of_counts(counts: &[u64]) -> u64 {
     known_hash(counts).unwrap_or_else(|| mix_and_sum(counts.len() as u64, counts).0)
 }
 
-/// This rank's part, by the numbers of a [`KnownPartition`].
+/// This rank's part, by the numbers of a [`PartitionTable`].
 #[cold]
 fn from_known(words: &[u64], rank: usize, size: usize) -> Result<Partition> {
     let &[_, of_size, of_rank, offset, count, total, _, check] = words else {
@@ -307,7 +307,7 @@ mod tests {
     fn a_known_partition_stands_for_its_counts() {
         for counts in [&[0, 3, 0, 2, 0][..], &[7], &[1; 40]] {
             for rank in 0..counts.len() {
-                let known = KnownPartition::new(counts, rank, counts.len()).unwrap();
+                let known = PartitionTable::new(counts, rank, counts.len()).unwrap();
                 let part = Partition::new(counts, rank, counts.len()).unwrap();
                 assert_eq!(Partition::new(&known, rank, counts.len()).unwrap(), part);
                 assert_eq!(

@@ -1,4 +1,4 @@
-//! Memory that all ranks of a node see.
+//! Memory that all ranks of a node share.
 
 use super::Communicator;
 use scda_base::error::Result;

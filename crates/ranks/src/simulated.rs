@@ -1,4 +1,4 @@
-//! Many ranks in one process, one after the other: a communicator for counting what they would exchange.
+//! Many simulated ranks in one process: a communicator that counts their exchanges.
 //!
 //! Each rank runs its whole program before the next one begins, the highest first, so that rank 0 and the leader of each node find
 //! what was sent to them. Where all ranks pass the same, a reduction needs no other rank. What the ranks of a node put into
@@ -15,7 +15,7 @@ pub const LEVELS: usize = 3;
 
 /// What one rank has exchanged on one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exchanged {
+pub struct ExchangeCounts {
     /// Reductions that it has taken part in.
     pub reductions: u64,
     /// Messages that it has sent in gathers.
@@ -51,16 +51,16 @@ impl Machine {
     pub fn run(
         self: &Arc<Self>,
         times: usize,
-        mut program: impl FnMut(Simulated, bool),
-    ) -> Vec<[Exchanged; LEVELS]> {
-        let mut all = vec![[Exchanged::default(); LEVELS]; self.ranks];
+        mut program: impl FnMut(SimulatedRank, bool),
+    ) -> Vec<[ExchangeCounts; LEVELS]> {
+        let mut all = vec![[ExchangeCounts::default(); LEVELS]; self.ranks];
         for node in (0..self.ranks.div_ceil(self.node_ranks)).rev() {
             let first = node * self.node_ranks;
             *self.memory.lock().unwrap() = None;
             for time in 1..=times {
                 for rank in (first..self.ranks.min(first + self.node_ranks)).rev() {
                     let counts = Arc::default();
-                    let comm = Simulated {
+                    let comm = SimulatedRank {
                         machine: Arc::clone(self),
                         counts: Arc::clone(&counts),
                         level: 0,
@@ -79,9 +79,9 @@ impl Machine {
 }
 
 /// One of the ranks.
-pub struct Simulated {
+pub struct SimulatedRank {
     machine: Arc<Machine>,
-    counts: Arc<Mutex<[Exchanged; LEVELS]>>,
+    counts: Arc<Mutex<[ExchangeCounts; LEVELS]>>,
     level: usize,
     rank: usize,
     size: usize,
@@ -89,8 +89,8 @@ pub struct Simulated {
     first: usize,
 }
 
-impl Simulated {
-    fn count(&self, change: impl FnOnce(&mut Exchanged)) {
+impl SimulatedRank {
+    fn count(&self, change: impl FnOnce(&mut ExchangeCounts)) {
         change(&mut self.counts.lock().unwrap()[self.level]);
     }
 
@@ -100,7 +100,7 @@ impl Simulated {
     }
 }
 
-impl Communicator for Simulated {
+impl Communicator for SimulatedRank {
     fn rank(&self) -> usize {
         self.rank
     }

@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process: for tests, and for programs without MPI.
+//! Ranks as threads of one process: for tests, and for programs without MPI.
 
 use super::hash::mix;
 use super::shared::Allocation;

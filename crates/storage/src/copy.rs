@@ -1,4 +1,4 @@
-//! Copying a file, so that an atomic write can append to the copy.
+//! Copies a file, so that an atomic write can append to the copy.
 
 use super::ParallelFile;
 use super::calls::MAX_CALL_BYTES;

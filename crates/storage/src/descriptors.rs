@@ -1,4 +1,4 @@
-//! Descriptors of files: never 0, 1 or 2. Where the program has closed these, another part of it still prints to them.
+//! File descriptors: never 0, 1 or 2. If the program has closed these, other parts of it may still print to them.
 
 use super::calls::retry;
 use rustix::fd::{AsRawFd as _, OwnedFd, RawFd};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// The least descriptor of a file of ours.
 const LEAST: RawFd = 3;
 
-/// Opens a file: every file of this library is opened here, or by MPI among [`Occupied`] descriptors.
+/// Opens a file: every file of this library is opened here, or by MPI among [`DescriptorGuard`] descriptors.
 ///
 /// # Errors
 /// Those of `open`, and of `fcntl` if no other descriptor is left.
@@ -18,7 +18,7 @@ pub fn open(path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedF
 }
 
 #[cfg(feature = "mpi")]
-pub use occupied::Occupied;
+pub use occupied::DescriptorGuard;
 
 #[cfg(feature = "mpi")]
 mod occupied {
@@ -30,9 +30,9 @@ mod occupied {
     static HELD: Global<(usize, Vec<OwnedFd>)> = Global::new((0, Vec::new()));
 
     /// As long as it lives, no file that anybody opens gets the descriptor 0, 1 or 2.
-    pub struct Occupied(());
+    pub struct DescriptorGuard(());
 
-    impl Occupied {
+    impl DescriptorGuard {
         /// Occupies these descriptors, as far as they are free.
         pub fn take() -> Self {
             HELD.with(|(holders, free)| {
@@ -49,7 +49,7 @@ mod occupied {
         }
     }
 
-    impl Drop for Occupied {
+    impl Drop for DescriptorGuard {
         fn drop(&mut self) {
             HELD.with(|(holders, free)| {
                 *holders -= 1;

@@ -1,4 +1,4 @@
-//! A file for tests: it hands accesses to a function.
+//! A test double for files: it hands each access to a function.
 
 use super::ParallelFile;
 use scda_base::error::Result;

@@ -13,13 +13,13 @@ pub struct Faults {
 }
 
 /// A file of which some accesses fail.
-pub struct Faulty {
+pub struct FaultyFile {
     file: Box<dyn ParallelFile>,
     every: u64,
     state: u64,
 }
 
-impl Faulty {
+impl FaultyFile {
     /// Wraps the file of this rank.
     #[must_use]
     pub fn new(file: Box<dyn ParallelFile>, faults: Faults, rank: usize) -> Self {
@@ -40,7 +40,7 @@ impl Faulty {
     }
 }
 
-impl ParallelFile for Faulty {
+impl ParallelFile for FaultyFile {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         self.chance("write").map_err(|e| e.at(offset))?;
         self.file.write_at(offset, pieces)

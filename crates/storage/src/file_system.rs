@@ -1,4 +1,4 @@
-//! What the file system says of a file, and what it is asked to do with its name.
+//! Queries of the file system about a file, and operations on its name.
 
 use super::calls::{retry, system};
 use super::descriptors;

@@ -6,12 +6,10 @@ pub mod copy;
 pub mod descriptors;
 #[cfg(any(test, feature = "doubles"))]
 pub mod double;
-pub mod elsewhere;
 pub mod faults;
 pub mod file_system;
-pub mod kept;
 #[allow(unsafe_code)]
-pub mod lent;
+pub mod lent_memory;
 pub mod lock_file;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
@@ -19,6 +17,8 @@ pub mod mpi_io;
 pub mod names;
 pub mod posix;
 pub mod queue;
+pub mod read_at_file;
+pub mod rotation;
 pub mod timed;
 
 use scda_base::error::Result;

@@ -1,4 +1,4 @@
-//! The lock of those who write a file, where they cannot lock that file itself.
+//! Lock files, for file systems on which the file itself cannot be locked.
 //!
 //! On NFS, a `flock` is a lock of all bytes, for which the locks that MPI-IO takes to write would wait. So the jobs lock another
 //! file, beside it, which is removed when the lock is given back.

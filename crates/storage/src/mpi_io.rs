@@ -1,4 +1,4 @@
-//! MPI-IO, by independent accesses with explicit offsets.
+//! The MPI-IO driver: independent accesses with explicit offsets.
 //!
 //! What to expect of it (measured with Open MPI 4.1 and MPICH): counts have 32 bits, so long accesses go in
 //! steps; Open MPI reports success for accesses that a full device or a signal cut short, so the count decides;
@@ -6,7 +6,7 @@
 //! `stat` says.
 
 use super::calls::{read_all, write_all};
-use super::descriptors::Occupied;
+use super::descriptors::DescriptorGuard;
 use super::{ParallelFile, file_system};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_ranks::Communicator as _;
@@ -204,7 +204,7 @@ pub fn is_romio() -> bool {
     *FOUND.get_or_init(|| {
         let mut file = sys::file_null();
         let mode = numbers::MODE_RDONLY.get();
-        let _occupied = Occupied::take();
+        let _occupied = DescriptorGuard::take();
         // SAFETY: any MPI has this communicator and this info object; the path is a C string; writes one handle.
         let status = unsafe {
             sys::MPI_File_open(
@@ -314,7 +314,7 @@ impl MpiFile {
             }
         };
         let mut file = sys::file_null();
-        let _occupied = Occupied::take();
+        let _occupied = DescriptorGuard::take();
         // SAFETY: the callers' communicator is valid, and `CompleteHints` holds a handle that MPI made and only its drop frees; the
         // name is a C string; writes one handle.
         let status = unsafe { sys::MPI_File_open(comm, name.name.as_ptr(), mode, hints.0, &raw mut file) };

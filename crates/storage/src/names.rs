@@ -1,4 +1,4 @@
-//! The names of a file: where it is written, and under which name while it is incomplete.
+//! The names of a file: its own, and the one it has while it is incomplete.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! `pwrite` and `pread` by every rank.
+//! The POSIX driver: `pwrite` and `pread` by every rank.
 
 use super::ParallelFile;
 use super::calls::{MAX_CALL_BYTES, read_all, retry, system};

@@ -1,4 +1,4 @@
-//! A file that counts what is read from it.
+//! A file that counts and times reads.
 
 use super::ParallelFile;
 use scda_base::error::Result;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What was read from a file, and how long that took.
 #[derive(Clone, Default)]
-pub struct Reads(Arc<Counts>);
+pub struct ReadStatistics(Arc<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -16,7 +16,7 @@ struct Counts {
     nanoseconds: AtomicU64,
 }
 
-impl Reads {
+impl ReadStatistics {
     /// The bytes, and the time.
     pub fn so_far(&self) -> (u64, Duration) {
         (self.0.bytes.load(Relaxed), Duration::from_nanos(self.0.nanoseconds.load(Relaxed)))
@@ -24,14 +24,14 @@ impl Reads {
 }
 
 /// A file of which reads are counted.
-pub struct Timed {
+pub struct TimedFile {
     file: Box<dyn ParallelFile>,
-    reads: Reads,
+    reads: ReadStatistics,
 }
 
-impl Timed {
+impl TimedFile {
     /// The file; its reads are counted in `reads`.
-    pub fn new(file: Box<dyn ParallelFile>, reads: Reads) -> Self {
+    pub fn new(file: Box<dyn ParallelFile>, reads: ReadStatistics) -> Self {
         Self { file, reads }
     }
 
@@ -46,7 +46,7 @@ impl Timed {
     }
 }
 
-impl ParallelFile for Timed {
+impl ParallelFile for TimedFile {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         self.file.write_at(offset, pieces)
     }

@@ -61,7 +61,7 @@ class Classic:
             if any(number >= len(dims) for number in own):
                 raise ValueError(f"byte {where}: variable {name!r}: found dimension {max(own)} of {len(dims)}")
             if any(dims[number][1] == 0 for number in own[1:]):
-                raise ValueError(f"byte {where}: variable {name!r}: found the records behind another dimension")
+                raise ValueError(f"byte {where}: variable {name!r}: found the records after another dimension")
             attrs = self._attributes()
             dtype = self._type()
             self._number()  # the bytes of a record: too large ones do not fit
@@ -91,7 +91,7 @@ class Classic:
     def _items(
         self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int, stride: Optional[int] = None
     ) -> Any:
-        """The items of a variable, which begin at this byte; each record begins `stride` bytes behind the one before."""
+        """The items of a variable, which begin at this byte; each record begins `stride` bytes after the one before."""
         if 0 in shape:
             return np.empty(shape, dtype)
         strides = [dtype.itemsize]

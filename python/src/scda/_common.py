@@ -84,7 +84,7 @@ def prepare(
     failure: Optional[Exception] = None
     name, number = "", 1
     try:
-        # Not abspath: where a folder is a link, ".." behind it is not what that makes of it.
+        # Not abspath: where a folder is a link, ".." after it is not what that makes of it.
         name = os.path.join(os.getcwd(), os.fsdecode(path))
         if driver not in ("auto", "posix", "mpi-io"):
             raise ValueError(f'driver: found {driver!r}, expected "auto", "posix" or "mpi-io"')

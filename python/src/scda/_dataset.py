@@ -72,7 +72,7 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The name, with a slash behind that of each group."""
+        """The name, with a slash after that of each group."""
         return self._description.full_name
 
     @property
@@ -197,7 +197,7 @@ class Dataset:
 
     def astype(self, dtype: DTypeLike) -> AsType:
         """The dataset with items of another type, for indexing. Numbers are converted where they are read, without a copy of all of them:
-        floating-point numbers become the nearest one, and those that become integers lose what is behind the point. A number that does
+        floating-point numbers become the nearest one, and those that become integers lose what follows the point. A number that does
         not fit is a :class:`RangeError`, which names its index.
 
         >>> with scda.create("single.scda") as w:

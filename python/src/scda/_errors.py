@@ -207,7 +207,7 @@ class FileSystemError(Error, OSError):
     code, name, _errno = 15029, "SCDA_ERR_IO", errno.EIO
 
 
-class CutOffWarning(UserWarning):
+class RollbackWarning(UserWarning):
     """A file that is appended to has lost what a killed job had not committed."""
 
     __module__ = "scda"

@@ -60,7 +60,7 @@ _CHUNK_INDICES = (1 << 32) - 1
 # The most bytes of a section that is kept although it is not a dataset.
 _MOST_KEPT = 64 << 10
 _MOST_USER_BLOCK = 1 << 30
-# Sections that say what stands behind them, or before: they are written with it, or not at all.
+# Sections that say what follows them, or before: they are written with it, or not at all.
 _GROUP, _ATTRIBUTES, _ROWS, _STREAMS = b"scda group 00", b"scda attributes 00", b"scda added rows 00", b"scda streams 00"
 _MARKS = {
     *(("inline", user) for user in (_GROUP, _ATTRIBUTES)),

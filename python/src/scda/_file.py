@@ -77,8 +77,8 @@ def open(
         verify: the file must be sealed. The bytes of each section are compared with their checksum when the
             section is found, which reads all of it; those of the seal and of the file header when the file is
             opened.
-        to_seal: a file that was created with ``seal=True`` ends behind its last seal, and before the first one behind
-            its header. A job that was killed, or is still writing, has not committed what is behind:
+        to_seal: a file that was created with ``seal=True`` ends after its last seal, and before the first one after
+            its header. A job that was killed, or is still writing, has not committed what follows:
             :attr:`File.left_out` says how much that is, and a :class:`LeftOutWarning` says it, too;
             :meth:`File.refresh` looks for more. If false, all sections that are there are read.
         cache_bytes: how many bytes of decompressed chunks of datasets this process keeps at most, for items that are read
@@ -118,7 +118,7 @@ def open(
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     """Compares all bytes of a sealed file with its checksums. With a communicator, the ranks share the work.
 
-    Bytes behind the last seal have none.
+    Bytes after the last seal have none.
 
     Raises:
         Error: ChecksumError for the first difference, and for a file without a seal at its end; others as
@@ -246,7 +246,7 @@ class File(Handle, Tree):
 
     @property
     def left_out(self) -> int:
-        """How many bytes behind the last seal are not read: see :func:`open`."""
+        """How many bytes after the last seal are not read: see :func:`open`."""
         return self._core.left_out
 
     def refresh(self) -> bool:
@@ -259,7 +259,7 @@ class File(Handle, Tree):
             Whether there are more sections.
 
         Raises:
-            FileInUseError: a job has gone back behind an earlier commit (``behind``, ``scda rewind``), or has created the
+            FileInUseError: a job has rolled the file back to an earlier commit (``append_after``, ``scda rewind``), or has created the
                 file anew, so that what was read is no longer in it: open it again.
 
         >>> with scda.create("growing.scda", seal=True, atomic=False) as w:
@@ -354,7 +354,7 @@ class File(Handle, Tree):
         return any(found.startswith(prefix) for found in self._paths())
 
     def _paths(self) -> list[str]:
-        """The names of all datasets, and the paths of groups with attributes, with a slash behind them; in the order of the file,
+        """The names of all datasets, and the paths of groups with attributes, with a slash after them; in the order of the file,
         each once. Collective."""
         self._check_decodes()
         count = self._finder.count()
@@ -508,7 +508,7 @@ class File(Handle, Tree):
         return self._dataset(section, before) if before is not None and self._is_metadata(before) else section
 
     def _dataset(self, section: Section, before: Optional[Section] = None) -> Dataset:
-        """The dataset with its data in this section, behind its metadata."""
+        """The dataset with its data in this section, after its metadata."""
         if before is None and section.index:
             before = self._finder.get(section.index - 1)
         with self._reading() as core:
@@ -616,7 +616,7 @@ class File(Handle, Tree):
 
 
 def _left_out(path: str, number: int) -> str:
-    return f"{path}: not complete: {number} bytes behind its last seal were not committed, and are left out"
+    return f"{path}: not complete: {number} bytes after its last seal were not committed, and are left out"
 
 
 def _open_to_map(path: str) -> Any:

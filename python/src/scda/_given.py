@@ -55,14 +55,14 @@ class WriteSettings(NamedTuple):
     comm: Any
     driver: str
     # None: the file is created.
-    behind: Optional[int] = None
+    append_after: Optional[int] = None
     # The permissions of a new file, less the umask.
     mode: int = 0o666
 
     @property
     def appends(self) -> bool:
         """Whether sections are added to a file that exists."""
-        return self.behind is not None
+        return self.append_after is not None
 
     def checked(self, threads: int) -> WriteSettings:
         """As the core takes them, with `threads` threads."""
@@ -74,7 +74,7 @@ class WriteSettings(NamedTuple):
             level=_core.DEFAULT_LEVEL if self.level is None else integer("level", self.level, 0, _MOST_LEVEL),
             threads=threads,
             keep=integer("keep", self.keep, 0, _MOST_KEPT),
-            behind=None if self.behind is None else integer("behind", self.behind, 0, (1 << 63) - 1),
+            append_after=None if self.append_after is None else integer("append_after", self.append_after, 0, (1 << 63) - 1),
             background_bytes=integer("background_bytes", self.background_bytes, 0, (1 << 62) - 1),
         )
 

@@ -64,7 +64,7 @@ class Grid:
     Attributes:
         shape: the number of points in each dimension, the last one that of x.
         origin, spacing: by dimension; from the dataset that is named as the dimension, otherwise 0 and 1.
-        fields: by name the values at each time, as many as there are times, or one. Components of vectors are behind
+        fields: by name the values at each time, as many as there are times, or one. Components of vectors follow
             the dimensions.
         times: of the values; none if each field has only one.
         left_out: datasets of other shapes or dimensions, and why.

@@ -58,7 +58,7 @@ def from_bytes(items: Any, described: Any, made: np.dtype[Any], reference_to: Ca
         else:
             array[number] = _item(found, described, made, reference_to)
         if found.left:
-            raise ValueError(f"item {number}: found {found.left} bytes behind one of its type")
+            raise ValueError(f"item {number}: found {found.left} bytes after one of its type")
     return array.reshape(items.shape)
 
 

@@ -414,7 +414,7 @@ def to_items(array: Any, described: Any, item: np.dtype[Any], name_of: Callable[
 
 
 def space_padded(texts: Any, made: np.dtype[Any]) -> Any:
-    """Texts with spaces behind them; numpy's function has no empty arrays."""
+    """Texts with spaces after them; numpy's function has no empty arrays."""
     return (np.asarray(np.char.ljust(texts, made.itemsize, b" ")) if texts.size else texts).astype(made)
 
 

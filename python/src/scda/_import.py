@@ -103,7 +103,7 @@ def _kind(path: str) -> type[Importer]:
     with open_file(path) as file:
         head = file.read(8)
         at = 0
-        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # behind a user block
+        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # after a user block
             at = max(512, 2 * at)
             file.seek(at)
             if file.read(8) == _HDF5:

@@ -96,7 +96,7 @@ class _Lines:
 
     def next(self, expected: str) -> str:
         if self.number >= len(self._lines):
-            raise FormatError(f"{self.path}: found the end of the file behind line {self.number}, expected {expected}")
+            raise FormatError(f"{self.path}: found the end of the file after line {self.number}, expected {expected}")
         self.number += 1
         return self._lines[self.number - 1].strip()
 

@@ -160,7 +160,7 @@ class Hdf5(Importer):
         return attrs
 
     def _user_block(self, file: h5py.File) -> Optional[dict[str, Any]]:
-        """The bytes before those of HDF5, such as MATLAB writes there; the zeros behind them are left out."""
+        """The bytes before those of HDF5, such as MATLAB writes there; the zeros after them are left out."""
         size = file.userblock_size
         with open_file(self._name) as whole:
             text = whole.read(min(size, _MOST_USER_BLOCK + 1)).rstrip(b"\0")

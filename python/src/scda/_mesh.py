@@ -185,7 +185,7 @@ class Mesh:
             what = f"multiples of the quadrant's edge from 0 to 2^{BITS} - 1"
             self._check(odd, self.coordinates, start, trees, corner, what)
             high, low = _morton(corner >> half), _morton(corner & ((1 << half) - 1))
-            # Behind each quadrant the next one begins.
+            # After each quadrant the next one begins.
             bits = d * (BITS - level)
             after_low = low + np.where(bits < low_bits, np.int64(1) << np.minimum(bits, low_bits), 0)
             after_high = high + np.where(bits < low_bits, 0, np.int64(1) << np.maximum(bits - low_bits, 0))
@@ -241,7 +241,7 @@ class Mesh:
         smaller cells only.
 
         Args:
-            start, stop: the first quadrant, and the one behind the last. None: all.
+            start, stop: the first quadrant, and the one after the last. None: all.
 
         Returns:
             Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
@@ -291,11 +291,11 @@ class Mesh:
         """Cells as VTK has them, as :meth:`parts`. Collective.
 
         Args:
-            start, stop: the first one, and the one behind the last. None: all.
+            start, stop: the first one, and the one after the last. None: all.
             apart: no two cells share a point.
 
         Returns:
-            Points in space; the points of the cells behind each other; how many each cell has; its shape, by the numbers
+            Points in space; the points of the cells one after the other; how many each cell has; its shape, by the numbers
             of VTK.
         """
         for points, cells in self.parts(start, stop):

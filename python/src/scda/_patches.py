@@ -180,7 +180,7 @@ class PatchStep:
         return found
 
     def patch(self, name: str, number: int) -> NDArray[Any]:
-        """The values of a field in a patch: an array with x last, and components behind."""
+        """The values of a field in a patch: an array with x last, and components after."""
         values: NDArray[Any] = self._expected(name)[self.mesh.cells(number)]
         return values.reshape(*self.mesh.shape(number), *values.shape[1:])
 

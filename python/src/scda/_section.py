@@ -277,7 +277,7 @@ class Section:
         be empty, and come in any order.
 
         Args:
-            start, stop: the first element, and the one behind the last.
+            start, stop: the first element, and the one after the last.
             dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
 
         Returns:

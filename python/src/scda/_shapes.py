@@ -98,7 +98,7 @@ class ShapedMesh(Mesh):
         end = self._end_of(connectivity)
         shapes = forest._last("tree_shape", connectivity.section.index, end)
         if shapes is None:
-            forest._fail(f"{forest.name}/tree_shape: none is behind {connectivity.name}", connectivity)
+            forest._fail(f"{forest.name}/tree_shape: none follows {connectivity.name}", connectivity)
         forest._expect(shapes, "uint8", (trees,))
         self.tree_shape: NDArray[np.uint8] = shapes[...]
         known = [shape for shape, (dimension, _) in _SHAPES.items() if dimension == d]
@@ -156,7 +156,7 @@ class ShapedMesh(Mesh):
             same = np.append(trees[0] == before_tree, trees[1:] == trees[:-1])
             begin[same] = np.append(before_end, (position + size)[:-1])[same]
             odd = (position < begin) | (position > whole - size)
-            self._check(odd, self.position, start, trees, position, "a position behind the element before")
+            self._check(odd, self.position, start, trees, position, "a position after the element before")
             checksum += terms(position, trees, level)
             before_tree, before_end = int(trees[-1]), (position + size)[-1]
             start += len(trees)

@@ -62,7 +62,7 @@ class _Address:
         self._system, self._path = system, path
         self._size = 0
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
-        # The block behind those of the last request, and how many these were.
+        # The block after those of the last request, and how many these were.
         self._next, self._ahead = 0, 1
         self._lock = threading.Lock()
 

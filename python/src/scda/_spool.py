@@ -31,7 +31,7 @@ class Spool:
             self._file.close()
 
     def write(self, data: bytes) -> None:
-        """Data behind those that are there."""
+        """Data after those that are there."""
         self._size += len(data)
         if self._file is None and self._size > _MOST_HELD:
             self._open().write(self._held)

@@ -147,7 +147,7 @@ class Stream(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Sets the position, which may be behind the end, and returns it. `whence` is what `offset` counts from: 0 the
+        """Sets the position, which may be after the end, and returns it. `whence` is what `offset` counts from: 0 the
         beginning, 1 the position, 2 the end."""
         _check(self)
         origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.nbytes}

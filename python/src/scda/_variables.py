@@ -126,7 +126,7 @@ def with_coordinates(
     file: File, path: str, record: Optional[int] = None, without: Iterable[str] = ()
 ) -> list[tuple[str, Variable]]:
     """The variables directly in a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
-    each name. Each with the path of its group, and a slash behind it; nothing for the file.
+    each name. Each with the path of its group, and a slash after it; nothing for the file.
 
     Args:
         path: the group, or `/`.
@@ -234,7 +234,7 @@ class Level(NamedTuple):
 
 
 def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str] = ()) -> list[Level]:
-    """All groups of a file, each behind the one that it is in. Records of which `likeness` differs are arrays `0`, `1`, ... of
+    """All groups of a file, each after the one that it is in. Records of which `likeness` differs are arrays `0`, `1`, ... of
     a group with their name.
 
     Args:

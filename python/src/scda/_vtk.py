@@ -407,7 +407,7 @@ class Sidecar:
         """A dataset with an index for each entry, or if there are no time steps that of the only one."""
         item, parts = _vtk_type([entry.dtype for entry in column.entries])
         first = column.entries[0].shape
-        # Components are behind the dimensions of the grid.
+        # Components follow the dimensions of the grid.
         parts *= int(np.prod(first, dtype=np.int64)) // int(np.prod(shape, dtype=np.int64))
         whole = shape if parts == 1 else (*shape, parts)
         dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)

@@ -15,7 +15,7 @@ from . import _core
 from ._common import VARIABLE_TYPES, Handle, Path, Together, a_or_an, integer, local_count, memory_of, mode_like, prepare
 from ._common import reason, record_number
 from ._description import attributes_text, class_of_texts, integers, items_of, native, texts_of, with_name
-from ._errors import CutOffWarning, Error, FileInUseError, UsageError
+from ._errors import RollbackWarning, Error, FileInUseError, UsageError
 from ._given import Options, WriteSettings, array_bytes, elements_of, encoding_of, joined, labelled, ragged, user_string
 from ._h5py import arguments_of, no_attribute, refuse
 from ._later import Written
@@ -67,7 +67,7 @@ def create(
 
     Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
     statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
-    there; else it ends behind what was last committed (:meth:`Writer.commit`), or if nothing was, with something
+    there; else it ends after what was last committed (:meth:`Writer.commit`), or if nothing was, with something
     that is no section, so that no reader takes it for whole. Ctrl-C interrupts compression between two elements,
     and ends the file so.
     A writer that is dropped without being closed writes nothing more: without atomic, what is there stays as it is.
@@ -118,23 +118,23 @@ def append(
     sync: bool = False,
     seal: bool = True,
     keep: int = 0,
-    behind: int = 0,
+    append_after: int = 0,
     background_bytes: int = 0,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
-    """Opens a file that exists, to write more sections behind those that it has. Its user string stays.
+    """Opens a file that exists, to write more sections after those that it has. Its user string stays.
 
     The new sections are a part of the file when it is closed, or up to :meth:`Writer.commit`. If an exception leaves
-    the ``with`` statement, the file ends where it ended before, or behind what was last committed. What a job that
-    was killed had not committed is cut off, with a :class:`CutOffWarning`; :attr:`Writer.bytes_cut_off` says how
+    the ``with`` statement, the file ends where it ended before, or after what was last committed. What a job that
+    was killed had not committed is removed, with a :class:`CutOffWarning`; :attr:`Writer.bytes_cut_off` says how
     much. A file without any seal must be whole. Nobody else may write the file meanwhile.
 
     Args:
         atomic: the sections are written to a copy of the file, which gets its name at close.
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
-        behind: go back in a sealed file: the number of sections that stay. What follows is cut off; with atomic, when the file
+        append_after: go back in a sealed file: the number of sections that stay. What follows is removed; with atomic, when the file
             is closed. A commit must end there, or it is an ArgumentError that names the seals before and after: to go on after a
             step, pass ``f.sections.find(name, record).index + 1`` of its last section. 0: after the last seal.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
@@ -151,7 +151,7 @@ def append(
     ...     f.sections.find("time", -1).read().split()
     [b'1']
     """
-    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, behind)
+    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, append_after)
     return Writer(path, b"", settings)
 
 
@@ -231,18 +231,18 @@ class Writer(Handle):
             self._release()
             raise
         self._closed = False
-        if self.bytes_cut_off and not settings.behind and self._rank == 0:
+        if self.bytes_rolled_back and not settings.append_after and self._rank == 0:
             try:
-                warnings.warn(_cut_off(self._path, self.bytes_cut_off), CutOffWarning, stacklevel=3)
+                warnings.warn(_cut_off(self._path, self.bytes_rolled_back), RollbackWarning, stacklevel=3)
             except BaseException as error:  # as the program wants it
                 self._abandon(reason(error))
                 raise
 
     @property
-    def bytes_cut_off(self) -> int:
-        """How many bytes :func:`append` has cut off: what a job that was killed had not committed, and what ``behind``
+    def bytes_rolled_back(self) -> int:
+        """How many bytes :func:`append` has removed: what a job that was killed had not committed, and what ``append_after``
         leaves out."""
-        return self._core.bytes_cut_off
+        return self._core.bytes_rolled_back
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
         """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
@@ -374,7 +374,7 @@ class Writer(Handle):
             max_absolute_error: likewise; each changes by this number at most.
             text: chunks as text, which every reader of the format decompresses; a third larger.
             extends: the data are rows, items with one index of the first dimension each, that are added to the last dataset of this name
-                in the file, behind its own: start and shape are those of the added rows alone. The file must be a sealed one.
+                in the file, after its own: start and shape are those of the added rows alone. The file must be a sealed one.
                 Type and fill value must be those of the dataset, whose attributes and dims stay.
         """
         with self._writing():
@@ -788,4 +788,4 @@ class Writer(Handle):
 
 
 def _cut_off(path: str, number: int) -> str:
-    return f"{path}: cut off {number} bytes behind the last seal, which were not committed"
+    return f"{path}: removed {number} bytes after the last seal, which were not committed"

@@ -128,7 +128,7 @@ class Backend(BackendEntrypoint):
             whole = Group(file, first.strip("/") or "/")
             prefix = whole._prefix
             below = [name[len(prefix) :] for name in file._paths() if name.startswith(prefix)]
-        # In the order of the file, each behind the one that it is in.
+        # In the order of the file, each after the one that it is in.
         paths = {"": None}
         for name in below:
             paths.update((name[:end], None) for end, letter in enumerate(name) if letter == "/")

@@ -74,7 +74,7 @@ class Present(NamedTuple):
 def write_along(
     w: Writer, ds: Any, dim: str, group: str, encoding: Mapping[str, Mapping[str, Any]], present: Optional[Present]
 ) -> None:
-    """Writes what has a dimension behind what the file has of it: a record for each index where records count the dimension, as in a
+    """Writes what has a dimension after what the file has of it: a record for each index where records count the dimension, as in a
     new file they count `time`; otherwise rows of the dataset. What has not this dimension is written once.
 
     Args:
@@ -179,7 +179,7 @@ def _of_record(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_those_of(present: Present, ds: Any, dim: str, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
-    """What is to be written of a dataset behind another one: without what that has, which must be the same."""
+    """What is to be written of a dataset after another one: without what that has, which must be the same."""
     old = present.ds
     given = sorted(set(encoding) & set(old.variables))
     if given:

@@ -148,7 +148,7 @@ class ZarrArray:
                     yield self._chunk_key(record, number)
 
     def places(self, record: int) -> list[Place]:
-        """Where all chunks of a record are. The last one may reach behind the data, and behind the end of the file.
+        """Where all chunks of a record are. The last one may reach after the data, and after the end of the file.
 
         Raises:
             ValueError: they are not there as Zarr has them.
@@ -240,7 +240,7 @@ def _likeness(dataset: Dataset) -> Any:
 def _rows_of_chunk(dataset: Dataset) -> Optional[int]:
     """How many rows of contiguous data are one chunk; None: it is one chunk.
 
-    The last chunk reaches behind the data, where the file has other bytes, which readers of Zarr leave out. So as few as
+    The last chunk reaches after the data, where the file has other bytes, which readers of Zarr leave out. So as few as
     possible of them.
     """
     section = dataset.section

@@ -1,4 +1,4 @@
-//! Without MPI there is no MPI-IO to choose.
+//! Stand-in for MPI-IO in a build without MPI.
 
 use crate::file::options::Tuning;
 use crate::file::team::{Failure, Team};

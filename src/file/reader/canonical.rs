@@ -1,4 +1,4 @@
-//! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
+//! Compares bytes that may have any value, paddings and line breaks, with those that a writer puts there.
 
 use super::Section;
 use super::sections::{BATCH_BYTES, CurrentSection, Sections, exceeds_63_bits};

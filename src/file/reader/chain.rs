@@ -1,7 +1,7 @@
-//! The seals of a file, read by one process: from the last to the first, by tables of names where there are any. Nothing is
-//! trusted before it is checked.
+//! Walks the chain of seals on one rank, from the last seal to the first, using tables of names. Nothing is trusted before it is
+//! checked.
 
-use super::index::{NEAR_BYTES, Near, Sealed};
+use super::index::{NEAR_BYTES, SealedPart, TailBuffer};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, copy, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -39,11 +39,11 @@ pub(in crate::file) struct Chain {
     /// The seals that were read, by their number from the last one on.
     known: BTreeMap<usize, KnownSeal>,
     /// What was read at once near the last seal of the last piece.
-    near: Near,
+    near: TailBuffer,
     /// How many bytes its tables take, if they may be read at once.
     tables_bytes: u64,
     /// What was read near the seal that was looked at last.
-    looked_at: Near,
+    looked_at: TailBuffer,
     /// The rows of the table of names of the last piece, without the seals.
     names: Option<(usize, Vec<u8>)>,
 }
@@ -62,7 +62,7 @@ struct Next {
 #[derive(Clone, Copy)]
 pub(crate) struct SealGroup {
     /// The last of them, and its number from the last one of the file on.
-    pub sealed: Sealed,
+    pub sealed: SealedPart,
     pub from_end: usize,
     /// How many seals these are.
     pub seals: u64,
@@ -83,7 +83,7 @@ struct NameTable {
 }
 
 struct KnownSeal {
-    sealed: Sealed,
+    sealed: SealedPart,
     /// Whether the checksum of index and seal was compared.
     is_checked: bool,
     /// Whether the checksum of its anchors was compared.
@@ -145,7 +145,7 @@ pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<
 }
 
 /// Compares the checksum of the anchors, if there are any.
-pub(super) fn compare_anchors(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<()> {
+pub(super) fn compare_anchors(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<()> {
     compare_tail("anchors", file, sealed.start, sealed.names)
 }
 
@@ -164,7 +164,7 @@ pub(super) fn compare_tail(what: &str, file: &mut dyn ParallelFile, start: u64, 
 }
 
 /// Reads the end of a table of names, and what it says of the table.
-pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Table> {
+pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<Table> {
     let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
     file.read_at(sealed.end_of_names(), &mut end)?;
     let table = Table::parse(sealed.names, sealed.seal.index, &end);
@@ -191,9 +191,9 @@ impl Chain {
             next: Some(Next { offset, sections: None, crc: None, namer: end }),
             pieces: Vec::new(),
             known: BTreeMap::new(),
-            near: Near::default(),
+            near: TailBuffer::default(),
             tables_bytes: 0,
-            looked_at: Near::default(),
+            looked_at: TailBuffer::default(),
             names: None,
         }
     }
@@ -233,7 +233,7 @@ impl Chain {
     }
 
     /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
-    pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<Sealed>> {
+    pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<SealedPart>> {
         while self.links.len() <= from_end {
             if !self.extend(file)? {
                 return Ok(None);
@@ -243,8 +243,8 @@ impl Chain {
             return Ok(Some(known.sealed));
         }
         let (row, before) = (self.links[from_end], self.span(from_end));
-        let near = Near::seal_at(file, self.end, row.offset, NEAR_BYTES)?;
-        let sealed = Sealed::among(file, self.end, row.offset, &near)?.filter(|sealed| {
+        let near = TailBuffer::seal_at(file, self.end, row.offset, NEAR_BYTES)?;
+        let sealed = SealedPart::among(file, self.end, row.offset, &near)?.filter(|sealed| {
             let Seal { sections, crc, .. } = sealed.seal;
             (sections, crc) == (row.sections, row.crc)
                 && (sealed.begin(), sealed.first) == (before.begin, before.first)
@@ -271,7 +271,7 @@ impl Chain {
         &mut self,
         file: &mut dyn ParallelFile,
         is_wanted: impl Fn(Span) -> bool,
-    ) -> Result<(usize, Sealed)> {
+    ) -> Result<(usize, SealedPart)> {
         let mut known = 0;
         loop {
             let (mut least, mut most) = (known, self.links.len());
@@ -291,7 +291,7 @@ impl Chain {
     fn extend(&mut self, file: &mut dyn ParallelFile) -> Result<bool> {
         let Some(next) = self.next else { return Ok(false) };
         self.read_near(file, next.offset)?;
-        let sealed = Sealed::among(file, self.end, next.offset, &self.near)?.filter(|sealed| {
+        let sealed = SealedPart::among(file, self.end, next.offset, &self.near)?.filter(|sealed| {
             let Seal { sections, crc, .. } = sealed.seal;
             next.sections.is_none_or(|expected| expected == sections)
                 && next.crc.is_none_or(|expected| expected == crc)
@@ -329,7 +329,7 @@ impl Chain {
         Ok(true)
     }
 
-    /// Reads what is near the seal at `offset` at once: with its tables if they are as long as those of the seal behind it.
+    /// Reads what is near the seal at `offset` at once: with its tables if they are as long as those of the seal after it.
     fn read_near(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
         if self.near.parse(offset).is_some_and(|seal| !self.near.from(seal.index).is_empty()) {
             return Ok(());
@@ -338,7 +338,7 @@ impl Chain {
         let tables = self.tables_bytes.next_multiple_of(NEAR_BYTES);
         let tables = if tables <= SHORT_TABLE_BYTES { tables } else { 0 };
         let most = next_length(self.near.length(), distance).max(tables);
-        self.near = Near::seal_at(file, self.end, offset, most)?;
+        self.near = TailBuffer::seal_at(file, self.end, offset, most)?;
         Ok(())
     }
 
@@ -359,7 +359,7 @@ impl Chain {
 
     /// The table of names of a seal, the seals that it names, and the rows of its names if it is not long. `None` also if it is
     /// damaged: everything is found without it.
-    fn table(&self, file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Option<NameTable>> {
+    fn table(&self, file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<Option<NameTable>> {
         if sealed.names_bytes() == 0 {
             return Ok(None);
         }
@@ -417,7 +417,7 @@ impl Chain {
         match self.names.take_if(|(of, _)| *of == number) {
             Some((_, known)) => bytes = known,
             None => {
-                let Sealed { names, seal, .. } = piece.sealed;
+                let SealedPart { names, seal, .. } = piece.sealed;
                 compare_tail("names", file, names, seal.index)?;
                 resize(&mut bytes, table.names * NAME_BYTES as u64)?;
                 file.read_at(table.name_offset(0), &mut bytes)?;
@@ -474,7 +474,7 @@ impl Chain {
 }
 
 impl KnownSeal {
-    fn new(sealed: Sealed) -> Self {
+    fn new(sealed: SealedPart) -> Self {
         Self { sealed, is_checked: false, has_checked_anchors: false }
     }
 }

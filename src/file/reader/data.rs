@@ -1,4 +1,4 @@
-//! The calls of a reader for the data of the current section.
+//! The methods of `Reader` for the data of the current section.
 
 use super::Reader;
 use super::canonical::Canonical;

@@ -1,4 +1,4 @@
-//! The calls of a reader that find sections.
+//! The methods of `Reader` that find sections.
 
 use super::{Reader, Section};
 use scda_base::error::Result;

@@ -21,7 +21,7 @@ const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64
 
 /// A seal of the file, and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealedPart {
     /// What it says.
     pub seal: Seal,
     /// The offset of its first table: anchors, names, or the index.
@@ -32,10 +32,10 @@ pub struct Sealed {
     pub first: u64,
 }
 
-impl Sealed {
+impl SealedPart {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
-        let near = Near::seal_at(file, size, offset, NEAR_BYTES)?;
+        let near = TailBuffer::seal_at(file, size, offset, NEAR_BYTES)?;
         let found = Self::among(file, size, offset, &near)?;
         let Some(Seal { previous, .. }) = found.map(|sealed| sealed.seal) else { return Ok(None) };
         let is_previous = match previous {
@@ -52,7 +52,7 @@ impl Sealed {
         file: &mut dyn ParallelFile,
         size: u64,
         offset: u64,
-        near: &Near,
+        near: &TailBuffer,
     ) -> Result<Option<Self>> {
         let mut file = Bytes { file, size, near };
         let Some(seal) = file.seal_at(offset)? else { return Ok(None) };
@@ -93,7 +93,7 @@ impl Sealed {
             SectionType::Block => Some(start),
             _ if user == INDEX => Some(end),
             _ => {
-                let near = Near::default();
+                let near = TailBuffer::default();
                 let mut bytes = Bytes { file: &mut *file, size, near: &near };
                 let names = if user == ANCHORS { bytes.table_at(end, NAMES, NAME_BYTES)? } else { None };
                 let index = names.map_or(Some(end), |names| table_end(end, names, NAME_BYTES));
@@ -102,9 +102,9 @@ impl Sealed {
             }
         };
         let Some(offset) = offset else { return Ok(None) };
-        let sealed = Sealed::at(file, size, offset)?;
+        let sealed = SealedPart::at(file, size, offset)?;
         Ok(sealed.filter(|sealed| {
-            let Sealed { seal, start: first, names, .. } = *sealed;
+            let SealedPart { seal, start: first, names, .. } = *sealed;
             [first, names, seal.index, offset].contains(&start)
         }))
     }
@@ -115,12 +115,12 @@ pub(super) const NEAR_BYTES: u64 = 4096;
 
 /// The bytes up to the end of a seal, read at once.
 #[derive(Default)]
-pub(super) struct Near {
+pub(super) struct TailBuffer {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Near {
+impl TailBuffer {
     /// Reads up to `most` bytes that end with what would be a seal at `offset`, if the file is long enough.
     pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64, most: u64) -> Result<Self> {
         let mut this = Self::default();
@@ -164,7 +164,7 @@ fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64)
 struct Bytes<'a> {
     file: &'a mut dyn ParallelFile,
     size: u64,
-    near: &'a Near,
+    near: &'a TailBuffer,
 }
 
 impl Bytes<'_> {
@@ -244,7 +244,7 @@ impl Extent {
         }
     }
 
-    /// Where a file of this size ends. A job that appends may cut off meanwhile what another one has left: then, where it ends now.
+    /// Where a file of this size ends. A job that appends may remove meanwhile what another one has left: then, where it ends now.
     pub fn ends(self, file: &mut dyn ParallelFile, mut size: u64) -> Result<Ends> {
         loop {
             match self.ends_at(file, size) {
@@ -307,7 +307,7 @@ impl Extent {
 /// The error for a file of which the seal at this offset is another one now.
 pub(super) fn gone_back(offset: u64) -> Error {
     let words =
-        "refresh: another job has cut off what was read, and committed other data there: open the file again";
+        "refresh: another job has removed what was read, and committed other data there: open the file again";
     Error::new(ErrorKind::FileInUse, words).at(offset)
 }
 
@@ -339,7 +339,7 @@ pub(super) fn truncated_to(file: &mut dyn ParallelFile, size: u64) -> Result<Opt
     let Some(at) = at else { return Ok(None) };
     let note = bytes_at::<TRUNCATION_BYTES>(file, size, at)?;
     let Some(length) = note.and_then(|note| truncation::parse(&note, at)) else { return Ok(None) };
-    Ok(Sealed::at(file, size, length - SEAL_BYTES as u64)?.map(|sealed| sealed.seal.length))
+    Ok(SealedPart::at(file, size, length - SEAL_BYTES as u64)?.map(|sealed| sealed.seal.length))
 }
 
 /// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.
@@ -348,7 +348,7 @@ fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
     Ok(header.is_some_and(|header| parse_file_header(&header).is_ok_and(|header| header.has_seal_mark())))
 }
 
-/// The end of the last seal of a file. All that is behind it is read.
+/// The end of the last seal of a file. All that follows it is read.
 fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     let step = STEP as u64;
     let (mut end, mut bytes) = (size.next_multiple_of(step), Vec::new());
@@ -360,7 +360,7 @@ fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
             (start..).step_by(STEP).zip(bytes.chunks(STEP)).collect::<Vec<_>>().into_iter().rev()
         {
             if begins_seal(line)
-                && let Some(sealed) = Sealed::at(file, size, offset)?
+                && let Some(sealed) = SealedPart::at(file, size, offset)?
             {
                 return Ok(Some(sealed.seal.length));
             }
@@ -370,13 +370,13 @@ fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// The end of the sections of a file, behind which there are only seals, and the checksum of the last of these; without a seal, the end of
+/// The end of the sections of a file, after which there are only seals, and the checksum of the last of these; without a seal, the end of
 /// the file and 0.
 fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<(u64, u64)> {
     let (mut end, mut last) = (size, 0);
     // A seal of no sections directly follows the one before.
     while let Some(offset) = end.checked_sub(SEAL_BYTES as u64)
-        && let Some(sealed) = Sealed::at(file, size, offset)?
+        && let Some(sealed) = SealedPart::at(file, size, offset)?
     {
         if end == size {
             last = sealed.seal.crc;

@@ -1,8 +1,7 @@
-//! Seals, indexes and sections as those see them who check, list or cut a file: the command `scda`. For a process that
-//! reads alone.
+//! Seals, indexes and sections as a tool sees them that checks, lists or truncates a file. For a process that reads alone.
 
 use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_table, seal_rows};
-use super::index::{Sealed, may_be_of_seal, truncated_to};
+use super::index::{SealedPart, may_be_of_seal, truncated_to};
 use super::sections::{Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
 use crate::file::team::Failure;
@@ -24,7 +23,7 @@ const SEARCH_BYTES: u64 = 1 << 20;
 /// The seals that a file has.
 pub struct Seals {
     /// The first one comes first.
-    pub all: Vec<Sealed>,
+    pub all: Vec<SealedPart>,
     /// Why there is none before the first one, although it says that there is.
     pub fault: Option<Error>,
 }
@@ -46,7 +45,7 @@ impl Reader {
     /// checksums of its tables, the rows with one another, their order, and the table of names with
     /// the seals and indexes before it.
     #[doc(hidden)]
-    pub fn check_seal(&mut self, seals: &[Sealed]) -> Result<()> {
+    pub fn check_seal(&mut self, seals: &[SealedPart]) -> Result<()> {
         self.session.operate(|state| {
             seals.last().map_or(Ok(()), |sealed| state.inspector().check_tables(sealed))?;
             Ok(state.inspector().check_names(seals)?)
@@ -55,21 +54,27 @@ impl Reader {
 
     /// Compares the checksum of the index.
     #[doc(hidden)]
-    pub fn check_index(&mut self, sealed: &Sealed) -> Result<()> {
+    pub fn check_index(&mut self, sealed: &SealedPart) -> Result<()> {
         self.session.operate(|state| Ok(compare_index(state.sections().input().file(), &sealed.seal)?))
     }
 
     /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
     /// index is to be compared before.
     #[doc(hidden)]
-    pub fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
+    pub fn read_rows(
+        &mut self,
+        sealed: &SealedPart,
+        first: u64,
+        begin: u64,
+        rows: &mut Vec<Row>,
+    ) -> Result<()> {
         self.session.operate(|state| Ok(state.inspector().read_index_rows(sealed, first, begin, rows)?))
     }
 
     /// Compares a row with the header of its section, with the sizes of its elements, and with its anchors, which follow
     /// `anchors` anchors of the sections before it.
     #[doc(hidden)]
-    pub fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
+    pub fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.session.operate(|state| {
             let compared = state.inspector().compare_row(sealed, number, row, anchors);
             state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
@@ -79,7 +84,13 @@ impl Reader {
 
     /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs.
     #[doc(hidden)]
-    pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Located> {
+    pub fn locate(
+        &mut self,
+        sealed: &SealedPart,
+        number: u64,
+        row: &Row,
+        found: u64,
+    ) -> Result<LocatedError> {
         self.session.operate(|state| {
             let located = state.inspector().locate_difference(sealed, number, row, found);
             state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
@@ -105,7 +116,7 @@ impl Section {
 /// An error for a section whose checksum is wrong.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Located {
+pub struct LocatedError {
     pub error: Error,
     /// Its offset is that of the one byte that differs.
     pub is_exact: bool,
@@ -157,7 +168,7 @@ impl Inspector<'_> {
     }
 
     /// The last seal, by walking, or searching where damage ends the walk.
-    pub(super) fn find_last_seal(&mut self) -> Result<Option<Sealed>> {
+    pub(super) fn find_last_seal(&mut self) -> Result<Option<SealedPart>> {
         self.sections.advance(FILE_HEADER_BYTES as u64);
         let mut last = None;
         let walked = self.sections.with_seals(|sections| {
@@ -173,7 +184,7 @@ impl Inspector<'_> {
     }
 
     /// The last seal from `start` on that leads back to a first one.
-    pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<Sealed>> {
+    pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<SealedPart>> {
         let begins_seal = [b"B ", SEAL, b" "].concat();
         let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
         while at < self.sections.ends().read {
@@ -190,7 +201,7 @@ impl Inspector<'_> {
     }
 
     /// The seal at this offset, if there is one, and all those before it.
-    fn whole_chain(&mut self, offset: u64) -> Result<Option<Sealed>> {
+    fn whole_chain(&mut self, offset: u64) -> Result<Option<SealedPart>> {
         let found = self.sections.seals().seal_at(offset)?;
         let mut next = found;
         while let Some(sealed) = next {
@@ -202,7 +213,7 @@ impl Inspector<'_> {
         Ok(None)
     }
 
-    fn check_tables(&mut self, sealed: &Sealed) -> Result<()> {
+    fn check_tables(&mut self, sealed: &SealedPart) -> Result<()> {
         compare_index(self.sections.input().file(), &sealed.seal)?;
         compare_anchors(self.sections.input().file(), sealed)?;
         compare_tail("names", self.sections.input().file(), sealed.names, sealed.seal.index)?;
@@ -244,7 +255,7 @@ impl Inspector<'_> {
 
     /// Compares a table of names with all that it repeats. An index that is damaged, and with which
     /// the names cannot be compared, is an error of its own.
-    fn check_names(&mut self, seals: &[Sealed]) -> Result<()> {
+    fn check_names(&mut self, seals: &[SealedPart]) -> Result<()> {
         let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
         let table = read_table(self.sections.input().file(), sealed)?;
         let (seal, end) = (seals.len() as u64, sealed.end_of_names());
@@ -286,7 +297,7 @@ impl Inspector<'_> {
     }
 
     /// The names in the indexes of these seals, in the order of a table; `None` if an index is damaged.
-    fn names_of(&mut self, seals: &[Sealed], most: u64) -> Result<Option<Vec<Name>>> {
+    fn names_of(&mut self, seals: &[SealedPart], most: u64) -> Result<Option<Vec<Name>>> {
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         reserve(&mut names, to_usize(most))?;
         for sealed in seals {
@@ -311,7 +322,7 @@ impl Inspector<'_> {
 
     fn read_index_rows(
         &mut self,
-        sealed: &Sealed,
+        sealed: &SealedPart,
         first: u64,
         begin: u64,
         rows: &mut Vec<Row>,
@@ -340,7 +351,7 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
+    fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.sections.index().compare_with_header(row, sealed.row_offset(number))?;
         let first = sealed.start + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
         self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
@@ -408,13 +419,13 @@ impl Inspector<'_> {
 }
 
 /// The last seal up to which one leads to the next.
-fn walk_seals(sections: &mut Sections, last: &mut Option<Sealed>) -> Result<(), Failure> {
+fn walk_seals(sections: &mut Sections, last: &mut Option<SealedPart>) -> Result<(), Failure> {
     while sections.look_at_section(false)? {
         let Some(&section) = sections.header() else { break };
         sections.skip()?;
         if section.section_type == SectionType::Block && *section.user == *SEAL {
             let found = sections.seals().seal_at(section.offset)?;
-            let previous = last.map_or(0, |last: Sealed| last.seal.offset());
+            let previous = last.map_or(0, |last: SealedPart| last.seal.offset());
             *last = found.filter(|found| found.seal.previous == previous).or(*last);
         }
     }

@@ -1,4 +1,4 @@
-//! The last whole one of the files that a name had: what a job restarts from.
+//! Finds the newest whole file among those that a name had: the one that a job restarts from.
 
 use crate::file::options::ReadOptions;
 use crate::file::reader::Reader;

@@ -1,8 +1,8 @@
-//! What differs in a section that does not have its checksum.
+//! Locates the damage in a section whose checksum differs.
 
 use super::chain::{compare_crc, differs};
-use super::index::Sealed;
-use super::inspect::{Inspector, Located};
+use super::index::SealedPart;
+use super::inspect::{Inspector, LocatedError};
 use super::sections::describe;
 use scda_base::error::Result;
 use scda_format::header::SectionType;
@@ -20,21 +20,21 @@ impl Inspector<'_> {
     /// The error for a section whose bytes have the checksum `found`.
     pub(super) fn locate_difference(
         &mut self,
-        sealed: &Sealed,
+        sealed: &SealedPart,
         number: u64,
         row: &Row,
         found: u64,
-    ) -> Result<Located> {
+    ) -> Result<LocatedError> {
         if row.bytes <= SEARCHED_BYTES
-            && let Some((behind, change)) = crc::single_byte(found ^ row.crc, row.bytes)
+            && let Some((after, change)) = crc::single_byte(found ^ row.crc, row.bytes)
         {
-            let at = row.end() - 1 - behind;
+            let at = row.end() - 1 - after;
             let mut byte = [0];
             self.sections().input().read_own(at, &mut byte)?;
             let part = self.part_at(row, at);
             let (found, expected) = (format!("0x{:02x}", byte[0]), format!("0x{:02x}", byte[0] ^ change));
             let error = differs(part, &found, &format!("{expected}, by the checksum"), at);
-            return Ok(Located { error, is_exact: true });
+            return Ok(LocatedError { error, is_exact: true });
         }
         let at = sealed.row_offset(number);
         let (what, offset) = match self.sections().index().compare_with_header(row, at) {
@@ -48,7 +48,7 @@ impl Inspector<'_> {
         };
         let error = compare_crc(what, found, row.crc, offset).err();
         let error = error.unwrap_or_else(|| differs(what, "a difference", &describe(row), offset));
-        Ok(Located { error, is_exact: false })
+        Ok(LocatedError { error, is_exact: false })
     }
 
     /// What differs, and where that begins, if the header does not.

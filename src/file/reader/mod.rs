@@ -1,4 +1,4 @@
-//! Reading a file, section by section.
+//! Reads a file, section by section.
 
 mod canonical;
 mod chain;
@@ -11,27 +11,27 @@ mod inspect;
 mod last;
 mod locate;
 mod lookup;
-mod own;
 mod ranks;
+mod read_back;
+mod recovery_scan;
 mod sections;
 mod streams;
-mod survey;
 
 pub(super) use chain::Chain;
-pub use datasets::{AddedRows, DatasetHandle, OwnRequest, Request};
+pub use datasets::{AddedRows, DatasetHandle, RankRequest, Request};
 pub use entries::{Content, Entries, Entry};
-pub use index::Sealed;
-pub use inspect::{Located, Seals};
+pub use index::SealedPart;
+pub use inspect::{LocatedError, Seals};
 pub(crate) use last::is_kept;
-pub(super) use own::{DatasetPlace, OwnReader};
+pub(super) use read_back::{DatasetPlace, OwnReader};
+pub(super) use recovery_scan::{RecoveryScan, RecoveryScanner};
 pub use streams::{Stream, StreamReader, Streams};
-pub(super) use survey::{Survey, Surveyor};
 
 use self::datasets::{DatasetReader, ReadCache};
 use self::index::Extent;
 use self::inspect::Inspector;
 use self::lookup::{Lookup, LookupCache};
-use self::sections::{Sections, alone};
+use self::sections::{Sections, local_reader};
 use self::streams::{StreamsCache, TaskReader};
 use super::open::{self, Ends};
 use super::options::ReadOptions;
@@ -39,13 +39,13 @@ use super::session::{Session, SessionState};
 use super::statistics::{self, Statistics};
 use super::team::{Failure, Function, Team};
 use scda_base::error::{Error, Result};
-use scda_base::memory::Limited;
+use scda_base::memory::AllowanceGuard;
 use scda_format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use scda_format::padding::LineBreak;
 use scda_ranks::{Communicator, Solo};
 use scda_storage::ParallelFile;
-use scda_storage::elsewhere::{Elsewhere, ReadAt};
 use scda_storage::names::kept_target_path;
+use scda_storage::read_at_file::{ReadAt, ReadAtFile};
 use std::path::{Path, PathBuf};
 
 /// The header of a section.
@@ -150,7 +150,7 @@ impl Reader {
             if params.keep > 0 {
                 return Err(Error::argument("keep: older files are looked for in folders only").into());
             }
-            let mut file: Box<dyn ParallelFile> = Box::new(Elsewhere(source));
+            let mut file: Box<dyn ParallelFile> = Box::new(ReadAtFile(source));
             let size = file.size()?;
             let ends = Extent::of(params).ends(&mut *file, size)?;
             params.tuning.find_stripe(0);
@@ -208,7 +208,7 @@ impl Reader {
     }
 
     /// Whether the file was created to be sealed: its vendor string ends in the mark of such files. Before its first
-    /// seal, nothing behind its header is committed.
+    /// seal, nothing after its header is committed.
     #[must_use]
     pub fn has_seal_mark(&self) -> bool {
         self.header.has_seal_mark()
@@ -227,7 +227,7 @@ impl Reader {
         self.session.state().map(|state| state.sections.ends().file)
     }
 
-    /// How many bytes behind the last seal are not read: see [`ReadOptions::to_seal`]. Not collective. `None` after an error.
+    /// How many bytes after the last seal are not read: see [`ReadOptions::to_seal`]. Not collective. `None` after an error.
     #[must_use]
     pub fn left_out(&self) -> Option<u64> {
         self.session.state().map(|state| {
@@ -240,7 +240,7 @@ impl Reader {
     /// [`ReadOptions::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
     ///
     /// # Errors
-    /// `FileInUse` if a job went back behind a seal that was read ([`ReadOptions::behind`]), or created the file anew: open it again. The
+    /// `FileInUse` if a job rolled back a seal that was read ([`WriteOptions::append_after`]), or created the file anew: open it again. The
     /// last seal is compared, and on rank 0 those by which sections were found; what no seal ends is not. `ShortFile` if a file that
     /// does not end with a seal has become shorter. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {
@@ -405,7 +405,7 @@ impl SessionState for ReaderState {
         if self.is_closing { Err(Reader::closing().into()) } else { Ok(()) }
     }
 
-    fn limit_memory(&self) -> Option<Limited> {
+    fn limit_memory(&self) -> Option<AllowanceGuard> {
         self.sections.limit_memory()
     }
 

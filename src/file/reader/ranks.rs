@@ -1,11 +1,11 @@
-//! What the ranks of a file that is read tell each other.
+//! Exchanges between the ranks of a file that is read.
 
 use super::Reader;
 use crate::file::session::{SessionState, ThisRank};
 use crate::file::team::Function;
 use scda_base::error::{Error, Result};
 use scda_base::memory;
-use scda_ranks::KnownPartition;
+use scda_ranks::PartitionTable;
 
 impl Reader {
     /// The `count` of every rank, by rank: what [`Self::read_array`] and
@@ -23,7 +23,7 @@ impl Reader {
     ///
     /// # Errors
     /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
-    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         self.session.partition(count)
     }
 

@@ -22,7 +22,7 @@ use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::numbers::to_usize;
 use scda_ranks::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
 use scda_ranks::partition::{is_known, known_hash};
-use scda_ranks::{Communicator, FEW, KnownPartition, Partition, Solo};
+use scda_ranks::{Communicator, FEW, Partition, PartitionTable, Solo};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use watch::{PATIENCE, Watch};
@@ -228,7 +228,7 @@ impl Team {
     }
 
     /// The partition in which this rank has `count` elements. All ranks meet.
-    pub fn partition_of(&mut self, count: u64) -> Result<KnownPartition, Failure> {
+    pub fn partition_of(&mut self, count: u64) -> Result<PartitionTable, Failure> {
         let (rank, size) = (self.rank, self.size);
         let agreed = self.agree(Ok(()))?;
         // Both, even if the first one fails: the other ranks go on to the second. Halves, so that no sum wraps.
@@ -237,7 +237,7 @@ impl Team {
         let mut terms = [term & 0xffff_ffff, term >> 32];
         let sum = agreed.comm().allreduce_sum(&mut terms);
         let hash = first_term(size).wrapping_add(terms[0]).wrapping_add(terms[1] << 32);
-        let known = part.and_then(|part| sum.map(|()| KnownPartition::from_part(part, hash, rank, size)));
+        let known = part.and_then(|part| sum.map(|()| PartitionTable::from_part(part, hash, rank, size)));
         self.agree(known.as_ref().map(|_| ()).map_err(Error::again))?;
         Ok(known?)
     }
@@ -447,7 +447,7 @@ impl Team {
         Ok(all)
     }
 
-    /// What this rank has, if every rank has one; `None` on all ranks otherwise. What is not returned is dropped behind the
+    /// What this rank has, if every rank has one; `None` on all ranks otherwise. What is not returned is dropped after the
     /// agreement: memory that ranks share is freed by all of them together.
     pub fn if_all_have<T>(&mut self, found: Option<T>, mine: Result<()>) -> Result<Option<T>, Failure> {
         let mut least = [u64::from(found.is_some())];

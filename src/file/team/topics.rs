@@ -1,4 +1,4 @@
-//! What must be the same on all ranks.
+//! The arguments that must be the same on all ranks.
 
 /// What must be the same on all ranks. The order decides which disagreement is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! With `SCDA_CHECK=1`, says on standard error that this rank waits for the others: ranks that use two files in different orders, or
-//! call something else, would wait for ever without a word.
+//! With `SCDA_CHECK=1`, reports on standard error that this rank waits for the others: ranks that use two files in different
+//! orders, or call something else, would hang silently.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -28,7 +28,7 @@ struct Wait {
 }
 
 /// As long as it lives, this rank waits.
-pub struct Waiting<'a>(&'a Shared);
+pub struct WaitGuard<'a>(&'a Shared);
 
 impl Watch {
     /// `None` if there is no thread for it.
@@ -40,14 +40,14 @@ impl Watch {
     }
 
     /// This rank begins to wait.
-    pub fn begin(&self, words: String) -> Waiting<'_> {
+    pub fn begin(&self, words: String) -> WaitGuard<'_> {
         self.shared.lock().begun = Some((Instant::now(), words));
         self.shared.changed.notify_one();
-        Waiting(&self.shared)
+        WaitGuard(&self.shared)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().begun = None;
     }

@@ -1,10 +1,10 @@
-//! Attributes that are set when the file already has what they are for.
+//! Sets attributes of datasets and groups that are in the file already.
 
 use super::WriterState;
 use crate::file::reader::{DatasetPlace, OwnReader};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
-use scda_format::dataset::later::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
+use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ATTRIBUTES_DATA, later_user};
 use scda_format::dataset::{GROUP_CONVENTION, GROUP_DATA, group_user, metadata, stored_name, stored_path};
 use serde_json::json;
 
@@ -60,11 +60,11 @@ fn changed(own: &mut OwnReader, name: &str, record: i64, changes: &str) -> Resul
         // The name of one that has none yet, if the user string does not tell it.
         let name = || if stored_path(path) == path { json!({}) } else { json!({ "scda_name": path }) };
         let present = own.group(path)?.unwrap_or_else(|| name().to_string());
-        let attributes = later::changed(&present, changes)?;
+        let attributes = additions::changed(&present, changes)?;
         return Ok((0, metadata::of_group(&attributes)?));
     }
     let Some(DatasetPlace { data, dataset, .. }) = own.dataset(name, record)? else {
         return Err(Error::argument(format!("dataset \"{name}\": there is no record {record} of it")));
     };
-    Ok((data, later::text(&later::changed(&dataset.attributes, changes)?)?))
+    Ok((data, additions::text(&additions::changed(&dataset.attributes, changes)?)?))
 }

@@ -10,7 +10,7 @@ use crate::items::Data;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
 use scda_format::INLINE_BYTES;
-use scda_format::dataset::{Dataset, Region};
+use scda_format::dataset::{Dataset, IndexBox};
 use std::io::Read;
 
 /// Sections.
@@ -132,14 +132,14 @@ impl Writer {
     /// not depend on who passes what, nor on how it lies in memory.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, WriteOptions, Region, Solo, Writer};
+    /// use scda::{DataType, Dataset, WriteOptions, IndexBox, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
     /// let mut density = Dataset::new("density", DataType::Float64, [2, 3]);
     /// density.attributes = r#"{"units": "kg/m^3"}"#.into();
     /// let all = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2_f64].map(f64::to_ne_bytes).concat();
-    /// file.dataset(&density, &[Region::all(&density.shape)], &all)?;
+    /// file.dataset(&density, &[IndexBox::all(&density.shape)], &all)?;
     /// file.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -150,7 +150,7 @@ impl Writer {
     pub fn dataset<'a>(
         &mut self,
         dataset: &Dataset,
-        regions: &'a [Region],
+        regions: &'a [IndexBox],
         data: impl Into<Data<'a>>,
     ) -> Result<()> {
         self.write(Operation::Dataset { dataset, boxes: Ok((regions, data.into())) })
@@ -162,7 +162,7 @@ impl Writer {
     /// dataset of few chunks does not make most ranks wait for the others.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, Layout, WriteOptions, Region, Solo, Writer};
+    /// use scda::{DataType, Dataset, Layout, WriteOptions, IndexBox, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
@@ -171,7 +171,7 @@ impl Writer {
     ///     dataset.layout = Layout::Chunked { shape: None, text: false };
     ///     dataset
     /// });
-    /// let (all, data) = ([Region::all(&[100, 50])], vec![0; 100 * 50 * 8]);
+    /// let (all, data) = ([IndexBox::all(&[100, 50])], vec![0; 100 * 50 * 8]);
     /// file.datasets(&[(&density, &all, &data), (&pressure, &all, &data)])?;
     /// file.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -181,7 +181,7 @@ impl Writer {
     /// Those of [`Self::dataset`]. The file then ends after one of the datasets, or with what was in it before.
     pub fn datasets<'a, D: Into<Data<'a>> + Copy>(
         &mut self,
-        datasets: &[(&'a Dataset, &'a [Region], D)],
+        datasets: &[(&'a Dataset, &'a [IndexBox], D)],
     ) -> Result<()> {
         let all = datasets.iter().map(|&(dataset, regions, data)| {
             let boxes = Ok((regions, data.into()));
@@ -230,7 +230,7 @@ impl Writer {
     /// [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, ReadOptions, Reader, Region, Solo, Texts, WriteOptions, Writer};
+    /// use scda::{DataType, Dataset, ReadOptions, Reader, IndexBox, Solo, Texts, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("names.scda");
     /// let mut file = Writer::create(Solo, &path, b"my simulation", &WriteOptions::default())?;
@@ -239,7 +239,7 @@ impl Writer {
     /// file.close()?;
     /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let found = file.dataset("names")?.expect("a dataset");
-    /// let read = found.read_texts(&mut file, &[Region::new([1], [2])])?;
+    /// let read = found.read_texts(&mut file, &[IndexBox::new([1], [2])])?;
     /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -269,13 +269,13 @@ impl Writer {
     /// ([`WriteOptions::seal`](crate::WriteOptions::seal)), and the attributes count with the next seal. They are appended: nothing in the file changes.
     ///
     /// ```
-    /// use scda::{DataType, Dataset, ReadOptions, Reader, Region, Solo, WriteOptions, Writer};
+    /// use scda::{DataType, Dataset, ReadOptions, Reader, IndexBox, Solo, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// let mut params = WriteOptions::default();
     /// params.seal = true;
     /// let mut file = Writer::create(Solo, &path, b"my simulation", &params)?;
-    /// file.dataset(&Dataset::new("rho", DataType::Uint8, [3]), &[Region::all(&[3])], b"abc")?;
+    /// file.dataset(&Dataset::new("rho", DataType::Uint8, [3]), &[IndexBox::all(&[3])], b"abc")?;
     /// file.close()?;
     /// let mut file = Writer::append(Solo, &path, &params)?;
     /// file.set_attributes("rho", -1, r#"{"units": "kg m-3"}"#)?;

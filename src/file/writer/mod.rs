@@ -1,4 +1,4 @@
-//! Writing a file, section by section.
+//! Writes a file, section by section.
 
 mod attributes;
 mod calls;
@@ -23,7 +23,7 @@ pub use operation::Operation;
 
 use super::open::{self, ExistingFile};
 use super::options::WriteOptions;
-use super::reader::Surveyor;
+use super::reader::RecoveryScanner;
 use super::session::{Session, ThisRank};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
@@ -32,7 +32,7 @@ use scda_base::error::{Error, Result};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
 use scda_format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
-use scda_ranks::{Communicator, KnownPartition};
+use scda_ranks::{Communicator, PartitionTable};
 use scda_storage::ParallelFile;
 use sealing::Sealer;
 use sections::{Progress, Sections};
@@ -74,7 +74,7 @@ const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 pub struct Writer {
     session: Session<WriterState>,
     user: UserString,
-    /// Of a file that was there before: the bytes that were cut off when it was opened.
+    /// Of a file that was there before: the bytes that were removed when it was opened.
     cut_off: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ struct AppendedFile {
     user: UserString,
     /// Whether it has a seal, or was to get one.
     is_sealed: bool,
-    /// Whether seals are cut off.
+    /// Whether seals are removed.
     gives_up_seals: bool,
     /// What its next seal is to say, if it gets one.
     sealer: Option<Sealer>,
@@ -93,7 +93,7 @@ struct AppendedFile {
 }
 
 /// Brings to stable storage, at the end of a file, that it is to be cut to the seal that ends at `length`. File systems may bring the
-/// page of the cut to the disk, with zeros in place of what is cut off, before the new length: the seals after it would still be there,
+/// page of the cut to the disk, with zeros in place of what is removed, before the new length: the seals after it would still be there,
 /// and lead to damaged bytes. Collective.
 fn note_truncation(
     team: &mut Team,
@@ -165,8 +165,8 @@ impl Writer {
     /// Opens an existing file to write more sections after those that it has. Its user string and its sections stay.
     ///
     /// If the file has a seal, writing continues after the last one, which stays valid for the part of the file before it.
-    /// Sections that were not committed, because a job was killed while it appended, are cut off, whole or not;
-    /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`WriteOptions::seal`] or without.
+    /// Sections that were not committed, because a job was killed while it appended, are removed, whole or not;
+    /// [`Self::bytes_rolled_back`] tells how many bytes. Closing seals the new sections, with [`WriteOptions::seal`] or without.
     ///
     /// A file that was created with [`WriteOptions::seal`] and has no seal yet is cut back to its header. Another file without a
     /// seal must be whole; with [`WriteOptions::seal`], its old sections are sealed before this returns, as they are: compressed data are
@@ -174,7 +174,7 @@ impl Writer {
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
-    /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::behind`] chose, is damaged; other sealed bytes are not
+    /// `Checksum` if the index of the last seal, or of the one that [`WriteOptions::append_after`] chose, is damaged; other sealed bytes are not
     /// compared. `FileInUse` if somebody else writes it, and the errors of the file system. The file is as it was.
     pub fn append(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions) -> Result<Self> {
         Self::append_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
@@ -188,7 +188,7 @@ impl Writer {
     ) -> Result<Self> {
         let (team, params, ExistingFile { file, mut target, size }) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
-        let mut reading = Surveyor::new(team, file, size, params.behind, &params.tuning);
+        let mut reading = RecoveryScanner::new(team, file, size, params.append_after, &params.tuning);
         let limited = reading.limit_memory();
         let found = Self::continued(&mut reading, &params);
         drop(limited);
@@ -214,7 +214,7 @@ impl Writer {
                 let mut session =
                     Self::begin(team, file, target, params, sealer, Progress::of_whole_file(end));
                 if is_first_seal {
-                    // What is appended is cut off if it is not committed; what the file had is not.
+                    // What is appended is removed if it is not committed; what the file had is not.
                     let (state, call) = session.begin()?;
                     let sealed = state.sections.seal(!is_copy);
                     session.end(call, sealed)?;
@@ -233,17 +233,17 @@ impl Writer {
     }
 
     /// Looks at a file to which sections are to be appended.
-    fn continued(reading: &mut Surveyor, params: &WriteOptions) -> Result<AppendedFile, Failure> {
-        let mut survey = reading.survey()?;
-        let (end, user) = (survey.end, survey.header.user);
-        let (is_sealed, gives_up_seals) = (survey.is_sealed(), survey.gives_up_seals());
+    fn continued(reading: &mut RecoveryScanner, params: &WriteOptions) -> Result<AppendedFile, Failure> {
+        let mut scan = reading.scan()?;
+        let (end, user) = (scan.end, scan.header.user);
+        let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
         if !params.seal && !is_sealed {
             return Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: None, sums: None });
         }
-        let mut sealer = Sealer::continued(&survey);
+        let mut sealer = Sealer::continued(&scan);
         let sums =
-            reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
-        sealer.take_surveyed(&mut survey);
+            reading.sum_up(&scan, |row, part, data, sizes| sealer.note_scanned(row, part, data, sizes))?;
+        sealer.take_scanned(&mut scan);
         Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: Some(sealer), sums: Some(sums) })
     }
 
@@ -253,10 +253,9 @@ impl Writer {
         &self.user
     }
 
-    /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed, and what is
-    /// behind the seal that [`WriteOptions::behind`] chose.
+    /// The bytes that [`Self::append`] has removed: what a job that was killed while it appended had not sealed, and what follows the seal that [`WriteOptions::append_after`] chose.
     #[must_use]
-    pub fn bytes_cut_off(&self) -> u64 {
+    pub fn bytes_rolled_back(&self) -> u64 {
         self.cut_off.unwrap_or(0)
     }
 
@@ -330,7 +329,7 @@ impl Writer {
     ///
     /// # Errors
     /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
-    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+    pub fn partition(&mut self, count: u64) -> Result<PartitionTable> {
         self.session.partition(count)
     }
 

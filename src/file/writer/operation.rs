@@ -12,7 +12,7 @@ use crate::texts::Texts;
 use scda_base::error::{Error, Result};
 use scda_format::INLINE_BYTES;
 use scda_format::dataset::Dataset;
-use scda_storage::lent::Lent;
+use scda_storage::lent_memory::LentMemory;
 use std::io::Read;
 
 /// A call that writes, by its arguments: those of the method of [`Writer`] that each names. Data of this rank may be an error of this rank, with
@@ -81,7 +81,7 @@ impl Writer {
 
     /// As [`Self::write`], of data in this memory, which stays as it is if [`WriteOptions::lend`](crate::WriteOptions::lend) says so.
     #[inline(always)]
-    pub(crate) fn write_lent(&mut self, lent: Option<Lent>, operation: Operation<'_>) -> Result<()> {
+    pub(crate) fn write_lent(&mut self, lent: Option<LentMemory>, operation: Operation<'_>) -> Result<()> {
         let (state, call) = self.session.begin()?;
         state.sections.lend(lent);
         let result = state.perform(operation);

@@ -1,10 +1,10 @@
-//! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
+//! Seals: collects rows of sections while they are written, and writes the tables of a seal at the end.
 //!
 //! CRCs are linear, so one `reduce_xor` gives those of all sections. The order is: flush; anchors; agreement and `reduce_xor`; names and
 //! index; agreement; seal. A commit syncs before and after the seal. `tests/files/model` models this: change it before the order.
 
 use super::names::Names;
-use crate::file::reader::Survey;
+use crate::file::reader::RecoveryScan;
 use crate::file::source::Sizes;
 use crate::file::sums::{SummedFile, Sums};
 use crate::file::team::{FINE, Failure, Team, split};
@@ -97,23 +97,23 @@ impl Sealer {
     }
 
     /// For a file that has sections already.
-    pub(super) fn continued(survey: &Survey) -> Self {
+    pub(super) fn continued(scan: &RecoveryScan) -> Self {
         let current =
             CurrentRow { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
-        let (previous, sealed) = survey.seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
+        let (previous, sealed) = scan.seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
         Self {
             rows: Vec::new(),
             current,
             anchors: Anchors::default(),
             previous,
-            sections: sealed + survey.unsealed(),
+            sections: sealed + scan.unsealed(),
             half: None,
-            names: survey.seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections)),
+            names: scan.seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections)),
         }
     }
 
     /// Elements of a section that is in the file already.
-    pub(super) fn note_surveyed(
+    pub(super) fn note_scanned(
         &mut self,
         row: &Row,
         part: Partition,
@@ -128,9 +128,9 @@ impl Sealer {
     }
 
     /// Takes the rows of the sections that are in the file already. All ranks know how many anchors they have.
-    pub(super) fn take_surveyed(&mut self, survey: &mut Survey) {
-        self.anchors.total = survey.anchors;
-        self.rows = survey.take_rows();
+    pub(super) fn take_scanned(&mut self, scan: &mut RecoveryScan) {
+        self.anchors.total = scan.anchors;
+        self.rows = scan.take_rows();
     }
 
     fn row(&self, section: Range<u64>) -> Row {

@@ -1,4 +1,4 @@
-//! Counts what up to 10,000 ranks write and exchange, beside what they would without this library. Nothing here is a time.
+//! Counts what up to 10,000 simulated ranks write and exchange, and what they would without this library. Measures no time.
 
 use super::Writer;
 use super::sections::Progress;
@@ -10,7 +10,7 @@ use crate::file::team::Team;
 use scda_base::error::Result;
 use scda_format::header::UserString;
 use scda_ranks::Communicator;
-use scda_ranks::simulated::{Exchanged, LEVELS, Machine};
+use scda_ranks::simulated::{ExchangeCounts, LEVELS, Machine};
 use scda_storage::double::Double;
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Behind the header of the file.
+/// After the header of the file.
 const START: u64 = 128;
 
 /// A request to the file system.
@@ -94,7 +94,7 @@ fn simulate(
     params: &WriteOptions,
     times: usize,
     program: impl Fn(&mut Writer) -> Result<()>,
-) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
+) -> (Vec<FileRequest>, Vec<[ExchangeCounts; LEVELS]>) {
     let requests = Arc::<Mutex<Vec<FileRequest>>>::default();
     let exchanged = Machine::new(ranks, node_ranks).run(times, |comm, counts| {
         let rank = comm.rank();
@@ -122,7 +122,7 @@ fn array(
     ranks: (usize, usize),
     piece: u64,
     params: &WriteOptions,
-) -> (Vec<FileRequest>, Vec<[Exchanged; LEVELS]>) {
+) -> (Vec<FileRequest>, Vec<[ExchangeCounts; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];
     // In the first run the ranks of a node say which pieces they have.
@@ -214,7 +214,7 @@ fn counts_of_ten_thousand_ranks() {
             assert!(own.requests <= own.stripes + nodes + 10, "{own:?}");
         } else {
             assert_eq!(own.requests, alone.requests + 1);
-            assert_eq!(node, Exchanged::default());
+            assert_eq!(node, ExchangeCounts::default());
         }
     }
 }

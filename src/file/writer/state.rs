@@ -1,7 +1,7 @@
-//! An open file that is written: its parts, and what happens to it after an error.
+//! The state of an open file that is written, and how it is closed.
 
 use super::commits::Commits;
-use super::datasets::{DatasetCache, DatasetWriter, KnownRows, PendingWrites, Scheduler};
+use super::datasets::{DatasetCache, DatasetWriter, PendingWrites, RowPartitionCache, Scheduler};
 use super::kinds::{Compression, SectionWriter};
 use super::sections::Sections;
 use super::streams::{OwnStream, StreamWriter};
@@ -15,7 +15,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 pub(crate) struct WriterState {
     pub(super) sections: Sections,
     pub(super) compression: Compression,
-    pub(super) rows: KnownRows,
+    pub(super) rows: RowPartitionCache,
     pub(super) cache: DatasetCache,
     pub(super) pending: PendingWrites,
     /// The stream of this rank, from the beginning of a set of streams to its end.
@@ -32,7 +32,7 @@ impl WriterState {
         Self {
             sections,
             compression: Compression::default(),
-            rows: KnownRows::default(),
+            rows: RowPartitionCache::default(),
             cache: DatasetCache::default(),
             pending: PendingWrites::default(),
             stream: None,

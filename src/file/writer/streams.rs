@@ -1,4 +1,4 @@
-//! Streams of tasks: each rank writes bytes of its own, as many as it likes, without the others.
+//! Writes streams of tasks: each rank writes as many bytes as it likes, without the others.
 //!
 //! The chunks of all streams are an array section, whose length is known only at the end: so its header is written
 //! last. Until then the ranks meet only where the program asks for it.
@@ -129,8 +129,8 @@ impl OwnStream {
         // No more than the bytes of the array.
         let (round_bytes, empty) = (tasks * chunk_bytes, rounds - used);
         let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;
-        let behind = end - (sum.end + rest);
-        let crc = crc::shift(crc, behind) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty);
+        let after = end - (sum.end + rest);
+        let crc = crc::shift(crc, after) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty);
         RunningSum { end, crc }
     }
 }

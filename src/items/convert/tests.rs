@@ -74,7 +74,7 @@ fn nearest_half(number: f64) -> u16 {
     }
     let sign = if number.is_sign_negative() { 0x8000 } else { 0 };
     let size = number.abs();
-    // The first number behind the largest would be 65536.
+    // The first number after the largest would be 65536.
     let value = |bits: u16| if bits == 0x7c00 { 65536.0 } else { f16::from_bits(bits).to_f64() };
     let (mut low, mut high) = (0_u16, 0x7c00);
     if size >= 65536.0 {

@@ -3,7 +3,7 @@
 use super::case::{Case, Random};
 use super::chunked;
 use crate::common::options;
-use scda::{Codec, Communicator, DataType, Dataset, Layout, Region, Writer, run_on_threads};
+use scda::{Codec, Communicator, DataType, Dataset, IndexBox, Layout, Writer, run_on_threads};
 
 #[test]
 fn auto_takes_the_smaller_one() {
@@ -14,7 +14,7 @@ fn auto_takes_the_smaller_one() {
             let rank = comm.rank() as u64;
             // Indices in turns.
             let mine: Vec<u64> = (0..dataset.shape[0]).filter(|i| i / 100 % ranks as u64 == rank).collect();
-            let regions: Vec<Region> = mine.iter().map(|&i| Region::new([i], [1])).collect();
+            let regions: Vec<IndexBox> = mine.iter().map(|&i| IndexBox::new([i], [1])).collect();
             let own: Vec<u8> = mine.iter().flat_map(|&i| data[i as usize * 8..][..8].to_vec()).collect();
             let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             file.dataset(dataset, &regions, &own).unwrap();

@@ -3,7 +3,7 @@
 use crate::common::options;
 use flate2::read::ZlibDecoder;
 use scda::{
-    Codec, Communicator, DataType, Dataset, Layout, Reader, Region, Section, SectionType, Sink, Solo,
+    Codec, Communicator, DataType, Dataset, IndexBox, Layout, Reader, Section, SectionType, Sink, Solo,
     WriteOptions, Writer, run_on_threads,
 };
 use std::io::Read;
@@ -22,7 +22,7 @@ impl Random {
 }
 
 /// Cuts a box into boxes without common items.
-pub fn cut(random: &mut Random, region: &Region, pieces: &mut Vec<Region>) {
+pub fn cut(random: &mut Random, region: &IndexBox, pieces: &mut Vec<IndexBox>) {
     let longest = (0..region.count.len()).filter(|&d| region.count[d] > 1);
     let dimension = longest.max_by_key(|_| random.below(100));
     match dimension {
@@ -40,7 +40,7 @@ pub fn cut(random: &mut Random, region: &Region, pieces: &mut Vec<Region>) {
 }
 
 /// The places of a box's items in an array, in C order.
-pub fn places(shape: &[u64], region: &Region) -> Vec<usize> {
+pub fn places(shape: &[u64], region: &IndexBox) -> Vec<usize> {
     let mut places = vec![0_u64];
     for ((&n, &start), &count) in shape.iter().zip(&region.start).zip(&region.count) {
         places = places.iter().flat_map(|at| (start..start + count).map(move |i| at * n + i)).collect();
@@ -49,7 +49,7 @@ pub fn places(shape: &[u64], region: &Region) -> Vec<usize> {
 }
 
 /// The items of a box of an array.
-pub fn items(array: &[u8], item: usize, shape: &[u64], region: &Region) -> Vec<u8> {
+pub fn items(array: &[u8], item: usize, shape: &[u64], region: &IndexBox) -> Vec<u8> {
     places(shape, region).into_iter().flat_map(|at| array[at * item..(at + 1) * item].to_vec()).collect()
 }
 
@@ -57,7 +57,7 @@ pub fn items(array: &[u8], item: usize, shape: &[u64], region: &Region) -> Vec<u
 pub struct Case {
     pub dataset: Dataset,
     pub array: Vec<u8>,
-    pub ranks: Vec<Vec<Region>>,
+    pub ranks: Vec<Vec<IndexBox>>,
 }
 
 pub fn little_endian(dataset: &Dataset, data: &[u8]) -> Vec<u8> {
@@ -109,7 +109,7 @@ impl Case {
         };
         let mut array = little_endian(&dataset, &fill).repeat(count);
         let mut pieces = Vec::new();
-        cut(&mut random, &Region::all(&shape), &mut pieces);
+        cut(&mut random, &IndexBox::all(&shape), &mut pieces);
         let mut ranks = vec![Vec::new(); 1 + random.below(6) as usize];
         let gaps = if random.one_in(2) { 1 } else { 5 };
         for piece in pieces {
@@ -134,7 +134,7 @@ impl Case {
         self.dataset.data_type.item_bytes() as usize
     }
 
-    pub fn data(&self, regions: &[Region]) -> Vec<u8> {
+    pub fn data(&self, regions: &[IndexBox]) -> Vec<u8> {
         regions
             .iter()
             .flat_map(|region| items(&self.array, self.item(), &self.dataset.shape, region))
@@ -268,8 +268,8 @@ pub fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
                 }
                 let count = (0..shape.len()).map(|d| chunk[d].min(shape[d] - start[d])).collect::<Vec<_>>();
                 let mut expected = fill.repeat(bytes / item);
-                let own = Region::new(start, count.clone());
-                let inside = Region::new(vec![0; shape.len()], count);
+                let own = IndexBox::new(start, count.clone());
+                let inside = IndexBox::new(vec![0; shape.len()], count);
                 let values = items(&array, item, shape, &own);
                 for (at, value) in places(&chunk, &inside).into_iter().zip(values.chunks_exact(item)) {
                     expected[at * item..(at + 1) * item].copy_from_slice(value);
@@ -317,7 +317,7 @@ pub fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, see
         }
         let mut regions = Vec::new();
         for _ in 0..random.below(4) {
-            let mut region = Region::all(&dataset.shape);
+            let mut region = IndexBox::all(&dataset.shape);
             for d in 0..region.count.len() {
                 region.start[d] = random.below(dataset.shape[d] + 1);
                 region.count[d] = random.below(dataset.shape[d] - region.start[d] + 1);

@@ -4,8 +4,8 @@ use super::case::{Case, Random, items};
 use super::memory::Scattered;
 use crate::common::{options, tuned};
 use scda::{
-    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Reader,
-    Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
+    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, IndexBox, Layout, Member, Memory, MemoryMut,
+    Reader, Solo, Struct, TimeUnit, Writer, run_on_threads,
 };
 
 const NUMBERS: [DataType; 9] = [
@@ -49,13 +49,13 @@ fn another(random: &mut Random, data_type: DataType) -> DataType {
 
 fn scattered(
     random: &mut Random,
-    regions: &[Region],
+    regions: &[IndexBox],
     data_type: DataType,
     numbers: &[u8],
     shape: &[u64],
 ) -> Vec<Scattered> {
     let bytes = data_type.item_bytes() as usize;
-    let new = |region: &Region| {
+    let new = |region: &IndexBox| {
         let mut memory = Scattered::new(random, &region.count, bytes);
         memory.put(&region.count, &all_of(data_type, &items(numbers, 1, shape, region)), bytes);
         memory
@@ -82,7 +82,7 @@ fn any_type_in_memory_makes_the_same_file_and_is_read_into() {
             }
         }
         let mut file = Writer::create(Solo, &packed, b"", &params).unwrap();
-        let all: Vec<Region> = ranks.iter().flatten().cloned().collect();
+        let all: Vec<IndexBox> = ranks.iter().flatten().cloned().collect();
         let data: Vec<u8> = all
             .iter()
             .flat_map(|region| all_of(dataset.data_type, &items(&numbers, 1, &shape, region)))
@@ -150,7 +150,7 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
         let rank = comm.rank();
         let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
         let memory = Memory::packed(&numbers).of_type(DataType::Int32);
-        let all = [Region::all(&dataset.shape)];
+        let all = [IndexBox::all(&dataset.shape)];
         let result = match rank {
             1 => file.dataset(&dataset, &all, Data::Boxes(&[memory])),
             _ => file.dataset(&dataset, &[], &[]),
@@ -162,10 +162,10 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
     }
     let stored = Dataset::new("n", DataType::Int32, [100, 400]);
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
-    file.dataset(&stored, &[Region::all(&stored.shape)], &numbers).unwrap();
+    file.dataset(&stored, &[IndexBox::all(&stored.shape)], &numbers).unwrap();
     file.close().unwrap();
     let errors = run_on_threads(3, |comm| {
-        let region = [Region::new([comm.rank() as u64 * 40, 0], [20, 400])];
+        let region = [IndexBox::new([comm.rank() as u64 * 40, 0], [20, 400])];
         let mut room = vec![0; 20 * 400 * 2];
         let mut file = Reader::open(comm, &path, &options()).unwrap();
         let found = file.dataset_record("n", 0).unwrap().unwrap();
@@ -224,7 +224,7 @@ fn structs_are_members_that_are_found_by_their_names() {
         let mut dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
         dataset.layout = layout;
         let mut file = Writer::create(Solo, &packed, b"", &options()).unwrap();
-        file.dataset(&dataset, &[Region::all(&dataset.shape)], &all).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &all).unwrap();
         file.close().unwrap();
         run_on_threads(4, |comm| {
             let (start, end) = (n * comm.rank() / 4, n * (comm.rank() + 1) / 4);
@@ -236,7 +236,7 @@ fn structs_are_members_that_are_found_by_their_names() {
                 place[0..4].copy_from_slice(&bytes[9..13]);
                 place[24..32].copy_from_slice(&bytes[13..21]);
             }
-            let region = [Region::new([start as u64], [(end - start) as u64])];
+            let region = [IndexBox::new([start as u64], [(end - start) as u64])];
             let memory = Memory::packed(&memory).of_type(with_gaps);
             let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
             file.dataset(&dataset, &region, Data::Boxes(&[memory])).unwrap();
@@ -245,7 +245,7 @@ fn structs_are_members_that_are_found_by_their_names() {
         assert!(std::fs::read(&packed).unwrap() == std::fs::read(&path).unwrap(), "{:?}", dataset.layout);
         run_on_threads(3, |comm| {
             let (start, end) = (n * comm.rank() / 3, n * (comm.rank() + 1) / 3);
-            let region = [Region::new([start as u64], [(end - start) as u64])];
+            let region = [IndexBox::new([start as u64], [(end - start) as u64])];
             let mut room = vec![0xE5; 12 * (end - start)];
             let mut file = Reader::open(comm, &path, &options()).unwrap();
             let found = file.dataset_record("particles", 0).unwrap().unwrap();
@@ -263,7 +263,7 @@ fn structs_are_members_that_are_found_by_their_names() {
     wrong[21 * 70] = 2;
     let dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
-    let error = file.dataset(&dataset, &[Region::all(&dataset.shape)], &wrong).unwrap_err();
+    let error = file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &wrong).unwrap_err();
     assert!(error.to_string().contains("found the bool 2 at item 70"), "{error}");
     // Members that are not there.
     let other = DataType::Struct(Struct::packed([("y", DataType::Float64)]).unwrap());
@@ -271,7 +271,7 @@ fn structs_are_members_that_are_found_by_their_names() {
     let found = file.dataset_record("particles", 0).unwrap().unwrap();
     let mut room = vec![0; 8 * n];
     let into = MemoryMut::packed(&mut room).of_type(other);
-    let error = found.read(&mut file, &[Region::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
+    let error = found.read(&mut file, &[IndexBox::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
     assert!(
         error.kind() == ErrorKind::Argument && error.to_string().contains("no member \"y\" of"),
         "{error}"

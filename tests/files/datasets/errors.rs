@@ -3,7 +3,8 @@
 use super::{chunked, walk};
 use crate::common::options;
 use scda::{
-    Communicator, DataType, Dataset, ErrorKind, Layout, Reader, Region, Result, Solo, Writer, run_on_threads,
+    Communicator, DataType, Dataset, ErrorKind, IndexBox, Layout, Reader, Result, Solo, Writer,
+    run_on_threads,
 };
 
 #[test]
@@ -15,13 +16,13 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
         dataset.layout = chunked(&[7, 5]);
         dataset
     });
-    let run = |own: &(dyn Fn(usize, usize) -> Vec<Region> + Sync), ranks: usize, some: bool| {
+    let run = |own: &(dyn Fn(usize, usize) -> Vec<IndexBox> + Sync), ranks: usize, some: bool| {
         let errors = run_on_threads(ranks, |comm| {
             let rank = comm.rank();
-            let regions: Vec<Vec<Region>> = (0..3).map(|number| own(rank, number)).collect();
-            let bytes = |regions: &[Region]| 8 * regions.iter().map(|r| r.items().unwrap()).sum::<u64>();
+            let regions: Vec<Vec<IndexBox>> = (0..3).map(|number| own(rank, number)).collect();
+            let bytes = |regions: &[IndexBox]| 8 * regions.iter().map(|r| r.items().unwrap()).sum::<u64>();
             let data: Vec<Vec<u8>> = regions.iter().map(|regions| vec![1; bytes(regions) as usize]).collect();
-            let mut all: Vec<(&Dataset, &[Region], &[u8])> = datasets
+            let mut all: Vec<(&Dataset, &[IndexBox], &[u8])> = datasets
                 .iter()
                 .zip(regions.iter().zip(&data))
                 .map(|(dataset, (regions, data))| (dataset, regions.as_slice(), data.as_slice()))
@@ -37,13 +38,13 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
         assert_eq!(walk(&path), 2);
         errors[0].clone()
     };
-    let corner = Region::new([33, 21], [2, 3]);
+    let corner = IndexBox::new([33, 21], [2, 3]);
     // The one of the first dataset that has any is named.
     for ranks in [1, 3] {
         let overlap = run(
             &|rank, number| match (rank, number) {
-                (0, 0) => vec![Region::all(&[40, 30])],
-                (0, _) => vec![Region::all(&[40, 30]), corner.clone()],
+                (0, 0) => vec![IndexBox::all(&[40, 30])],
+                (0, _) => vec![IndexBox::all(&[40, 30]), corner.clone()],
                 _ => vec![],
             },
             ranks,
@@ -52,14 +53,14 @@ fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
         assert!(overlap.contains("dataset \"b\": index [33, 21] is in two boxes"), "{overlap}");
     }
     let outside =
-        run(&|_, number| if number == 2 { vec![Region::new([39, 0], [2, 1])] } else { vec![] }, 2, false);
+        run(&|_, number| if number == 2 { vec![IndexBox::new([39, 0], [2, 1])] } else { vec![] }, 2, false);
     assert!(outside.contains("box 0"), "{outside}");
     let fewer = run(&|_, _| vec![], 2, true);
     assert!(fewer.contains("the ranks disagree on"), "{fewer}");
 }
 
 /// A program on all ranks fails with the same error on all of them.
-fn error(ranks: usize, dataset: &Dataset, boxes: &[Vec<Region>]) -> (ErrorKind, String) {
+fn error(ranks: usize, dataset: &Dataset, boxes: &[Vec<IndexBox>]) -> (ErrorKind, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let errors = run_on_threads(ranks, |comm| {
@@ -88,20 +89,20 @@ fn an_index_that_two_boxes_have_is_named() {
     for layout in [Layout::Contiguous, chunked(&[7, 5]), chunked(&[100, 100])] {
         let mut dataset = Dataset::new("rho", DataType::Float64, [40, 30]);
         dataset.layout = layout;
-        let all = Region::all(&[40, 30]);
-        let corner = Region::new([33, 21], [2, 3]);
+        let all = IndexBox::all(&[40, 30]);
+        let corner = IndexBox::new([33, 21], [2, 3]);
         let told = |index: &str| {
             let words = format!(" \"rho\": index {index} is in two boxes");
             (ErrorKind::Argument, words)
         };
         // On one rank, on two, and everything by everybody.
         assert_eq!(error(1, &dataset, &[vec![all.clone(), corner.clone()]]), told("[33, 21]"));
-        let boxes = [vec![Region::new([0, 0], [35, 30])], vec![], vec![corner.clone()]];
+        let boxes = [vec![IndexBox::new([0, 0], [35, 30])], vec![], vec![corner.clone()]];
         assert_eq!(error(3, &dataset, &boxes), told("[33, 21]"));
         assert_eq!(error(3, &dataset, &[vec![all.clone()], vec![all.clone()], vec![all]]), told("[0, 0]"));
         // Many small boxes.
-        let mut points: Vec<Region> = (0..1200)
-            .map(|i| Region::new([i / 30, i % 30], [1, 1]))
+        let mut points: Vec<IndexBox> = (0..1200)
+            .map(|i| IndexBox::new([i / 30, i % 30], [1, 1]))
             .filter(|p| p.start != [33, 22])
             .collect();
         points.push(corner);
@@ -113,7 +114,7 @@ fn an_index_that_two_boxes_have_is_named() {
 #[test]
 fn wrong_arguments_are_the_errors_of_all_ranks() {
     let good = Dataset::new("rho", DataType::Float64, [4, 3]);
-    let outside = vec![Region::new([3, 0], [2, 3])];
+    let outside = vec![IndexBox::new([3, 0], [2, 3])];
     assert_eq!(error(2, &good, &[vec![], outside]).0, ErrorKind::Argument);
     let mut bad = good.clone();
     bad.layout = chunked(&[0, 1]);
@@ -161,7 +162,7 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
         let mut dataset = Dataset::new("b", DataType::Bool, [4]);
         dataset.layout = layout;
         run(&|rank, file| {
-            file.datasets(&[(&dataset, &[Region::new([2 * rank as u64], [2])], &[[1, 0], data][rank])])
+            file.datasets(&[(&dataset, &[IndexBox::new([2 * rank as u64], [2])], &[[1, 0], data][rank])])
         })
     };
     for layout in [Layout::Contiguous, chunked(&[3]), Layout::Auto { shape: None }] {

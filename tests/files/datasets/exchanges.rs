@@ -3,7 +3,7 @@
 use super::{chunked, walk, with};
 use crate::common::watched::Watched;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Region, Result, Source, ThreadComm,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout, Result, Source, ThreadComm,
     WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
@@ -23,7 +23,7 @@ fn program(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions
         let mut dataset = Dataset::new("rho", DataType::Int32, [900, 6]);
         dataset.layout = layout;
         let columns = uniform_partition(6, size as usize);
-        let region = Region::new([0, columns[..rank as usize].iter().sum()], [900, columns[rank as usize]]);
+        let region = IndexBox::new([0, columns[..rank as usize].iter().sum()], [900, columns[rank as usize]]);
         let data: Vec<u8> = (0..900 * columns[rank as usize] as u32).flat_map(u32::to_ne_bytes).collect();
         file.dataset(&dataset, std::slice::from_ref(&region), &data)?;
         let counts = uniform_partition(900, size as usize);
@@ -36,7 +36,7 @@ fn program(comm: impl Communicator + 'static, path: &Path, params: &WriteOptions
     // Large rows, whose metadata leave with them.
     let dataset = Dataset::new("q", DataType::Int32, [9000, 2]);
     let counts = uniform_partition(9000, size as usize);
-    let own = Region::new([counts[..rank as usize].iter().sum(), 0], [counts[rank as usize], 2]);
+    let own = IndexBox::new([counts[..rank as usize].iter().sum(), 0], [counts[rank as usize], 2]);
     let data = vec![1; 8 * counts[rank as usize] as usize];
     for _ in 0..2 {
         file.dataset(&dataset, std::slice::from_ref(&own), &data)?;
@@ -124,7 +124,7 @@ fn large_datasets_in_rows_cost_an_agreement_more_than_array_sections() {
     for ranks in [2, 5] {
         let dataset = Dataset::new("rho", DataType::Float64, [10 * ranks as u64, 2000]);
         let (counts, data) = (vec![10; ranks], [1; 160_000]);
-        let own = |rank: usize| [Region::new([10 * rank as u64, 0], [10, 2000])];
+        let own = |rank: usize| [IndexBox::new([10 * rank as u64, 0], [10, 2000])];
         let source = Source::Contiguous(&data);
         let array = |file: &mut Writer, _| file.array(b"rho", &counts, 16_000, source, Encode::None);
         assert_eq!(exchanges(ranks, array), 1);
@@ -138,13 +138,13 @@ fn datasets_cost_few_exchanges() {
     for ranks in [2, 5] {
         let mut dataset = Dataset::new("rho", DataType::Float64, [10 * ranks as u64]);
         let counts = vec![10; ranks];
-        let own = |rank: usize| [Region::new([10 * rank as u64], [10])];
+        let own = |rank: usize| [IndexBox::new([10 * rank as u64], [10])];
         // The short way: nothing but what buffered sections cost.
         assert_eq!(exchanges(ranks, |file, _| file.field(&dataset, &counts, &[1; 80])), 0);
         // An agreement that the ranks have the rows that they had before.
         assert_eq!(exchanges(ranks, |file, rank| file.dataset(&dataset, &own(rank), &[1; 80])), 1);
         // Else an agreement and the counts, and an agreement that they are those of rows: twice for two calls.
-        let other = |rank: usize| [Region::new([0], [if rank == 0 { 10 * ranks as u64 } else { 0 }])];
+        let other = |rank: usize| [IndexBox::new([0], [if rank == 0 { 10 * ranks as u64 } else { 0 }])];
         let in_turn = |file: &mut Writer, rank| {
             file.dataset(&dataset, &own(rank), &[1; 80])?;
             let other = other(rank);

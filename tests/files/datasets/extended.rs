@@ -4,8 +4,8 @@ use super::case::{Case, Random, cut, items};
 use super::with;
 use crate::common::options;
 use scda::{
-    Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, Layout, MemoryMut,
-    ReadOptions, Reader, Region, Request, Solo, Texts, WriteOptions, Writer, run_on_threads,
+    Communicator, Content, DataMut, DataType, Dataset, Encode, ErrorKind, Faults, IndexBox, Layout,
+    MemoryMut, ReadOptions, Reader, Request, Solo, Texts, WriteOptions, Writer, run_on_threads,
 };
 use std::path::Path;
 
@@ -22,7 +22,7 @@ struct Addition {
     dataset: Dataset,
     /// Those of the dataset before.
     first: u64,
-    ranks: Vec<Vec<Region>>,
+    ranks: Vec<Vec<IndexBox>>,
     commits: bool,
     reopens: bool,
 }
@@ -42,7 +42,7 @@ fn additions(case: &Case, random: &mut Random) -> Vec<Addition> {
         }
         let mut pieces = Vec::new();
         if count > 0 {
-            cut(random, &Region::all(&dataset.shape), &mut pieces);
+            cut(random, &IndexBox::all(&dataset.shape), &mut pieces);
         }
         let mut ranks = vec![Vec::new(); 4];
         pieces.into_iter().for_each(|piece| ranks[random.below(4) as usize].push(piece));
@@ -53,7 +53,7 @@ fn additions(case: &Case, random: &mut Random) -> Vec<Addition> {
 }
 
 /// The items of boxes of these rows.
-fn data(case: &Case, first: u64, regions: &[Region]) -> Vec<u8> {
+fn data(case: &Case, first: u64, regions: &[IndexBox]) -> Vec<u8> {
     let moved = regions.iter().map(|region| {
         let mut region = region.clone();
         region.start[0] += first;
@@ -73,7 +73,7 @@ fn write(path: &Path, case: &Case, all: &[Addition], ranks: usize, params: &Writ
             let own: Vec<_> = own.collect();
             let now = file.as_mut().unwrap();
             now.dataset(&one.dataset, &own, &data(case, one.first, &own)).unwrap();
-            let mine = if rank == 0 { vec![Region::all(&[3])] } else { vec![] };
+            let mine = if rank == 0 { vec![IndexBox::all(&[3])] } else { vec![] };
             now.dataset(&other, &mine, if rank == 0 { &b"abc"[..] } else { &[] }).unwrap();
             if one.reopens {
                 file.take().unwrap().close().unwrap();
@@ -98,14 +98,14 @@ fn read(path: &Path, case: &Case, ranks: usize, seed: u64) {
             assert_eq!((&found.shape, found.data_type), (shape, dataset.data_type));
             assert_eq!(found.attributes, r#"{"units":"m"}"#);
             let mut all = vec![7; array.len()];
-            found.read(&mut file, &[Region::all(shape)], &mut all).unwrap();
+            found.read(&mut file, &[IndexBox::all(shape)], &mut all).unwrap();
             assert!(all == *array, "seed {seed}");
-            let boxes: Vec<Region> = (0..random.below(4))
+            let boxes: Vec<IndexBox> = (0..random.below(4))
                 .map(|_| {
                     let start: Vec<u64> = shape.iter().map(|&n| random.below(n + 1)).collect();
                     let count = shape.iter().zip(&start).map(|(&n, start)| random.below(n - start + 1));
                     let count: Vec<u64> = count.collect();
-                    Region::new(start, count)
+                    IndexBox::new(start, count)
                 })
                 .collect();
             let expected: Vec<Vec<u8>> = boxes.iter().map(|one| items(array, item, shape, one)).collect();
@@ -176,7 +176,7 @@ fn numbers(name: &str, rows: u64, extends: bool) -> Dataset {
 }
 
 fn put(file: &mut Writer, dataset: &Dataset, data: &[u8]) {
-    file.dataset(dataset, &[Region::all(&dataset.shape)], data).unwrap();
+    file.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).unwrap();
 }
 
 /// The last dataset of the name, and its items.
@@ -184,7 +184,7 @@ fn all_of(path: &Path, name: &str) -> (Dataset, Vec<u8>) {
     let mut file = Reader::open(Solo, path, &options()).unwrap();
     let found = file.dataset_record(name, -1).unwrap().unwrap();
     let mut data = vec![0; found.data_bytes().unwrap() as usize];
-    found.read(&mut file, &[Region::all(&found.shape)], &mut data).unwrap();
+    found.read(&mut file, &[IndexBox::all(&found.shape)], &mut data).unwrap();
     file.close().unwrap();
     (found.description().clone(), data)
 }
@@ -216,7 +216,7 @@ fn a_dataset_is_extended_in_the_job_that_writes_it() {
     let path = folder.path().join("f");
     let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
     let (one, more) = (numbers("a", 1, false), numbers("a", 1, true));
-    let all = [Region::all(&[1, 2])];
+    let all = [IndexBox::all(&[1, 2])];
     // One call, in which the dataset comes first, and rows twice.
     file.datasets(&[(&one, &all, b"ab"), (&more, &all, b"cd"), (&more, &all, b"ef")]).unwrap();
     file.field(&more, &[1], b"gh").unwrap();
@@ -298,7 +298,7 @@ fn texts_are_added() {
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
         let found = file.dataset("names").unwrap().unwrap();
         assert_eq!(found.shape, [9]);
-        let read = found.read_texts(&mut file, &[Region::new([1], [7]), Region::all(&[9])]).unwrap();
+        let read = found.read_texts(&mut file, &[IndexBox::new([1], [7]), IndexBox::all(&[9])]).unwrap();
         let all = [&words[..], &words[..2]].concat();
         assert!(read.strs().eq(all[1..8].iter().chain(&all).copied()), "{split}");
     }
@@ -311,17 +311,17 @@ fn fill_values_of_rows_are_known_without_data() {
     let mut file = Writer::create(Solo, &path, b"", &sealed()).unwrap();
     let mut dataset = Dataset::new("a", DataType::Uint8, [4]);
     dataset.layout = Layout::Chunked { shape: Some(vec![2]), text: false };
-    file.dataset(&dataset, &[Region::new([0], [1])], b"a").unwrap();
+    file.dataset(&dataset, &[IndexBox::new([0], [1])], b"a").unwrap();
     dataset.extends = true;
-    file.dataset(&dataset, &[Region::new([2], [1])], b"b").unwrap();
+    file.dataset(&dataset, &[IndexBox::new([2], [1])], b"b").unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     let found = file.dataset("a").unwrap().unwrap();
     for (start, count, expected) in [(0, 2, false), (2, 4, true), (2, 5, false), (6, 2, false), (8, 0, true)]
     {
-        assert_eq!(found.is_fill(&mut file, &Region::new([start], [count])).unwrap(), expected, "{start}");
+        assert_eq!(found.is_fill(&mut file, &IndexBox::new([start], [count])).unwrap(), expected, "{start}");
     }
-    let error = found.is_fill(&mut file, &Region::new([8], [1])).unwrap_err();
+    let error = found.is_fill(&mut file, &IndexBox::new([8], [1])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
 }
 
@@ -370,19 +370,19 @@ fn what_is_no_row_is_refused() {
         (scalar, "expected a dataset with dimensions"),
     ] {
         let data = vec![0; dataset.data_bytes().unwrap() as usize];
-        let error = file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap_err();
+        let error = file.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument, "{error}, expected {words}");
         assert!(error.to_string().contains(words), "{error}");
     }
     // What failed is not counted.
-    let error = file.dataset(&numbers("a", 1, true), &[Region::new([1, 0], [1, 2])], b"cd").unwrap_err();
+    let error = file.dataset(&numbers("a", 1, true), &[IndexBox::new([1, 0], [1, 2])], b"cd").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     file.close().unwrap();
     assert!(std::fs::read(&path).unwrap() == old);
     let mut file = append(&path);
     file.tolerate_arguments().unwrap();
     put(&mut file, &numbers("a", 1, true), b"cd");
-    file.dataset(&numbers("a", 1, true), &[Region::new([1, 0], [1, 2])], b"xx").unwrap_err();
+    file.dataset(&numbers("a", 1, true), &[IndexBox::new([1, 0], [1, 2])], b"xx").unwrap_err();
     put(&mut file, &numbers("a", 1, true), b"ef");
     file.close().unwrap();
     assert_eq!(all_of(&path, "a").1, b"abcdef");
@@ -390,8 +390,11 @@ fn what_is_no_row_is_refused() {
     // It is called by the name that users know.
     let other = folder.path().join("other");
     for (regions, words) in [
-        ([Region::new([1, 0], [1, 2])].as_slice(), r#"rows of the dataset "a": box 0"#),
-        (&[Region::all(&[1, 2]), Region::all(&[1, 2])], r#"rows of the dataset "a": index [0, 0] is in two"#),
+        ([IndexBox::new([1, 0], [1, 2])].as_slice(), r#"rows of the dataset "a": box 0"#),
+        (
+            &[IndexBox::all(&[1, 2]), IndexBox::all(&[1, 2])],
+            r#"rows of the dataset "a": index [0, 0] is in two"#,
+        ),
     ] {
         std::fs::write(&other, &old).unwrap();
         let mut rows = numbers("a", 1, true);
@@ -409,7 +412,7 @@ fn what_is_no_row_is_refused() {
     file.array(b"big", &[1], 2, scda::Source::Contiguous(b"ab"), Encode::None).unwrap();
     let mut big = Dataset::new("big", DataType::Uint16, [1]);
     big.extends = true;
-    let error = file.dataset(&big, &[Region::all(&[1])], b"cd").unwrap_err();
+    let error = file.dataset(&big, &[IndexBox::all(&[1])], b"cd").unwrap_err();
     assert!(error.to_string().contains("its numbers are big-endian"), "{error}");
 
     let plain = folder.path().join("plain");
@@ -521,7 +524,7 @@ fn rows_keep_each_bound_of_the_dataset() {
         [(0.25, 0.5, true), (0.0, 0.0, true), (0.1, 0.1, true), (0.25, 0.0, false), (0.0, 0.5, false)]
     {
         (floats.max_relative_error, floats.max_absolute_error) = (relative, absolute);
-        let added = file.dataset(&floats, &[Region::all(&[1])], &[0; 4]);
+        let added = file.dataset(&floats, &[IndexBox::all(&[1])], &[0; 4]);
         assert_eq!(added.is_ok(), is_right, "{relative} {absolute}: {added:?}");
     }
 }
@@ -535,7 +538,7 @@ fn attributes_that_were_set_between_additions_count() {
     put(&mut file, &numbers("a", 1, false), b"ab");
     put(&mut file, &numbers("a", 1, true), b"ab");
     file.set_attributes("a", -1, r#"{"scda_max_shape": [2, 2]}"#).unwrap();
-    let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"cd").unwrap_err();
+    let error = file.dataset(&numbers("a", 1, true), &[IndexBox::all(&[1, 2])], b"cd").unwrap_err();
     assert!(error.to_string().contains("scda_max_shape"), "{error}");
 }
 
@@ -560,7 +563,7 @@ fn ranks_that_disagree_on_what_is_extended_all_fail() {
                         }
                         one
                     };
-                    let own = [Region::new([rank as u64, 0], [1, 2])];
+                    let own = [IndexBox::new([rank as u64, 0], [1, 2])];
                     for (name, extends) in [("a", false), ("b", false), ("a", true)] {
                         if is_known || !extends {
                             file.dataset(&of(name, extends), &own, b"ab").unwrap();
@@ -601,7 +604,7 @@ fn many_rows_are_read_with_their_checksums() {
                 assert_eq!(file.dataset_record(&long, -1).unwrap().unwrap().shape, [300, 2]);
                 let found = file.dataset_record("a", -1).unwrap().unwrap();
                 let mut data = vec![0; 602];
-                found.read(&mut file, &[Region::all(&found.shape)], &mut data).unwrap();
+                found.read(&mut file, &[IndexBox::all(&found.shape)], &mut data).unwrap();
                 assert_eq!(data, ["ab", &"cd".repeat(300)].concat().as_bytes());
             }
             let mut shapes = Vec::new();
@@ -654,13 +657,13 @@ fn going_back_takes_rows_away() {
     }
     file.close().unwrap();
     let whole = std::fs::read(&path).unwrap();
-    for (behind, more, expected) in [
+    for (after, more, expected) in [
         (sections[2], b"gh", &b"abcdefgh"[..]),
         (sections[1], b"gh", b"abcdgh"),
         (sections[0], b"ef", b"abef"),
     ] {
         std::fs::write(&path, &whole).unwrap();
-        let params = with(|params: &mut WriteOptions| (params.seal, params.behind) = (true, behind));
+        let params = with(|params: &mut WriteOptions| (params.seal, params.append_after) = (true, after));
         let mut file = Writer::append(Solo, &path, &params).unwrap();
         put(&mut file, &numbers("a", 1, true), more);
         file.close().unwrap();
@@ -687,7 +690,7 @@ fn commits_in_halves_have_the_same_rows() {
                 if number % 2 == 1 {
                     rows.layout = Layout::Chunked { shape: None, text: false };
                 }
-                file.dataset(&rows, &[Region::new([rank, 0], [1, 1000])], step).unwrap();
+                file.dataset(&rows, &[IndexBox::new([rank, 0], [1, 1000])], step).unwrap();
                 if number == 2 {
                     request = Some(file.commit_begin().unwrap());
                 }
@@ -795,13 +798,13 @@ fn sections_that_are_written_as_they_are_count() {
     file.array(b"a", &[1], 2, scda::Source::Contiguous(b"xx"), Encode::None).unwrap();
     file.commit().unwrap();
     file.tolerate_arguments().unwrap();
-    let error = file.dataset(&numbers("a", 1, true), &[Region::all(&[1, 2])], b"mn").unwrap_err();
+    let error = file.dataset(&numbers("a", 1, true), &[IndexBox::all(&[1, 2])], b"mn").unwrap_err();
     assert!(error.to_string().contains("is not a dataset: no metadata precede it"), "{error}");
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     for (record, expected) in (0..).zip([b"abcdefgh".as_slice(), b"ijkl"]) {
         let found = file.dataset_record("a", record).unwrap().unwrap();
         let mut all = vec![0; found.data_bytes().unwrap() as usize];
-        found.read(&mut file, &[Region::all(&found.shape)], &mut all).unwrap();
+        found.read(&mut file, &[IndexBox::all(&found.shape)], &mut all).unwrap();
         assert_eq!(all, expected);
     }
 }
@@ -826,7 +829,7 @@ fn errors_of_what_is_written_in_the_background_name_the_dataset() {
                 }
                 let data: Vec<u8> =
                     (0..200_000u32).map(|k| (k.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
-                file.dataset(&rows, &[Region::all(&rows.shape)], &data)?;
+                file.dataset(&rows, &[IndexBox::all(&rows.shape)], &data)?;
                 file.commit()?;
             }
             file.close()

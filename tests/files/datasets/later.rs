@@ -4,7 +4,7 @@ use super::with;
 use crate::common::options;
 use crate::common::system::{counted, cpu_nanoseconds};
 use scda::{
-    Communicator, Content, DataType, Dataset, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Solo,
+    Communicator, Content, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Solo,
     WriteOptions, Writer, run_on_threads,
 };
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn append(path: &Path) -> Writer {
 }
 
 fn write(file: &mut Writer, dataset: &Dataset) {
-    file.dataset(dataset, &[Region::all(&dataset.shape)], b"abcd").unwrap();
+    file.dataset(dataset, &[IndexBox::all(&dataset.shape)], b"abcd").unwrap();
 }
 
 /// A sealed file with two records of `rho`, and attributes of the file.
@@ -56,7 +56,7 @@ fn of(path: &Path, name: &str, record: i64) -> String {
     let mut file = Reader::open(Solo, path, &options()).unwrap();
     let found = file.dataset_record(name, record).unwrap().unwrap();
     let mut data = [0; 4];
-    found.read(&mut file, &[Region::all(&[4])], &mut data).unwrap();
+    found.read(&mut file, &[IndexBox::all(&[4])], &mut data).unwrap();
     assert_eq!(&data, b"abcd");
     found.attributes.clone()
 }
@@ -76,7 +76,7 @@ fn any_number_of_ranks_sets_them() {
             let mut file = Writer::append(comm, path, &background).unwrap();
             file.set_attributes("rho", 0, r#"{"units": "kg m-3"}"#).unwrap();
             file.set_attributes("/", 7, r#"{"n": 1}"#).unwrap();
-            let all = [Region::all(&[4])];
+            let all = [IndexBox::all(&[4])];
             let mine = if is_last { &all[..] } else { &[] };
             file.dataset(&step("a/p", "{}", true), mine, if is_last { &b"abcd"[..] } else { &[] }).unwrap();
             file.set_attributes("a/p", 0, r#"{"units": "Pa"}"#).unwrap();
@@ -156,7 +156,7 @@ fn what_is_not_sealed_does_not_count() {
     file.set_attributes("rho", 0, r#"{"n": 4}"#).unwrap();
     file.close().unwrap();
     assert_eq!([of(&path, "rho", -1), of(&path, "rho", 0)], [r#"{"n":3}"#, r#"{"n":4}"#]);
-    let back = with(|params: &mut WriteOptions| (params.seal, params.behind) = (true, sections - 2));
+    let back = with(|params: &mut WriteOptions| (params.seal, params.append_after) = (true, sections - 2));
     let mut file = Writer::append(Solo, &path, &back).unwrap();
     write(&mut file, &step("rho", r#"{"n":2}"#, true));
     file.close().unwrap();

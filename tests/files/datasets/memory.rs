@@ -6,8 +6,8 @@ use super::case::{Case, Random, items};
 use super::{chunked, with};
 use crate::common::{options, tuned};
 use scda::{
-    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Memory, MemoryMut, ReadOptions,
-    Reader, Region, Request, Solo, WriteOptions, Writer, run_on_threads, uniform_partition,
+    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, IndexBox, Layout, Memory, MemoryMut,
+    ReadOptions, Reader, Request, Solo, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -57,8 +57,8 @@ impl Scattered {
     }
 }
 
-fn scattered(random: &mut Random, case: &Case, regions: &[Region]) -> Vec<Scattered> {
-    let new = |region: &Region| {
+fn scattered(random: &mut Random, case: &Case, regions: &[IndexBox]) -> Vec<Scattered> {
+    let new = |region: &IndexBox| {
         let mut memory = Scattered::new(random, &region.count, case.item());
         memory.put(&region.count, &items(&case.array, case.item(), &case.dataset.shape, region), case.item());
         memory
@@ -100,12 +100,12 @@ fn any_memory_makes_the_same_file_and_is_read_into() {
             let mut file = Reader::open(comm, &path, &tuned(&params.tuning)).unwrap();
             let handle = file.dataset(&case.dataset.name).unwrap().unwrap();
             let shape = &case.dataset.shape;
-            let regions: Vec<Region> = (0..random.below(4))
+            let regions: Vec<IndexBox> = (0..random.below(4))
                 .map(|_| {
                     let start: Vec<u64> = shape.iter().map(|&n| random.below(n + 1)).collect();
                     let count: Vec<u64> =
                         shape.iter().zip(&start).map(|(n, start)| random.below(n - start + 1)).collect();
-                    Region::new(start, count)
+                    IndexBox::new(start, count)
                 })
                 .collect();
             let mut found: Vec<Scattered> = regions
@@ -138,7 +138,7 @@ fn rows_of_any_memory_are_written_by_all() {
         dataset.layout = layout;
         let mut file = Writer::create(Solo, &packed, b"", &options()).unwrap();
         for _ in 0..3 {
-            file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
+            file.dataset(&dataset, &[IndexBox::all(&shape)], &array).unwrap();
         }
         file.close().unwrap();
         for ranks in [1, 2, 3, 5] {
@@ -146,7 +146,7 @@ fn rows_of_any_memory_are_written_by_all() {
                 run_on_threads(ranks, |comm| {
                     let (rank, mut random) = (comm.rank(), Random(ghosts as u64));
                     let at = |rank: usize| 301 * rank as u64 / ranks as u64;
-                    let region = Region::new([at(rank), 0, 0], [at(rank + 1) - at(rank), 7, 5]);
+                    let region = IndexBox::new([at(rank), 0, 0], [at(rank + 1) - at(rank), 7, 5]);
                     let data = items(&array, 8, &shape, &region);
                     let mut memory = Scattered::new(&mut random, &region.count, 8);
                     memory.put(&region.count, &data, 8);
@@ -156,7 +156,7 @@ fn rows_of_any_memory_are_written_by_all() {
                         if (rank + ghosts) % 3 == 0 {
                             file.dataset(&dataset, std::slice::from_ref(&region), &data).unwrap();
                         } else {
-                            let own = [region.clone(), Region::new([at(rank + 1), 0, 0], [0, 7, 5])];
+                            let own = [region.clone(), IndexBox::new([at(rank + 1), 0, 0], [0, 7, 5])];
                             let none = Memory::packed(&[]);
                             let some = Memory::strided(&memory.bytes, memory.first, &memory.strides);
                             file.dataset(&dataset, &own, Data::Boxes(&[some, none])).unwrap();
@@ -196,7 +196,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
         let errors = run_on_threads(3, |comm| {
             let rank = comm.rank();
             let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
-            let region = [Region::new([0, 0], [2, 3000])];
+            let region = [IndexBox::new([0, 0], [2, 3000])];
             let result = match rank {
                 1 => file.dataset(&dataset, &region, Data::Boxes(&[memory])),
                 _ => file.dataset(&dataset, &[], &[]),
@@ -212,7 +212,7 @@ fn memory_that_is_wrong_on_one_rank_is_an_error_of_all() {
     file.dataset(&dataset, &[], &[]).unwrap();
     file.close().unwrap();
     let mut room = vec![0; 10];
-    let region = [Region::new([0, 0], [2, 3])];
+    let region = [IndexBox::new([0, 0], [2, 3])];
     for (strides, text) in [([0, 1], "strides: one is less"), ([8, 1], "found items from byte 0 to byte 11")]
     {
         let mut file = Reader::open(Solo, &path, &ReadOptions::default()).unwrap();
@@ -246,7 +246,7 @@ fn interleaved_variables_of_one_call_are_those_of_a_call_each() {
             }
             let rows = |rank: usize| {
                 let start: u64 = counts[..rank].iter().sum();
-                [Region::new([start, 0, 0], [counts[rank], 4, 3])]
+                [IndexBox::new([start, 0, 0], [counts[rank], 4, 3])]
             };
             let regions: Vec<_> =
                 (0..VARIABLES).map(|n| rows(if n == 2 { ranks - 1 - rank } else { rank })).collect();

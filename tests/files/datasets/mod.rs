@@ -15,8 +15,8 @@ mod streamed;
 use self::case::{Case, check_file, expect, items, little_endian, read_back};
 use crate::common::{Options, options};
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, ReadOptions, Reader, Region,
-    SectionType, Solo, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, IndexBox, Layout, ReadOptions,
+    Reader, SectionType, Solo, ThreadComm, WriteOptions, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn the_file_does_not_depend_on_who_passes_what() {
         let mut case = Case::random(seed);
         let path = folder.path().join("f");
         let alone = folder.path().join("alone");
-        let whole = [Region::all(&case.dataset.shape)];
+        let whole = [IndexBox::all(&case.dataset.shape)];
         let mut file = Writer::create(Solo, &alone, b"", &options()).unwrap();
         file.dataset(&case.dataset, &whole, &case.array).unwrap();
         file.close().unwrap();
@@ -71,7 +71,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
         let array: Vec<u8> = (0..items).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
         let params = with(|params: &mut WriteOptions| params.seal = true);
         let mut files = paths.each_ref().map(|path| Writer::create(Solo, path, b"", &params).unwrap());
-        files[0].dataset(&dataset, &[Region::all(shape)], &array).unwrap();
+        files[0].dataset(&dataset, &[IndexBox::all(shape)], &array).unwrap();
         files[1].dataset_from(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
         files.into_iter().for_each(|file| file.close().unwrap());
         let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
@@ -105,7 +105,7 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
         let mut dataset = Dataset::new("rho", DataType::Float64, shape);
         dataset.layout = layout;
         let mut file = Writer::create(Solo, &alone, b"", &options()).unwrap();
-        file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&shape)], &array).unwrap();
         file.close().unwrap();
         check_file(&alone, &dataset, &array);
         let expected = std::fs::read(&alone).unwrap();
@@ -122,7 +122,7 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
                         counts[ranks / 2] = if how == 3 { shape[0] } else { 5 };
                         counts[ranks - 1] += shape[0] - counts[ranks / 2];
                     }
-                    let mut region = Region::all(&shape);
+                    let mut region = IndexBox::all(&shape);
                     region.start[dimension] = counts[..rank].iter().sum();
                     region.count[dimension] = counts[rank];
                     let data = items(&array, 8, &shape, &region);
@@ -168,7 +168,7 @@ fn ranks_may_have_other_rows_of_each_dataset() {
                 }
                 let (start, count) = rows(ranks, rank, turn);
                 for dataset in [&dataset, &small] {
-                    let mut region = Region::all(&dataset.shape);
+                    let mut region = IndexBox::all(&dataset.shape);
                     (region.start[0], region.count[0]) = (start, count);
                     let data = items(&array, 8, &dataset.shape, &region);
                     file.dataset(dataset, &[region], &data).unwrap();
@@ -189,7 +189,7 @@ fn ranks_may_have_other_rows_of_each_dataset() {
             let mut found = vec![0; array.len()];
             let handle = file.dataset_record("rho", record).unwrap().unwrap();
             assert_eq!(handle.shape, shape);
-            handle.read(&mut file, &[Region::all(&shape)], &mut found).unwrap();
+            handle.read(&mut file, &[IndexBox::all(&shape)], &mut found).unwrap();
             assert!(found == array);
         }
     }
@@ -214,10 +214,10 @@ fn several_datasets_are_the_same_as_one_after_the_other() {
                 let own = |case: &Case| {
                     case.ranks.iter().skip(comm.rank()).step_by(ranks).flatten().cloned().collect()
                 };
-                let regions: Vec<Vec<Region>> = cases.iter().map(own).collect();
+                let regions: Vec<Vec<IndexBox>> = cases.iter().map(own).collect();
                 let data: Vec<Vec<u8>> =
                     cases.iter().zip(&regions).map(|(case, regions)| case.data(regions)).collect();
-                let all: Vec<(&Dataset, &[Region], &[u8])> = cases
+                let all: Vec<(&Dataset, &[IndexBox], &[u8])> = cases
                     .iter()
                     .zip(regions.iter().zip(&data))
                     .map(|(case, (regions, data))| (&case.dataset, regions.as_slice(), data.as_slice()))
@@ -253,8 +253,8 @@ fn sealed_files_have_rows_for_both_sections() {
                 let mut dataset = Dataset::new("rho", DataType::Int32, [20_000]);
                 dataset.layout = layout;
                 // Every n-th index of the array: nobody has whole rows that follow one another.
-                let regions: Vec<Region> =
-                    (0..20_000).filter(|i| i / 500 % size == rank).map(|i| Region::new([i], [1])).collect();
+                let regions: Vec<IndexBox> =
+                    (0..20_000).filter(|i| i / 500 % size == rank).map(|i| IndexBox::new([i], [1])).collect();
                 let data: Vec<u8> =
                     regions.iter().flat_map(|r| (r.start[0] as u32 * step as u32).to_ne_bytes()).collect();
                 file.dataset(&dataset, &regions, &data).unwrap();
@@ -338,7 +338,7 @@ fn zlib_is_an_encoder_of_chunks_too() {
     let data: Vec<u8> = (0..3000_u32).flat_map(u32::to_ne_bytes).collect();
     let params = with(|params: &mut WriteOptions| params.encoder = Encoder::Zlib);
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
-    file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[3000])], &data).unwrap();
     file.close().unwrap();
     check_file(&path, &dataset, &data);
 }
@@ -363,7 +363,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
                 run_on_threads(ranks, |comm| {
                     let (rank, ranks) = (comm.rank(), comm.size());
                     let (start, end) = (3000 * rank / ranks, 3000 * (rank + 1) / ranks);
-                    let region = Region::new([start as u64], [(end - start) as u64]);
+                    let region = IndexBox::new([start as u64], [(end - start) as u64]);
                     let mut file = Writer::create(comm, &path, b"", &options()).unwrap();
                     file.dataset(&dataset, &[region], &data[4 * start..4 * end]).unwrap();
                     file.close().unwrap();
@@ -382,7 +382,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
             assert_eq!(told("\"_QuantizeBitRoundNumberOfSignificantBits\":"), relative > 0.0);
             assert_eq!((found.max_relative_error, found.max_absolute_error), (0.0, 0.0));
             let mut read = vec![0; data.len()];
-            found.read(&mut file, &[Region::all(&[3000])], &mut read).unwrap();
+            found.read(&mut file, &[IndexBox::all(&[3000])], &mut read).unwrap();
             let (read, _) = read.as_chunks();
             for (value, found) in values.iter().zip(read.iter().map(|bytes| f32::from_ne_bytes(*bytes))) {
                 let (error, value) = ((f64::from(*value) - f64::from(found)).abs(), f64::from(*value));
@@ -401,7 +401,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
     let mut dataset = Dataset::new("rho", DataType::Float32, [3000]);
     dataset.max_relative_error = 0.1;
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
-    let error = file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap_err();
+    let error = file.dataset(&dataset, &[IndexBox::all(&[3000])], &data).unwrap_err();
     assert!(error.to_string().contains("rounding needs chunks: a contiguous layout"), "{error}");
     let noise: Vec<u8> = {
         let mut random = case::Random(1);
@@ -410,7 +410,7 @@ fn numbers_are_rounded_before_they_are_compressed() {
     dataset.layout = Layout::Auto { shape: None };
     dataset.max_relative_error = 1e-7;
     let mut file = Writer::create(Solo, &path, b"", &options()).unwrap();
-    file.dataset(&dataset, &[Region::all(&[3000])], &noise).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[3000])], &noise).unwrap();
     file.close().unwrap();
     dataset.max_relative_error = 0.0;
     check_file(&path, &dataset, &noise);
@@ -426,7 +426,7 @@ fn a_long_name_finds_its_dataset() {
     file.group(&scda_format::dataset::stored_path(group), "{\"title\": \"long\"}").unwrap();
     let mut dataset = Dataset::new(&*scda_format::dataset::stored_name(&name), DataType::Uint8, [3]);
     dataset.attributes = format!("{{\"scda_name\": \"{name}\"}}");
-    file.dataset(&dataset, &[Region::all(&[3])], b"abc").unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[3])], b"abc").unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &options()).unwrap();
     assert_eq!(file.dataset_record(&name, 0).unwrap().unwrap().shape, [3]);

@@ -2,7 +2,7 @@
 
 use super::case::{Random, items};
 use super::{chunked, with};
-use scda::{BoxStream, DataStream, DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
+use scda::{BoxStream, DataStream, DataType, Dataset, IndexBox, Layout, Solo, WriteOptions, Writer};
 use std::io::Read;
 use std::path::Path;
 
@@ -35,14 +35,14 @@ impl DataStream for Streamed<'_> {
 }
 
 impl BoxStream for Streamed<'_> {
-    fn read_box(&mut self, region: &Region, data: &mut [u8]) -> std::io::Result<()> {
+    fn read_box(&mut self, region: &IndexBox, data: &mut [u8]) -> std::io::Result<()> {
         let found = items(self.array, 8, &self.dataset.shape, region);
         assert!(found.iter().any(|&byte| byte != 0), "{region:?} is known to be fill");
         data.copy_from_slice(&found);
         Ok(())
     }
 
-    fn is_fill(&mut self, region: &Region) -> std::io::Result<bool> {
+    fn is_fill(&mut self, region: &IndexBox) -> std::io::Result<bool> {
         Ok(items(self.array, 8, &self.dataset.shape, region).iter().all(|&byte| byte == 0))
     }
 }
@@ -77,7 +77,7 @@ fn long_datasets_come_in_parts_and_have_the_bytes_of_those_from_memory() {
                 let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
                 let mut file = create(&paths[0]);
                 let native: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-                file.dataset(&dataset, &[Region::all(shape)], &native).unwrap();
+                file.dataset(&dataset, &[IndexBox::all(shape)], &native).unwrap();
                 file.close().unwrap();
                 for has_boxes in [false, true] {
                     let mut file = create(&paths[1]);
@@ -108,7 +108,7 @@ fn a_stream_of_very_many_chunks_has_the_seal_of_memory() {
     let params = with(|params: &mut WriteOptions| params.seal = true);
     let create = |path: &Path| Writer::create(Solo, path, b"", &params).unwrap();
     let mut file = create(&paths[0]);
-    file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&shape)], &array).unwrap();
     file.close().unwrap();
     let mut file = create(&paths[1]);
     file.dataset_from(&dataset, &mut std::io::Cursor::new(&array[..])).unwrap();

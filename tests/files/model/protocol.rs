@@ -3,7 +3,7 @@
 //! Three ranks write a file of up to three steps, each committed. Each rank writes its part of the data; rank 0 the header
 //! of the section, the index and the seal. A place of the file has what is in stable storage, and what was written and not
 //! synced. One call may fail. At any moment the job may be killed, or power be lost: then any part of what was not synced is
-//! there. A second job appends, behind the last seal or an earlier one, and may be killed, too.
+//! there. A second job appends, after the last seal or an earlier one, and may be killed, too.
 
 use super::search::Model;
 
@@ -20,9 +20,9 @@ const ANYBODY: usize = RANKS;
 /// What one job does, rank by rank. In brackets: where it is in the library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
-    /// Rank 0 writes, behind everything, that the file is to be cut, if that gives up seals (`note_truncation`).
+    /// Rank 0 writes, after everything, that the file is to be cut, if that gives up seals (`note_truncation`).
     Note,
-    /// Rank 0 cuts off what is behind the seal to append to (`Writer::append`).
+    /// Rank 0 removes what follows the seal to append to (`Writer::append`).
     Cut,
     /// Copies data for the thread, or writes them (`Queue::write_by`).
     Data,
@@ -303,11 +303,11 @@ impl Protocol {
         add(format!("agreement: {}", if error { "an error" } else { "all is well" }), next);
     }
 
-    /// The next job, on any of the disks that may be left; behind any seal.
+    /// The next job, on any of the disks that may be left; after any seal.
     fn crash(&self, state: &State, add: &mut dyn FnMut(String, State)) {
         let places = state.file.as_flattened();
         let open: Vec<usize> = (0..places.len()).filter(|at| places[*at].written.is_some()).collect();
-        // The page of the cut, with zeros behind it, may come to the disk before the new length.
+        // The page of the cut, with zeros after it, may come to the disk before the new length.
         let zeros = if state.cut.is_some() { PLACES } else { 0 };
         let states = (0..2_u32 << open.len()).flat_map(|kept| (0..=zeros).map(move |zeros| (kept, zeros)));
         for (kept, zeros) in states {
@@ -354,9 +354,9 @@ impl Protocol {
                 let mut next = left.clone();
                 (next.job, next.first, next.ranks) = (2, first, [BEGINNING; RANKS]);
                 next.gives_up = first < sealed(&seen);
-                // Whoever goes back gives up what was behind.
+                // Whoever goes back gives up what was after.
                 next.durable[first..].fill(0);
-                add(format!("{what}; a job appends behind {first} steps"), next);
+                add(format!("{what}; a job appends after {first} steps"), next);
             }
         }
     }
@@ -375,7 +375,7 @@ impl Place {
 impl State {
     fn seen(&self) -> [[Content; PLACES]; STEPS] {
         let cut = self.cut.unwrap_or(STEPS);
-        // Whoever finds the note takes nothing behind the cut for there, before the file is cut.
+        // Whoever finds the note takes nothing after the cut for there, before the file is cut.
         let end = self.noted.filter(|_| self.cut.is_none()).map_or(STEPS, |_| self.first);
         std::array::from_fn(|step| {
             self.file[step].map(|place| if step < end { place.seen(step >= cut) } else { 0 })

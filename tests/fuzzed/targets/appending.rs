@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 /// Elements of the varray of the template: it has two anchors.
 const ELEMENTS: u64 = 8200;
 
-/// A file of two seals and a whole section behind them, with repeated names and with anchors; and where its first table begins.
+/// A file of two seals and a whole section after them, with repeated names and with anchors; and where its first table begins.
 fn template() -> &'static (Vec<u8>, usize) {
     static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
     FILE.get_or_init(|| {
@@ -122,7 +122,7 @@ fn is_of_file(kind: ErrorKind) -> bool {
     [Checksum, Decode, Format, Range, ShortFile, UnsupportedVersion].contains(&kind)
 }
 
-/// Appends to any bytes: they are refused and as they were, or what is before the new section is as it was, up to behind the
+/// Appends to any bytes: they are refused and as they were, or what is before the new section is as it was, up to after the
 /// last seal at least.
 pub fn append(input: &[u8]) {
     let file = hostile(input);
@@ -137,7 +137,7 @@ pub fn append(input: &[u8]) {
     let append = |comm| -> Result<u64> {
         let mut writer = Writer::append(comm, &scratch.0, &params)?;
         writer.inline(b"appended", 0, Some(&[b'a'; 32]))?;
-        let cut = writer.bytes_cut_off();
+        let cut = writer.bytes_rolled_back();
         writer.close().map(|()| cut)
     };
     let (peak, results) = memory::peak(|| run_on_threads(ranks, append));

@@ -13,7 +13,7 @@ const MEMORY_OF_A_DECODER: usize = 2 << 20;
 
 const BLOSC: &str = r#"{"name":"blosc","configuration":{"cname":"zstd","clevel":1,"shuffle":"shuffle","typesize":4,"blocksize":0}}"#;
 
-/// Each of the codecs behind the step to bytes, or in its place.
+/// Each of the codecs after the step to bytes, or in its place.
 const CODECS: [&str; 8] = [
     BLOSC,
     r#"{"name":"zstd","configuration":{"level":1,"checksum":false}}"#,

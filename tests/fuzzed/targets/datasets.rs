@@ -5,7 +5,7 @@ use super::input::{Input, hash};
 use crate::common::{Rng, options};
 use crate::memory;
 use scda::{
-    Communicator, Encode, ErrorKind, Layout, ReadOptions, Reader, Region, Request, Solo, Source,
+    Communicator, Encode, ErrorKind, IndexBox, Layout, ReadOptions, Reader, Request, Solo, Source,
     WriteOptions, Writer, run_on_threads,
 };
 use scda_format::dataset::{metadata, parse};
@@ -14,7 +14,7 @@ use std::path::Path;
 /// What a reader of datasets may need beside memory for what it reads, for each rank.
 const MEMORY_OF_A_RANK: usize = 8 << 20;
 
-/// The input up to its first byte of 0 as metadata, the rest as a section of data behind them; what is left then likewise as rows that
+/// The input up to its first byte of 0 as metadata, the rest as a section of data after them; what is left then likewise as rows that
 /// were added, if the file is sealed.
 pub fn datasets(input: &[u8]) {
     let end = input.iter().position(|&byte| byte == 0).unwrap_or(input.len());
@@ -25,7 +25,7 @@ pub fn datasets(input: &[u8]) {
     write(&scratch.0, text, Input(rest));
     let seed = hash(input);
     let file_bytes = std::fs::metadata(&scratch.0).unwrap().len() as usize;
-    // A chunk has at most 1032 times the bytes of its stream; two of them, and the regions, are in memory.
+    // A chunk has at most 1032 times the bytes of its stream; two of them, and the boxes, are in memory.
     // That of texts may have 2^16 times as many, as zstd makes them.
     let most = if text.windows(4).any(|word| word == b"vlen") { 1 << 16 } else { 1032 };
     let limit = MEMORY_OF_A_RANK + 4 * most * file_bytes;
@@ -112,7 +112,7 @@ fn put_data(file: &mut Writer, user: &[u8], encode: Encode, input: &mut Input<'_
     }
 }
 
-/// Reads some regions; those of rank 0 do not depend on the number of ranks.
+/// Reads some boxes; those of rank 0 do not depend on the number of ranks.
 fn read(
     comm: impl Communicator + 'static,
     path: &Path,
@@ -128,7 +128,7 @@ fn read(
     let mut all = Vec::new();
     for turn in 0..2 {
         let mut left = 4096 / dataset.data_type.item_bytes().min(4096);
-        let mut region = Region::all(&dataset.shape);
+        let mut region = IndexBox::all(&dataset.shape);
         for (start, count) in region.start.iter_mut().zip(&mut region.count) {
             let n = *count;
             *start = rng.below(n + 1);

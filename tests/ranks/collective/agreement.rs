@@ -3,7 +3,7 @@
 use super::{Scratch, error_of_all, params};
 use crate::common::{options, watched::Watched};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Reader, Region,
+    Communicator, DataType, Dataset, Encode, Error, ErrorKind, IndexBox, Layout, PartitionTable, Reader,
     Result, Sink, Source, ThreadComm, WriteOptions, Writer, run_on_threads,
 };
 
@@ -108,7 +108,7 @@ fn a_group_on_one_rank_and_a_dataset_on_another_are_different_functions() {
         let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
         let mut dataset = Dataset::new("d", DataType::Uint8, [9]);
         dataset.layout = Layout::Chunked { shape: None, text: false };
-        let all = [Region::all(&[9])];
+        let all = [IndexBox::all(&[9])];
         let mine = if is_odd { &all[..] } else { &[] };
         file.dataset(&dataset, mine, if is_odd { &b"123456789"[..] } else { b"" })?;
         if is_odd { file.dataset(&dataset, mine, b"123456789") } else { file.group("g", "{}") }
@@ -194,7 +194,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
                 let own = usize::try_from(counts[rank]).unwrap_or(0);
                 let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
                 let known = file.partition(counts[rank])?;
-                assert_eq!(known, KnownPartition::new(&counts, rank, size)?);
+                assert_eq!(known, PartitionTable::new(&counts, rank, size)?);
                 let parts: &[u64] = if made { &known } else { &counts };
                 let data = vec![u8::try_from(rank).unwrap_or(0); own * 6];
                 file.array(b"a", parts, 6, Source::Contiguous(&data), Encode::Always)?;
@@ -243,7 +243,7 @@ fn a_partition_stands_for_the_counts_of_all_ranks() {
     assert!(error.to_string().contains("the ranks disagree on the counts of elements N_q"), "{error}");
     let error = error_of_all(3, |comm| {
         let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
-        let other = KnownPartition::new(&[1; 3], 0, 3)?;
+        let other = PartitionTable::new(&[1; 3], 0, 3)?;
         file.array(b"a", &other, 1, Source::Contiguous(b"x"), Encode::None)?;
         file.close()
     });

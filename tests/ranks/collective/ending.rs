@@ -81,7 +81,7 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
     }
 }
 
-/// Creates a file or appends to it, seals a section if it commits, and if it fails, fails behind sections that are not sealed.
+/// Creates a file or appends to it, seals a section if it commits, and if it fails, fails after sections that are not sealed.
 fn write_and_fail(
     comm: ThreadComm,
     path: &Path,

@@ -3,8 +3,7 @@
 //! All numbers are big-endian. The file begins with 11 bytes `SDF format` and NUL, then `hdrpos` (8 bytes: where the texts
 //! end), `datapos` (8: where the data end, with the file), the number of arrays (4), and `hdrsize` (8). From byte 39 there is
 //! a line of text for each array: order, label, letter of the type, bytes per word, number of dimensions, and the dimensions,
-//! the last one varying fastest. Their data follow from byte 19 + `hdrsize`, in the same order, without gaps. What stands
-//! behind `hdrpos` may be left over from earlier texts.
+//! the last one varying fastest. Their data follow from byte 19 + `hdrsize`, in the same order, without gaps. What follows `hdrpos` may be left over from earlier texts.
 
 use super::{Foreign, PIECE_BYTES, PieceReader, at_most};
 use scda::DataStream;
@@ -153,7 +152,7 @@ impl<'a> Sdf<'a> {
         }
         let damage = match file.size() {
             size if size < end => file.check_end("data of the arrays", data, end).err(),
-            size if size > end => Some(file.wrong(end, "bytes behind the data", size - end, "none")),
+            size if size > end => Some(file.wrong(end, "bytes after the data", size - end, "none")),
             _ => None,
         };
         Ok(Self { file, arrays, damage })
@@ -215,7 +214,7 @@ impl<'a> Sdf<'a> {
 fn changed(label: &[u8], number: usize) -> String {
     let end = format!("~{number}");
     let mut name = String::new();
-    // No character has more bytes: what is behind these is not in the name.
+    // No character has more bytes: what follows these is not in the name.
     let label = &label[..label.len().min(4 * USER_STRING_BYTES)];
     for c in String::from_utf8_lossy(label).chars() {
         let c = if c.is_control() || matches!(c, '/' | char::REPLACEMENT_CHARACTER) { '_' } else { c };
@@ -227,7 +226,7 @@ fn changed(label: &[u8], number: usize) -> String {
     name + &end
 }
 
-/// The arrays that the texts tell of, whose data begin at `data`, where they end, and what is wrong with a text behind theirs or with
+/// The arrays that the texts tell of, whose data begin at `data`, where they end, and what is wrong with a text after theirs or with
 /// their number.
 ///
 /// # Errors
@@ -298,7 +297,7 @@ fn array(line: &[u8], order: u64, offset: u64) -> Result<Array, (String, String)
         dims.push(number(next(&format!("{dimensions} dimensions"))?, "a dimension")?);
     }
     if let Some(word) = words.next() {
-        return Err(wrong(&format!("the end of the text behind {dimensions} dimensions"), word));
+        return Err(wrong(&format!("the end of the text after {dimensions} dimensions"), word));
     }
     let bytes = |dims: &[u64]| product(items(dims)?, Array::item_bytes(letter, word_bytes)?);
     // A dataset cannot have more either.

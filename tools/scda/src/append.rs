@@ -1,19 +1,19 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
-use crate::check::Verified;
+use crate::check::VerifyingReader;
 use crate::copy::sections;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Identity, Input, OutputFile, Resources, State, status};
-use crate::pick::{Copied, Pick};
+use crate::files::{Identity, Input, LockedInput, OutputFile, Resources, State, status};
 use crate::seal::{check_all_sealed, check_valid};
+use crate::section_choice::{CopyTotals, SectionChoice};
 use crate::select::Selection;
-use crate::storing::How;
+use crate::storage_options::StorageOptions;
 use std::path::PathBuf;
 
 /// Append the sections of other files to a file
 ///
 /// A sealed file is appended to in place, and sealed again: its earlier seals stay, so whatever happens, nothing of what it
-/// had is lost. One with something behind its last seal, because a program was killed, is refused: rewind drops that, salvage
+/// had is lost. One with something after its last seal, because a program was killed, is refused: rewind drops that, salvage
 /// saves what is whole.
 ///
 /// Of a file without a seal, a copy is made first. When all is appended to the copy, it replaces FILE. Until then FILE stays
@@ -56,7 +56,7 @@ pub struct JoinArgs {
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
-    how: How,
+    how: StorageOptions,
     /// Only these sections of each file: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
@@ -72,7 +72,7 @@ fn inputs(paths: &[PathBuf], resources: &Resources) -> Result<Vec<Input>> {
 }
 
 /// Trouble if the selections match no section of any input.
-fn check_some(copied: Copied, selections: &[Selection]) -> Result<()> {
+fn check_some(copied: CopyTotals, selections: &[Selection]) -> Result<()> {
     if copied.sections == 0 && !selections.is_empty() {
         return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));
     }
@@ -88,7 +88,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     check_all_sealed(&input)?;
     let mut reader = input.open_damaged(false)?;
     let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
-    let how = How::default();
+    let how = StorageOptions::default();
     let mut params = how.params(reader.line_break(), &args.resources);
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
@@ -97,16 +97,17 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let is_file = |input: &Input| {
         input.path().metadata().is_ok_and(|status| Identity::of(&status) == Identity::of(&before))
     };
-    let own = inputs.iter().map(|input| is_file(input).then(|| Verified::new(input)).transpose());
+    let own = inputs.iter().map(|input| is_file(input).then(|| VerifyingReader::new(input)).transpose());
     let own: Vec<_> = own.collect::<Result<_>>()?;
     if args.seal && !is_in_place {
         check_valid(&input)?;
     }
     let mut output = OutputFile::append(&args.file, params, &inputs)?;
-    let mut copied = Copied::default();
+    let mut copied = CopyTotals::default();
     for (input, from) in inputs.iter().zip(own) {
-        let mut from = from.map_or_else(|| Verified::new(input), Ok)?;
-        copied += sections(input, &mut from, &mut output, &how, &mut Pick::new(&args.select, &[]), style)?;
+        let mut from = from.map_or_else(|| VerifyingReader::new(input), Ok)?;
+        copied +=
+            sections(input, &mut from, &mut output, &how, &mut SectionChoice::new(&args.select, &[]), style)?;
     }
     check_some(copied, &args.select)?;
     if !is_in_place && State::of(&before) != State::of(&status(&args.file)?) {
@@ -117,11 +118,11 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
     args.how.check()?;
-    let held = Held::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
+    let held = LockedInput::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
     let inputs = inputs(&args.files, &args.resources)?;
-    let (mut output, mut copied) = (None, Copied::default());
+    let (mut output, mut copied) = (None, CopyTotals::default());
     for input in &inputs {
-        let mut from = Verified::new(input)?;
+        let mut from = VerifyingReader::new(input)?;
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
@@ -131,11 +132,18 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
                 output.insert((new, style))
             }
         };
-        copied += sections(input, &mut from, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
+        copied += sections(
+            input,
+            &mut from,
+            output,
+            &args.how,
+            &mut SectionChoice::new(&args.select, &[]),
+            *style,
+        )?;
     }
     check_some(copied, &args.select)?;
     args.how.check_names()?;
-    held.as_ref().map_or(Ok(()), Held::check)?;
+    held.as_ref().map_or(Ok(()), LockedInput::check)?;
     let Some((mut output, _)) = output else { return Ok(()) };
     let end = output.position()?;
     output.finish()?;

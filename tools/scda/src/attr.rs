@@ -1,19 +1,19 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
-use crate::check::Verified;
+use crate::check::VerifyingReader;
 use crate::copy::sections;
 use crate::datasets::{Item, LAST_RECORD, Pair, Walk, attribute_lines, attributes_of, by_index};
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, OutputFile, Resources};
+use crate::files::{Input, LockedInput, OutputFile, Resources};
 use crate::output::{Output, complain};
-use crate::pick::Pick;
 use crate::seal::check_all_sealed;
-use crate::storing::How;
+use crate::section_choice::SectionChoice;
+use crate::storage_options::StorageOptions;
 use crate::transfer::{read_metadata, with_attributes};
 use scda::{DataType, Section};
 use scda_base::numbers::to_usize;
+use scda_format::dataset::additions::changed;
 use scda_format::dataset::json::{MAX_DEPTH, checked, compact};
-use scda_format::dataset::later::changed;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 ///
 /// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some. To a sealed file they are appended: nothing
 /// in it changes. Otherwise a new file with the other sections as they are replaces FILE when it is complete, which takes the
-/// time and the space of a copy. A sealed file with something behind its last seal is refused: rewind drops that, salvage
+/// time and the space of a copy. A sealed file with something after its last seal is refused: rewind drops that, salvage
 /// saves what is whole.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -81,7 +81,7 @@ impl Args {
 
     /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
     /// is none, is compared with its checksum.
-    fn find(&self, input: &Input, mut compared: Option<&mut Verified>) -> Result<Option<Owner>> {
+    fn find(&self, input: &Input, mut compared: Option<&mut VerifyingReader>) -> Result<Option<Owner>> {
         let mut reader = input.open_damaged(false)?;
         let start = reader.position().unwrap_or(0);
         let mut walk = Walk::new(input, false);
@@ -173,15 +173,15 @@ pub fn run(args: &Args) -> Result<()> {
     if !shows && args.file.as_os_str() == "-" {
         return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
     }
-    let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
+    let held = (!shows).then(|| LockedInput::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     if !shows {
         check_all_sealed(&input)?;
     }
-    let mut from = (!shows).then(|| Verified::new(&input)).transpose()?;
+    let mut from = (!shows).then(|| VerifyingReader::new(&input)).transpose()?;
     let owner = args.find(&input, from.as_mut()).or_else(|fail| {
         // This may be a consequence of damage.
-        from.as_mut().map_or(Ok(()), Verified::compare_all)?;
+        from.as_mut().map_or(Ok(()), VerifyingReader::compare_all)?;
         Err(fail)
     })?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
@@ -201,7 +201,7 @@ pub fn run(args: &Args) -> Result<()> {
         from.at(owner.block.offset)?;
     }
     let changes = args.changes(attributes)?;
-    let how = How::default();
+    let how = StorageOptions::default();
     let params = how.params_like(&from.reader, &args.resources);
     if from.reader.is_sealed() {
         let mut output = OutputFile::append(&args.file, params, &[])?;
@@ -212,7 +212,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let attributes = changed(attributes, &changes)?;
     let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
-    let mut pick = Pick::new(&[], &[]);
+    let mut pick = SectionChoice::new(&[], &[]);
     if let Some(owner) = &owner {
         let mut other = input.open()?;
         other.seek(owner.block.offset)?;

@@ -1,17 +1,17 @@
 //! `scda copy`, and what the other commands that copy whole files have in common with it.
 
-use crate::check::Verified;
+use crate::check::VerifyingReader;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, OutputFile, Resources};
-use crate::pick::{Copied, Pick, Replacement};
+use crate::files::{Input, LockedInput, OutputFile, Resources};
 use crate::progress::Progress;
 use crate::ranges::Records;
+use crate::section_choice::{CopyTotals, Replacement, SectionChoice};
 use crate::select::{self, Selection};
-use crate::steps::Kept;
-use crate::storing::How;
+use crate::steps::StepSelection;
+use crate::storage_options::StorageOptions;
 use crate::streams;
-use crate::transfer::Way;
+use crate::transfer::TransferOptions;
 use scda::LineBreak;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
-    how: How,
+    how: StorageOptions,
     /// Only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
@@ -65,7 +65,7 @@ pub struct Args {
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
-    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
@@ -75,16 +75,16 @@ pub struct Args {
 /// Writes sections of a file. Before that, what is sealed is compared with its checksums; what is not is decoded if the output is sealed.
 pub fn sections(
     input: &Input,
-    from: &mut Verified,
+    from: &mut VerifyingReader,
     output: &mut OutputFile,
-    how: &How,
-    pick: &mut Pick<'_>,
+    how: &StorageOptions,
+    pick: &mut SectionChoice<'_>,
     style: LineBreak,
-) -> Result<Copied> {
+) -> Result<CopyTotals> {
     let total = from.reader.file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
     let mut walk = Walk::with_streams(input);
-    let mut copied = Copied::default();
+    let mut copied = CopyTotals::default();
     let mut packed = HashSet::new();
     while let Some(item) = from.next(&mut walk)? {
         if output.is_sealed()
@@ -104,7 +104,7 @@ pub fn sections(
             continue;
         }
         let metadata = pick.metadata(&item);
-        let way = Way { how, style };
+        let way = TransferOptions { how, style };
         if is_packed {
             // This part was packed with the first one.
             from.check(input, &item, output.is_sealed(), &mut progress)?;
@@ -123,7 +123,7 @@ pub fn sections(
         }
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
-        copied += Copied { sections, bytes: end - item.section.offset };
+        copied += CopyTotals { sections, bytes: end - item.section.offset };
         copied += pick.write_moved(&item, output, way, &mut progress)?;
         progress.set(end);
     }
@@ -136,23 +136,23 @@ pub fn run(args: &Args) -> Result<()> {
     args.how.check()?;
     let others = args.replace.iter().filter_map(|text| Some(Path::new(text.split_once('=')?.1)));
     let inputs = std::iter::once(args.from.as_path()).chain(others);
-    let held = Held::among(&args.to, args.force, inputs)?;
+    let held = LockedInput::among(&args.to, args.force, inputs)?;
     let input = Input::new(&args.from, &args.resources)?.with_unsealed(args.unsealed);
-    let mut from = Verified::new(&input)?;
+    let mut from = VerifyingReader::new(&input)?;
     let user = *from.reader.user();
     let params = args.how.params_like(&from.reader, &args.resources);
     let style = params.line_break;
     let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.resources);
-    let mut pick = Pick::new(&args.select, &args.delete);
+    let mut pick = SectionChoice::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;
-    pick.steps = args.steps.map(|steps| Kept::new(&input, steps)).transpose()?;
+    pick.steps = args.steps.map(|steps| StepSelection::new(&input, steps)).transpose()?;
     let inputs = std::slice::from_ref(&input);
     let mut output = OutputFile::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
     args.how.check_names()?;
-    held.as_ref().map_or(Ok(()), Held::check)?;
+    held.as_ref().map_or(Ok(()), LockedInput::check)?;
     let end = output.writer()?.position().unwrap_or(0);
     output.finish()?;
     args.how.tell_growth(&args.to, end, copied.bytes);

@@ -1,4 +1,4 @@
-//! `scda doctor`: whether a folder can be trusted with files.
+//! `scda doctor`: tests whether a folder can be trusted with files.
 
 mod job;
 mod trials;

@@ -1,4 +1,4 @@
-//! What JSON says of sections, datasets, groups and errors.
+//! JSON objects for sections, datasets, groups and errors.
 
 use crate::datasets::FoundGroup;
 use crate::fail::Fail;

@@ -1,6 +1,6 @@
-//! Why a command ends, and with which exit code.
+//! Failures of the command, and their exit codes.
 
-use crate::shown::complain;
+use crate::terminal_text::complain;
 use scda::{Error, ErrorKind};
 use std::io;
 

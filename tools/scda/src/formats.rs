@@ -1,8 +1,8 @@
 //! Bytes as numbers, as text, and in hexadecimal.
 
+use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
 use crate::output::{Output, escape, is_unseen, push_escaped, push_hex, push_unseen};
-use crate::pieces::Pieces;
 use scda::{Section, SectionType};
 use std::fmt::Write;
 use std::str::FromStr;
@@ -119,7 +119,7 @@ impl NumberFormat {
 }
 
 /// Shows the pieces of a section, one after the other.
-pub struct Show {
+pub struct DataPrinter {
     format: DataFormat,
     is_block: bool,
     /// Whether it is an array whose elements have no bytes: there may be any number of them.
@@ -142,7 +142,7 @@ const HEX_COLUMNS: usize = 16;
 /// Numbers of a block in a line, where it has no elements to go by.
 const BLOCK_COLUMNS: usize = 8;
 
-impl Show {
+impl DataPrinter {
     /// `file` is its name in messages.
     pub fn new(
         format: DataFormat,
@@ -174,7 +174,7 @@ impl Show {
         }
     }
 
-    pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
+    pub fn piece(&mut self, out: &mut Output, pieces: &DataBatches) -> Result<()> {
         if self.format == DataFormat::Bytes {
             return out.bytes(pieces.data());
         }

@@ -83,10 +83,10 @@ Attributes for what JSON cannot say; scda export follows them, xarray scda_max_s
                          text of variable length; > before a number's type for the highest byte
                          first. A number is one of JSON, or "NaN" (whatever its bits are),
                          "Infinity", "-Infinity"; a complex number a list of two; raw bytes a list
-                         of integers; arrays are lists in lists. Behind the type stands the shape
+                         of integers; arrays are lists in lists. After the type stands the shape
                          in brackets where the lists do not tell it: int16[1] (an array of one
                          item, which is the item in JSON; from NetCDF's library it is the number),
-                         float32[0,2] (no items), float64[null] (no data space). Behind a text's
+                         float32[0,2] (no items), float64[null] (no data space). After a text's
                          type, after spaces: ascii or utf-8; nullpad, nullterm or spacepad; the
                          bytes; latin-1 if its bytes are not UTF-8. Any other type is an object
                          with type, as in scda_type, and shape (null: no data space); its value has
@@ -158,11 +158,11 @@ itself, such as format_version; key_values, "none", "inline", or the number of a
 tasks_in_order, false if the mapping is missing, so that the order of tasks is that of the files;
 missing_files, the number that --salvage did without.
 
-Without its second metadata block (never closed, or cut off), a SIONlib file does not tell how many
+Without its second metadata block (never closed, or removed), a SIONlib file does not tell how many
 bytes of each chunk are used: all are imported, with 0 where nothing was written. Block k of a task
 is bytes k C to (k + 1) C of its element, with C its chunk size. Errors, which --salvage does
 without, are a physical file that is missing or contradicts the others, a wrong second metadata
-block or mapping, chunks that are cut off, and key-value records that do not fit their stream.
+block or mapping, chunks that are removed, and key-value records that do not fit their stream.
 Missing tasks then have empty streams and the rank -1."#;
 
 /// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a folder of AMReX or Zarr

@@ -85,12 +85,12 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A file whose errors have its name.
-struct Named {
+struct NamedInput {
     file: File,
     name: String,
 }
 
-impl Read for Named {
+impl Read for NamedInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
@@ -133,7 +133,7 @@ pub fn run(args: &Args) -> Result<()> {
         let path = &files[to_usize(task)];
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| named(&name, error))?;
-        Ok(Box::new(Named { file, name }))
+        Ok(Box::new(NamedInput { file, name }))
     };
     let chunk_bytes = args.chunk_bytes.unwrap_or(chosen);
     out.writer()?.streams_from(name, chunk_bytes, files.len() as u64, &mut open)?;

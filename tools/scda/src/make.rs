@@ -1,6 +1,6 @@
 //! `scda make`: a file from its description.
 
-use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
+use crate::description_data::{Data, DescriptionError, Elements, Message, Object, Sizes, one};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, OutputFile, Seal, Style, Threads, check_not_left, is_standard, mode_like};
 use crate::make_dataset;
@@ -26,7 +26,7 @@ twice, are errors. Each has
                          the file)
   data_text, data_hex, data_base64, data_file
                          the data, in one piece; in a file beside the description; not of G. Of D:
-                         the lowest byte of each number first; each item of variable length behind
+                         the lowest byte of each number first; each item of variable length after
                          its length, in 4 bytes
   generate               instead: zeros; counter, the numbers from 0 in 8 bytes each; or random,
                          those of SplitMix64 from seed
@@ -78,7 +78,7 @@ pub struct Args {
 }
 
 /// An error if there are not as many as said.
-fn expect(what: &str, found: u64, expected: u64) -> Words<()> {
+fn expect(what: &str, found: u64, expected: u64) -> Message<()> {
     if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
 }
 
@@ -87,7 +87,7 @@ const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
 /// What a description says of a section.
-struct DescribedSection {
+struct SectionDescription {
     user: Vec<u8>,
     encode: Encode,
     n: Option<u64>,
@@ -103,7 +103,7 @@ fn section(
     folder: &Path,
     level: u32,
     attributes: impl FnOnce() -> Option<String>,
-) -> Result<(), Wrong> {
+) -> Result<(), DescriptionError> {
     let mut object = Object::new(value)?;
     let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A, V, D or G")?;
     match kind {
@@ -133,7 +133,7 @@ fn section(
     if matches!(kind, "I" | "B") && (n.is_some() || data.elements.is_some()) {
         return Err(format!("N and elements: type {kind} has none").into());
     }
-    let described = DescribedSection { user, encode, n, e, data, sizes };
+    let described = SectionDescription { user, encode, n, e, data, sizes };
     match kind {
         "I" => inline(writer, described),
         "B" => block(writer, described),
@@ -143,7 +143,7 @@ fn section(
     }
 }
 
-fn inline(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
+fn inline(writer: &mut Writer, mut section: SectionDescription) -> Result<(), DescriptionError> {
     if section.encode == Encode::Always || section.e.is_some() {
         return Err("encoded and E: type I has none".into());
     }
@@ -154,13 +154,13 @@ fn inline(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wron
     Ok(writer.inline(&section.user, 0, Some(&data))?)
 }
 
-fn block(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
+fn block(writer: &mut Writer, mut section: SectionDescription) -> Result<(), DescriptionError> {
     let size = section.e.or(section.data.bytes).ok_or("expected E, the number of bytes")?;
     expect("bytes", section.data.bytes.unwrap_or(size), size)?;
     Ok(writer.block_from(&section.user, size, &mut section.data.from, section.encode)?)
 }
 
-fn array(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong> {
+fn array(writer: &mut Writer, mut section: SectionDescription) -> Result<(), DescriptionError> {
     let (n, data) = (section.n, &section.data);
     let same = data.elements.as_ref().and_then(|sizes| sizes.first().copied());
     let size = section.e.or(same).ok_or("expected E, the bytes of each element")?;
@@ -176,7 +176,7 @@ fn array(writer: &mut Writer, mut section: DescribedSection) -> Result<(), Wrong
     Ok(writer.array_from(&section.user, count, size, &mut section.data.from, section.encode)?)
 }
 
-fn varray(writer: &mut Writer, section: DescribedSection) -> Result<(), Wrong> {
+fn varray(writer: &mut Writer, section: SectionDescription) -> Result<(), DescriptionError> {
     if section.e.is_some() {
         return Err("E: type V has sizes instead".into());
     }
@@ -190,7 +190,7 @@ fn varray(writer: &mut Writer, section: DescribedSection) -> Result<(), Wrong> {
             expect("elements", count, n.unwrap_or(count))?;
             count
         }
-        (Sizes::Generated(..), n) => n.ok_or("expected N, the number of elements")?,
+        (Sizes::GeneratedData(..), n) => n.ok_or("expected N, the number of elements")?,
     };
     if let Some(bytes) = section.data.bytes {
         let total = (0..count).try_fold(0_u64, |total, index| total.checked_add(sizes.get(index)));
@@ -215,7 +215,7 @@ pub fn run(args: &Args) -> Result<()> {
     // A description has the metadata of a section two levels deeper than these are by themselves.
     checked(&text, MAX_DEPTH + 2).map_err(|e| wrong(e.to_string()))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-    let head = || -> Words<_> {
+    let head = || -> Message<_> {
         let mut object = Object::new(&manifest)?;
         let user = object.user()?;
         let sections = object.list("sections")?.ok_or("expected \"sections\", a list")?;
@@ -245,9 +245,11 @@ pub fn run(args: &Args) -> Result<()> {
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));
         section(&mut output, value, folder, level, attributes).map_err(|wrong| match wrong {
-            Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
+            DescriptionError::Message(words) => {
+                Fail::file(&name, format_args!("section {}: {words}", index + 1))
+            }
             // Also if the numbers of the description are out of range, which of a file would be damage.
-            Wrong::Writing(error) => Fail::Trouble(error.to_string()),
+            DescriptionError::Writing(error) => Fail::Trouble(error.to_string()),
         })?;
     }
     output.finish()

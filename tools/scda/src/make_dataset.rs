@@ -1,6 +1,6 @@
 //! Datasets and groups that a description has.
 
-use crate::described::{Data, Object, Words, Wrong, brief, one};
+use crate::description_data::{Data, DescriptionError, Message, Object, brief, one};
 use crate::fail::Fail;
 use crate::files::OutputFile;
 use crate::transfer::write_texts;
@@ -36,7 +36,7 @@ pub fn group(
     output: &mut OutputFile,
     mut object: Object<'_>,
     attributes: Option<String>,
-) -> Result<(), Wrong> {
+) -> Result<(), DescriptionError> {
     let path = name(&mut object)?;
     let _ = object.value("attributes");
     object.finish(&["number", "offset", "data_offset"])?;
@@ -44,20 +44,20 @@ pub fn group(
     Ok(())
 }
 
-fn words(fail: Fail) -> Wrong {
+fn words(fail: Fail) -> DescriptionError {
     match fail {
-        Fail::Scda(error) => Wrong::Writing(error),
-        Fail::Invalid(words) | Fail::Trouble(words) => Wrong::Words(words),
-        Fail::Said(_) | Fail::Quiet => Wrong::Words("the command has ended".to_owned()),
+        Fail::Scda(error) => DescriptionError::Writing(error),
+        Fail::Invalid(words) | Fail::Trouble(words) => DescriptionError::Message(words),
+        Fail::Said(_) | Fail::Quiet => DescriptionError::Message("the command has ended".to_owned()),
     }
 }
 
-fn name(object: &mut Object<'_>) -> Words<String> {
+fn name(object: &mut Object<'_>) -> Message<String> {
     String::from_utf8(object.user()?).map_err(|_| "user: expected UTF-8".to_owned())
 }
 
 /// A dataset of a description.
-struct DescribedDataset {
+struct DatasetDescription {
     dataset: Dataset,
     /// Whether its rows are compressed by the convention of the format.
     is_encoded: bool,
@@ -71,9 +71,9 @@ pub fn dataset(
     attributes: Option<String>,
     folder: &Path,
     level: u32,
-) -> Result<(), Wrong> {
-    let DescribedDataset { dataset, is_encoded, mut data } =
-        DescribedDataset::new(object, attributes, folder)?;
+) -> Result<(), DescriptionError> {
+    let DatasetDescription { dataset, is_encoded, mut data } =
+        DatasetDescription::new(object, attributes, folder)?;
     if dataset.data_type.is_variable() && !is_encoded {
         return write_texts(output.writer().map_err(words)?, &dataset, &mut data).map_err(words);
     }
@@ -88,8 +88,8 @@ pub fn dataset(
     Ok(writer.array_from(dataset.name.as_bytes(), rows, row_bytes, &mut data, Encode::Always)?)
 }
 
-impl DescribedDataset {
-    fn new(mut object: Object<'_>, attributes: Option<String>, folder: &Path) -> Words<Self> {
+impl DatasetDescription {
+    fn new(mut object: Object<'_>, attributes: Option<String>, folder: &Path) -> Message<Self> {
         let name = name(&mut object)?;
         let data_type = object.value("data_type").ok_or("expected a \"data_type\", such as float64")?;
         let data_type = type_of(data_type)?;
@@ -109,7 +109,7 @@ impl DescribedDataset {
             other => Err(format!("dimension_names: found {}, expected a string or null", brief(other))),
         };
         if let Some(names) = object.list("dimension_names")? {
-            dataset.dimension_names = names.iter().map(dimension).collect::<Words<_>>()?;
+            dataset.dimension_names = names.iter().map(dimension).collect::<Message<_>>()?;
         }
         let _ = object.value("attributes");
         dataset.attributes = attributes.unwrap_or_else(|| "{}".to_owned());
@@ -121,7 +121,7 @@ impl DescribedDataset {
 }
 
 /// The type of this name, or as the metadata have it.
-fn type_of(value: &Value) -> Words<DataType> {
+fn type_of(value: &Value) -> Message<DataType> {
     let by_name = value.as_str().and_then(DataType::from_name);
     let found = by_name.map_or_else(|| type_of_json(value), |found| Ok(Some(found)));
     found
@@ -130,7 +130,7 @@ fn type_of(value: &Value) -> Words<DataType> {
 }
 
 /// Sets how the items are stored.
-fn set_storage(dataset: &mut Dataset, object: &mut Object<'_>) -> Words<()> {
+fn set_storage(dataset: &mut Dataset, object: &mut Object<'_>) -> Message<()> {
     let chunk = object.numbers("chunk")?;
     dataset.layout = match (object.text("layout")?, chunk) {
         (Some("contiguous") | None, None) => Layout::Contiguous,
@@ -152,15 +152,15 @@ fn set_storage(dataset: &mut Dataset, object: &mut Object<'_>) -> Words<()> {
 }
 
 /// The bytes of an item.
-fn item(data_type: DataType, value: &Value) -> Words<Vec<u8>> {
+fn item(data_type: DataType, value: &Value) -> Message<Vec<u8>> {
     fill::of_json(data_type, value)
         .ok_or_else(|| format!("found {}, expected an item of {data_type}", brief(value)))
 }
 
 /// The items of a dataset of `bytes` bytes.
-fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) -> Words<Box<dyn Read>> {
+fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) -> Message<Box<dyn Read>> {
     let data_type = dataset.data_type;
-    let values = object.list("values")?.map(|values| -> Words<Data> {
+    let values = object.list("values")?.map(|values| -> Message<Data> {
         let mut bytes = Vec::new();
         flat(values, data_type, &mut |value| {
             let item = item(data_type, value).map_err(|words| format!("values: {words}"))?;
@@ -175,7 +175,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     let data = one([values.transpose()?, Data::new(object, folder)?], &["values", "data"])?;
     let data = data.or_else(|| (bytes == 0).then(Data::none));
     let data = data.ok_or("data are missing: give values, data_..., data_file or generate")?;
-    // Each item of variable length stands behind its length.
+    // Each item of variable length follows its length.
     let is_other = !data_type.is_variable() && data.bytes.is_some_and(|found| found != bytes);
     if is_other || data.elements.is_some() {
         let found = data.bytes.unwrap_or(0);
@@ -185,7 +185,7 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
 }
 
 /// Hands out the items of a list, or of lists in it.
-fn flat(values: &[Value], data_type: DataType, each: &mut impl FnMut(&Value) -> Words<()>) -> Words<()> {
+fn flat(values: &[Value], data_type: DataType, each: &mut impl FnMut(&Value) -> Message<()>) -> Message<()> {
     // An item may be a list itself.
     let is_item = |value: &Value| fill::of_json(data_type, value).is_some();
     values.iter().try_for_each(|value| match value {

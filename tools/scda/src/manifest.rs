@@ -1,13 +1,13 @@
 //! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
 
-use crate::check::Verified;
-use crate::datasets::in_order::InOrder;
+use crate::check::VerifyingReader;
+use crate::data_batches::{DataBatches, for_each_sizes};
+use crate::datasets::ordered_items::OrderedItems;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::facts::{dataset_facts, error, facts, failure, group_facts, more_facts, put_bytes};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, temporary_file};
 use crate::output::Output;
-use crate::pieces::{Pieces, for_each_sizes};
 use crate::rows::{Faults, measure, measure_item, seals};
 use crate::select::{self, Selection};
 use scda::{Layout, Reader, Section, SectionType};
@@ -105,8 +105,8 @@ fn end(out: &mut Output, result: &Result<()>) -> Result<()> {
 
 /// Compares a sealed file with its checksums: with `raw`, in which sections are not those of the index, all of it, else its
 /// header.
-fn verified(input: &Input, raw: bool) -> Result<Verified> {
-    let mut verified = Verified::new(input)?;
+fn verified(input: &Input, raw: bool) -> Result<VerifyingReader> {
+    let mut verified = VerifyingReader::new(input)?;
     if raw {
         verified.compare_all()?;
     }
@@ -123,7 +123,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// The object of a section, dataset or group, which it goes behind.
+    /// The object of a section, dataset or group, which it skips.
     fn item(
         &mut self,
         out: &mut Output,
@@ -210,7 +210,7 @@ impl Objects {
 fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<()> {
     let (mut base64, mut data) = (Base64::default(), Vec::new());
     out.text(format_args!(",\"data_base64\":\""))?;
-    let mut order = InOrder::new(found, temporary_file);
+    let mut order = OrderedItems::new(found, temporary_file);
     let result = loop {
         let written = match order.next(reader, found, &mut data) {
             Ok(true) => base64.write(out, &data),
@@ -226,7 +226,7 @@ fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<(
     result
 }
 
-/// Goes back to a section, writes its data, and is behind it again.
+/// Goes back to a section, writes its data, and follows it again.
 fn again(out: &mut Output, reader: &mut Reader, section: &Section, raw: bool, bytes: u64) -> Result<()> {
     let end = reader.position();
     reader.seek(section.offset)?;
@@ -269,7 +269,7 @@ impl Base64 {
     }
 }
 
-fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {
+fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: DataBatches) -> Result<()> {
     let mut base64 = Base64::default();
     while pieces.next(reader)? {
         base64.write(out, pieces.data())?;
@@ -280,7 +280,7 @@ fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Re
 /// Writes the data of the reader's current section, which are not held in memory. What was read before an
 /// error is whole JSON.
 fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
-    let mut pieces = Pieces::all(section);
+    let mut pieces = DataBatches::all(section);
     if section.section_type == SectionType::Varray {
         out.text(format_args!(",\"sizes\":["))?;
         let result = write_sizes(out, reader, section.count);

@@ -1,11 +1,11 @@
 //! Standard output.
 
-pub use crate::shown::{
+pub use crate::terminal_text::{
     complain, escape, hex, is_unseen, push_escaped, push_hex, push_unseen, quote, visible,
 };
 
 use crate::fail::{Fail, Result};
-use crate::shown::VisibleJson;
+use crate::terminal_text::VisibleJson;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -73,7 +73,7 @@ impl Output {
         if !self.is_json {
             return self.to.write_fmt(text).map_err(trouble);
         }
-        let mut to = ToFormat { to: &mut self.to, error: None };
+        let mut to = TextWriter { to: &mut self.to, error: None };
         let written = fmt::Write::write_fmt(&mut VisibleJson(&mut to), text);
         written.map_err(|_| trouble(to.error.unwrap_or_else(|| io::Error::other("a value has no text"))))
     }
@@ -118,12 +118,12 @@ impl Output {
 }
 
 /// A stream of bytes for text, and its error.
-struct ToFormat<'a> {
+struct TextWriter<'a> {
     to: &'a mut BufWriter<File>,
     error: Option<io::Error>,
 }
 
-impl fmt::Write for ToFormat<'_> {
+impl fmt::Write for TextWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.to.write_all(text.as_bytes()).map_err(|error| {
             self.error = Some(error);

@@ -61,12 +61,12 @@ impl Progress {
 }
 
 /// Data of another file, which the progress counts as they are read.
-pub struct Counted<'a, T> {
+pub struct CountingReader<'a, T> {
     pub data: T,
     pub progress: &'a mut Progress,
 }
 
-impl<T: Read> Read for Counted<'_, T> {
+impl<T: Read> Read for CountingReader<'_, T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.data.read(buffer)?;
         self.progress.add(count as u64);
@@ -74,13 +74,13 @@ impl<T: Read> Read for Counted<'_, T> {
     }
 }
 
-impl<T: DataStream> DataStream for Counted<'_, T> {
+impl<T: DataStream> DataStream for CountingReader<'_, T> {
     fn rewind(&mut self) -> io::Result<()> {
         self.data.rewind()
     }
 }
 
-impl<T: ElementStream> ElementStream for Counted<'_, T> {
+impl<T: ElementStream> ElementStream for CountingReader<'_, T> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
         self.data.read_sizes(sizes)
     }

@@ -1,9 +1,9 @@
-//! Which records, indices and elements are meant.
+//! The arguments that choose records, indices and elements.
 
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::visible;
-use scda::{Dataset, Region};
+use scda::{Dataset, IndexBox};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -32,8 +32,8 @@ impl FromStr for Bounds {
 
 impl Bounds {
     /// The box in a dataset of the file; without bounds all of it.
-    pub fn region(bounds: Option<&Self>, input: &Input, dataset: &Dataset) -> Result<Region> {
-        let (shape, mut region) = (&dataset.shape, Region::all(&dataset.shape));
+    pub fn region(bounds: Option<&Self>, input: &Input, dataset: &Dataset) -> Result<IndexBox> {
+        let (shape, mut region) = (&dataset.shape, IndexBox::all(&dataset.shape));
         let Some(Self(ranges)) = bounds else { return Ok(region) };
         let trouble = |words: String| {
             let name = visible(&dataset.name);

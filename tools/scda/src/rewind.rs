@@ -3,7 +3,7 @@
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
-use scda::Sealed;
+use scda::SealedPart;
 use scda::{ReadOptions, Reader, Solo};
 use scda_format::truncation;
 use serde_json::json;
@@ -14,12 +14,12 @@ use std::path::PathBuf;
 /// Cut a file back to one of its seals
 ///
 /// A program that appends to a sealed file seals it again and again; each seal, and all before it, stays. Without SEAL, what
-/// is behind the last one is cut off: what a program that was killed had not sealed. With SEAL, also all that was sealed
-/// after that one. Says what it cuts off before it does. Whole sections are cut off only with --force.
+/// follows the last one is removed: what a program that was killed had not sealed. With SEAL, also all that was sealed
+/// after that one. Says what it removes before it does. Whole sections are removed only with --force.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  scda rewind --list series.scda              the seals, and what is behind the last one
+  scda rewind --list series.scda              the seals, and what follows the last one
   scda rewind series.scda                     drop what was not completed
   scda rewind --force series.scda 12          back to what was sealed by seal 12")]
 pub struct Args {
@@ -33,16 +33,16 @@ pub struct Args {
     list: bool,
     /// With --list: print JSON
     ///
-    /// seals have sections and bytes of the file up to each; behind, what follows the last one, has bytes, whole sections, and torn_bytes that
+    /// seals have sections and bytes of the file up to each; uncommitted, what follows the last one, has bytes, whole sections, and torn_bytes that
     /// are none.
     #[arg(long, requires = "list")]
     json: bool,
-    /// Cut off whole sections, too
+    /// Remove whole sections, too
     #[arg(short, long)]
     force: bool,
 }
 
-/// What is behind the last seal.
+/// What follows the last seal.
 struct Tail {
     /// Whole sections.
     sections: u64,
@@ -65,7 +65,7 @@ impl Tail {
         Ok(Self { sections, torn: size - end.min(size) })
     }
 
-    /// What the `bytes` bytes behind the seal are, as a message.
+    /// What the `bytes` bytes after the seal are, as a message.
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {
@@ -78,7 +78,7 @@ impl Tail {
     }
 }
 
-fn list(out: &mut Output, args: &Args, seals: &[Sealed], tail: &Tail, size: u64) -> Result<()> {
+fn list(out: &mut Output, args: &Args, seals: &[SealedPart], tail: &Tail, size: u64) -> Result<()> {
     let last = seals.last().map_or(0, |last| last.seal.length);
     if args.json {
         let seals = seals.iter().zip(1..).map(|(sealed, number)| {
@@ -89,7 +89,7 @@ fn list(out: &mut Output, args: &Args, seals: &[Sealed], tail: &Tail, size: u64)
             "file": args.file.display().to_string(),
             "bytes": size,
             "seals": seals.collect::<Vec<_>>(),
-            "behind": { "bytes": size - last, "sections": tail.sections, "torn_bytes": tail.torn },
+            "uncommitted": { "bytes": size - last, "sections": tail.sections, "torn_bytes": tail.torn },
         });
         return out.text(format_args!("{object}\n"));
     }
@@ -99,7 +99,7 @@ fn list(out: &mut Output, args: &Args, seals: &[Sealed], tail: &Tail, size: u64)
     }
     match size - last {
         0 => Ok(()),
-        bytes => out.text(format_args!("behind the last seal: {}\n", tail.words(bytes, 0))),
+        bytes => out.text(format_args!("after the last seal: {}\n", tail.words(bytes, 0))),
     }
 }
 
@@ -144,19 +144,19 @@ pub fn run(args: &Args) -> Result<()> {
         return out.finish();
     }
     let sealed = last.seal.sections - wanted.seal.sections;
-    let what = format!("behind seal {number}: {}", tail.words(size - end, sealed));
+    let what = format!("follows seal {number}: {}", tail.words(size - end, sealed));
     if sealed + tail.sections > 0 && !args.force {
         // Whether some of it was committed.
         let damage = Reader::open(Solo, &args.file, &ReadOptions::default()).err();
         let damage = damage.map_or_else(String::new, |error| format!(" ({error})"));
-        let words = format!("would cut off what is {what}{damage}; --force does so");
+        let words = format!("would remove what {what}{damage}; --force does so");
         return Err(Fail::file(input.name(), words));
     }
-    out.text(format_args!("{name}: cuts off what is {what}\n"))?;
+    out.text(format_args!("{name}: removes what {what}\n"))?;
     out.finish_unread()?;
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
-        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was cut off"));
+        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was removed"));
     }
     if sealed > 0 {
         // As the library does: the seals must not be there any more when what they seal is damaged.

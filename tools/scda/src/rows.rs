@@ -1,10 +1,10 @@
-//! What a list shows of sections, datasets, groups and streams: a line for each.
+//! The lines of a list: sections, datasets, groups and streams.
 
+use crate::data_batches::{for_each_sizes, units};
 use crate::datasets::{Found, FoundStreams, Item, Pair, chunk_word, remarks, shape_word};
 use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::files::Input;
 use crate::output::{complain, quote};
-use crate::pieces::{for_each_sizes, units};
 use scda::Seals;
 use scda::{Layout, Reader, Section, SectionType};
 

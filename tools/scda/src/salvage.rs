@@ -1,17 +1,19 @@
 //! `scda salvage`: what is whole of a damaged file.
 
 use crate::check::{Finding, Part, Rigour, check_datasets, scan, words};
-use crate::datasets::{Added, Addition, Moved, Pair, Pairs, added_to, announced, begins_streams, is_first};
+use crate::datasets::{
+    Addition, AdditionName, MovedData, Pair, Pairs, added_to, announced, begins_streams, is_first,
+};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, OutputFile, Resources, Seal, check_free, check_replaceable};
+use crate::incomplete_streams::{CompletedStreams, IncompleteStreams, NAME};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
-use crate::storing::How;
+use crate::storage_options::StorageOptions;
 use crate::transfer::{as_it_is, leading, read_metadata, with_attributes};
-use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::{Encode, Reader, Section, SectionType, UserString, Writer};
+use scda_format::dataset::additions::first_row;
 use scda_format::dataset::json::MAX_METADATA_BYTES;
-use scda_format::dataset::later::first_row;
 use scda_format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, parse};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -26,7 +28,7 @@ const ATTRIBUTES: &[u8] = b"salvaged attributes";
 
 /// Save what is whole of a damaged file
 ///
-/// Saves the whole sections, also those behind a damaged section if a seal, or headers and sizes, tell where that ends. Of
+/// Saves the whole sections, also those after a damaged section if a seal, or headers and sizes, tell where that ends. Of
 /// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
 /// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 ///
@@ -71,8 +73,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let reader = input.open_damaged(false)?;
     let user = *reader.user();
-    let mut params = How::default().params(reader.line_break(), &args.resources);
-    // Metadata without anything behind them are left out. All else of a dataset that is wrong is saved: it is no worse
+    let mut params = StorageOptions::default().params(reader.line_break(), &args.resources);
+    // Metadata without anything after them are left out. All else of a dataset that is wrong is saved: it is no worse
     // than it was, but a seal would say that it is right.
     let is_kept = |finding: &&Finding| {
         let others = finding.section.map_or(0, |section| others_of(&section));
@@ -90,7 +92,7 @@ pub fn run(args: &Args) -> Result<()> {
         reader,
         writer: file.writer()?,
         progress: &mut progress,
-        left: Left::default(),
+        left: Remainder::default(),
     };
     for block in scan.findings.iter().filter_map(|finding| finding.section) {
         salvager.note_begun(&block);
@@ -142,11 +144,11 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// What is not saved as it is.
 #[derive(Default)]
-struct Left {
+struct Remainder {
     /// Where metadata begin that are left out.
     torn: Vec<u64>,
     /// Where streams begin that were not ended.
-    unfinished: Vec<(u64, Ended)>,
+    unfinished: Vec<(u64, CompletedStreams)>,
     /// Where other sections of these begin.
     saved: Vec<u64>,
     /// Where the chunks of streams begin whose metadata are not saved.
@@ -158,7 +160,7 @@ struct Left {
     /// The last section that was saved is the metadata of rows that follow those of their dataset.
     are_rows_next: bool,
     /// Datasets that were saved, by where their data began.
-    moved: HashMap<u64, Saved>,
+    moved: HashMap<u64, SavedDataset>,
     /// Rows that were saved under another name: where their data began.
     rows: Vec<u64>,
     /// Datasets that were saved with attributes that had been set later, by where their data began.
@@ -172,13 +174,13 @@ struct Left {
 }
 
 /// A dataset that was saved.
-struct Saved {
-    data: Moved,
+struct SavedDataset {
+    data: MovedData,
     /// How many rows are saved so far.
     rows: Option<u64>,
 }
 
-impl Left {
+impl Remainder {
     /// Looks at a section of which the reader has read the header, and which this one follows: whether it is the metadata of a dataset,
     /// or of rows that were added to one. These are saved under another name unless all rows before them are.
     fn look(&mut self, reader: &mut Reader, section: &mut Section, next: Option<Section>) -> Result<bool> {
@@ -214,12 +216,12 @@ impl Left {
     /// A section as it is saved at this position.
     fn named(&mut self, mut section: Section, position: u64) -> Result<Section> {
         if let Some(rows) = self.described.take() {
-            let data = Moved { position, user: section.user };
-            self.moved.insert(section.offset, Saved { data, rows });
+            let data = MovedData { position, user: section.user };
+            self.moved.insert(section.offset, SavedDataset { data, rows });
         }
         // What was added to a dataset names it by the place of its data.
         let are_rows_next = std::mem::take(&mut self.are_rows_next);
-        if let Some(Added { addition, data }) = added_to(section.section_type, &section.user) {
+        if let Some(AdditionName { addition, data }) = added_to(section.section_type, &section.user) {
             let is_right = match addition {
                 Addition::Attributes => self.announced == Some(section.offset),
                 Addition::Rows => are_rows_next,
@@ -246,7 +248,7 @@ impl Left {
 
     /// Says what is not saved as it is.
     fn report(&self, out: &mut Output, to: &str) -> Result<()> {
-        for (offset, Ended { tasks, bytes, known }) in &self.unfinished {
+        for (offset, CompletedStreams { tasks, bytes, known }) in &self.unfinished {
             let what = match tasks - known {
                 0 => "all that were written".to_owned(),
                 _ if *known == 0 => "of each task those up to its last one that is not 0".to_owned(),
@@ -291,7 +293,7 @@ struct Salvager<'a> {
     reader: Reader,
     writer: &'a mut Writer,
     progress: &'a mut Progress,
-    left: Left,
+    left: Remainder,
 }
 
 impl Salvager<'_> {
@@ -355,7 +357,7 @@ impl Salvager<'_> {
     fn save_attributes(&mut self, mut block: Section) -> Result<bool> {
         let Self { left, reader, .. } = self;
         let data = added_to(block.section_type, &block.user).map_or(0, |added| added.data);
-        let saved = left.moved.get(&data).map(|saved| Moved { position: data, ..saved.data });
+        let saved = left.moved.get(&data).map(|saved| MovedData { position: data, ..saved.data });
         let user = saved.map_or(Ok(None), |moved| moved.user_of(Addition::Attributes))?;
         let is_saved = user.is_some_and(|user| *user == *block.user);
         if !is_saved {
@@ -401,7 +403,7 @@ impl Salvager<'_> {
     /// Leaves metadata out whose other sections are not whole: they would be those of another section. Streams are saved if they were
     /// only not ended.
     fn leave_out(&mut self, metadata: &Section, others: u64) -> Result<()> {
-        match Unfinished::find(&mut self.reader, self.input, metadata)? {
+        match IncompleteStreams::find(&mut self.reader, self.input, metadata)? {
             Some(streams) => {
                 self.left.saved.extend(streams.others());
                 self.left.unfinished.push((metadata.offset, streams.save(self.writer)?));

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 /// Seal files that are not sealed
 ///
-/// Reads each file as scda check does, and if it is valid, writes a seal behind its sections: the file itself grows, by 256
+/// Reads each file as scda check does, and if it is valid, writes a seal after its sections: the file itself grows, by 256
 /// bytes for each section and some more. From then on, damage of any byte is noticed, and sections are found without
 /// walking. A file that is sealed already stays as it is, and so does one that is not valid, or that has a seal with
-/// something behind it.
+/// something after it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files are sealed; 1 one is not valid; 2 something else went wrong.
@@ -38,18 +38,18 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     };
     let tables: Option<Vec<_>> = scan.findings.iter().map(is_table).collect();
     let tables = tables.filter(|tables| !tables.is_empty())?;
-    let behind = scan.sections.saturating_sub(tables.len() as u64);
-    let are_last = scan.findings.iter().all(|finding| finding.number > behind);
+    let after = scan.sections.saturating_sub(tables.len() as u64);
+    let are_last = scan.findings.iter().all(|finding| finding.number > after);
     are_last.then(|| tables[0].offset)
 }
 
-/// Trouble with `bytes` bytes behind the last seal. The library cuts them off when it appends: they may be what a killed
+/// Trouble with `bytes` bytes after the last seal. The library removes them when it appends: they may be what a killed
 /// program has left, but whole sections, too.
 fn unsealed(input: &Input, bytes: u64) -> Fail {
     Fail::file(
         input.name(),
         format_args!(
-            "{bytes} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda salvage --seal saves what is whole"
+            "{bytes} bytes after its last seal are not sealed; scda rewind removes them, and scda salvage --seal saves what is whole"
         ),
     )
 }
@@ -65,13 +65,13 @@ fn check_mark(input: &Input) -> Result<()> {
     Err(Fail::file(
         input.name(),
         format_args!(
-            "its writer was stopped before its first seal, so the {bytes} bytes behind its header may not be right; scda salvage --seal saves what is whole"
+            "its writer was stopped before its first seal, so the {bytes} bytes after its header may not be right; scda salvage --seal saves what is whole"
         ),
     ))
 }
 
 /// Trouble if something follows the last seal of a file that has one or was to have one, or if a seal is damaged: who writes
-/// behind it would lose that, or seal it unseen.
+/// after it would lose that, or seal it unseen.
 pub fn check_all_sealed(input: &Input) -> Result<()> {
     check_mark(input)?;
     Reader::open(Solo, input.path(), &ReadOptions::default())?;
@@ -81,8 +81,8 @@ pub fn check_all_sealed(input: &Input) -> Result<()> {
         return Err(fault.into());
     }
     let sealed = seals.all.last().map(|last| last.seal.length);
-    let behind = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
-    if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
+    let after = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
+    if after == 0 { Ok(()) } else { Err(unsealed(input, after)) }
 }
 
 /// Reads all of a file, as `scda check` does.
@@ -137,11 +137,11 @@ fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Resu
         if file.metadata().map_err(trouble)?.len() != scan.size {
             return Err(Fail::file(
                 input.name(),
-                "the file has changed in the meantime; nothing was cut off",
+                "the file has changed in the meantime; nothing was removed",
             ));
         }
         let cut = scan.size - begun;
-        complain(&format!("{}: cut off {cut} bytes of a seal that was not completed", input.name()));
+        complain(&format!("{}: removed {cut} bytes of a seal that was not completed", input.name()));
         file.set_len(begun).map_err(trouble)?;
     }
     let mut params = WriteOptions::default();

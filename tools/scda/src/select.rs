@@ -4,7 +4,7 @@ use crate::datasets::{Item, Pair, Pairs};
 use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Section, UserString};
-use scda_format::dataset::later::is_internal;
+use scda_format::dataset::additions::is_internal;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Signals that end the command: the file that would be left is removed first.
+//! Removes incomplete output files when a signal ends the command.
 
 use scda::part_path;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

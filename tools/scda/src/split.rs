@@ -1,14 +1,14 @@
 //! Streams of tasks into files, one of each task.
 
+use crate::data_batches::DataBatches;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, check_free, check_replaceable};
 use crate::output::escape;
-use crate::pieces::Pieces;
 use crate::progress::Progress;
 use crate::select::Selection;
 use crate::signals;
-use crate::streams::{MeantStreams, each_piece, find};
-use scda::WholeFile;
+use crate::streams::{StreamTarget, each_piece, find};
+use scda::AtomicFile;
 use scda::{SectionType, UserString};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub struct Args {
 /// A file of a task.
 struct TaskFile {
     /// Until it is complete.
-    file: Option<WholeFile>,
+    file: Option<AtomicFile>,
 }
 
 impl TaskFile {
@@ -58,7 +58,7 @@ impl TaskFile {
             std::fs::remove_file(path).map_err(|error| Fail::file(&path.display().to_string(), error))?;
         }
         signals::begin(path);
-        let file = WholeFile::create(path, input.mode()).inspect_err(|_| signals::end())?;
+        let file = AtomicFile::create(path, input.mode()).inspect_err(|_| signals::end())?;
         Ok(Self { file: Some(file) })
     }
 
@@ -67,7 +67,7 @@ impl TaskFile {
     }
 
     fn finish(mut self) -> Result<()> {
-        Ok(self.file.take().map_or(Ok(()), WholeFile::finish)?)
+        Ok(self.file.take().map_or(Ok(()), AtomicFile::finish)?)
     }
 }
 
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let mut progress = Progress::new(&format!("split {}", input.name()), 0);
     let section = match meant {
-        MeantStreams::Streams(found) => {
+        StreamTarget::Streams(found) => {
             made()?;
             let streams = &found.streams;
             for task in 0..streams.tasks() {
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<()> {
             }
             return found.check_whole(&input);
         }
-        MeantStreams::Section(section, _) => section,
+        StreamTarget::Section(section, _) => section,
     };
     if section.section_type != SectionType::Varray {
         let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<()> {
     for element in 0..section.count {
         let path = path_of(&args.to, &section.user, element, section.count);
         let mut file = TaskFile::new(&path, args.force, &input)?;
-        let mut pieces = Pieces::new(&section, element..element + 1);
+        let mut pieces = DataBatches::new(&section, element..element + 1);
         while pieces.next(&mut reader)? {
             progress.add(pieces.data().len() as u64);
             file.put(pieces.data())?;

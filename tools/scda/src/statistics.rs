@@ -1,12 +1,12 @@
 //! The smallest and the largest number of a dataset, and their mean.
 
-use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::box_parts::{self, BoxParts};
 use crate::datasets::to_little;
 use crate::fail::Result;
+use crate::plot::cf_decoding::CfDecoding;
 use crate::plot::coordinates::real;
-use crate::plot::meaning::Meaning;
 use crate::plot::tick::text_of;
-use scda::{DatasetHandle, Reader, Region};
+use scda::{DatasetHandle, IndexBox, Reader};
 use scda_base::numbers::to_usize;
 
 /// The items that are summed up by themselves: so the mean does not depend on the number of threads.
@@ -61,7 +61,7 @@ impl Statistics {
     pub fn read(
         reader: &mut Reader,
         dataset: &DatasetHandle,
-        meanings: &[Meaning],
+        meanings: &[CfDecoding],
         threads: usize,
     ) -> Result<Vec<Self>> {
         let block = BLOCK_ITEMS * to_usize(dataset.data_type.item_bytes());
@@ -69,24 +69,24 @@ impl Statistics {
         if meanings.is_empty() {
             return Ok(all);
         }
-        for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
+        for slab in BoxParts::new(dataset, IndexBox::all(&dataset.shape)) {
             // However many items the file has no chunk for, they have one value.
             if dataset.is_fill(reader, &slab)? {
-                let mut item = slabs::fill_item(dataset);
+                let mut item = box_parts::fill_item(dataset);
                 to_little(dataset.data_type, &mut item);
-                let of_item = |meaning: &Meaning| {
+                let of_item = |meaning: &CfDecoding| {
                     let mut numbers = Vec::new();
                     meaning.append(&item, &mut numbers);
-                    Self::of_block(&numbers).times(slabs::items(&slab))
+                    Self::of_block(&numbers).times(box_parts::items(&slab))
                 };
                 all.iter_mut().zip(meanings).for_each(|(all, meaning)| all.add(&of_item(meaning)));
                 continue;
             }
-            slabs::read(reader, dataset, &slab, &mut data)?;
+            box_parts::read(reader, dataset, &slab, &mut data)?;
             let blocks: Vec<_> = data.chunks(block).collect();
             let of_some = |some: &[&[u8]]| {
                 let mut numbers = Vec::with_capacity(BLOCK_ITEMS);
-                let mut of_one = |block: &[u8], meaning: &Meaning| {
+                let mut of_one = |block: &[u8], meaning: &CfDecoding| {
                     numbers.clear();
                     meaning.append(block, &mut numbers);
                     Self::of_block(&numbers)
@@ -108,15 +108,15 @@ impl Statistics {
     }
 
     /// In words, a line for each meaning.
-    pub fn lines(meanings: &[Meaning], found: &[Self]) -> Vec<String> {
-        let line = |(meaning, found): (&Meaning, &Self)| match meaning.member() {
+    pub fn lines(meanings: &[CfDecoding], found: &[Self]) -> Vec<String> {
+        let line = |(meaning, found): (&CfDecoding, &Self)| match meaning.member() {
             Some(member) => format!("{member}: {}", found.words(meaning)),
             None => found.words(meaning),
         };
         meanings.iter().zip(found).map(line).collect()
     }
 
-    fn words(&self, meaning: &Meaning) -> String {
+    fn words(&self, meaning: &CfDecoding) -> String {
         let others = match self.others {
             0 => String::new(),
             1 => "; 1 is not finite".to_owned(),

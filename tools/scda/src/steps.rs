@@ -1,7 +1,7 @@
 //! `--steps`: which datasets the chosen time steps need (docs/forest.md, docs/cells.md,
 //! docs/patches.md, docs/particles.md), and which records are chosen of others.
 
-use crate::check::Verified;
+use crate::check::VerifyingReader;
 use crate::datasets::{Item, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -23,16 +23,16 @@ pub struct Place {
 }
 
 /// Which datasets are copied, and where to. Datasets are known by the numbers of their sections of data.
-pub struct Kept<'a> {
+pub struct StepSelection<'a> {
     input: &'a Input,
     /// Reads those that are moved.
-    from: Option<Verified>,
+    from: Option<VerifyingReader>,
     dropped: HashSet<u64>,
-    /// What stands in a step that is not copied, and belongs to a later one: behind the time of this.
+    /// What stands in a step that is not copied, and belongs to a later one: after the time of this.
     moved: BTreeMap<u64, Vec<Place>>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> StepSelection<'a> {
     /// # Errors
     /// Trouble if there are no steps and no records, or none that are meant.
     pub fn new(input: &'a Input, steps: Records) -> Result<Self> {
@@ -92,16 +92,16 @@ impl<'a> Kept<'a> {
         self.dropped.contains(&item.last())
     }
 
-    /// What comes behind this item.
-    pub fn moved_behind(&mut self, item: &Item) -> Vec<Place> {
+    /// What follows this item.
+    pub fn moved_after(&mut self, item: &Item) -> Vec<Place> {
         self.moved.remove(&item.last()).unwrap_or_default()
     }
 
     /// The file that it comes from.
-    pub fn source(&mut self) -> Result<(&Input, &mut Verified)> {
+    pub fn source(&mut self) -> Result<(&Input, &mut VerifyingReader)> {
         let from = match self.from.take() {
             Some(from) => from,
-            None => Verified::new(self.input)?,
+            None => VerifyingReader::new(self.input)?,
         };
         Ok((self.input, self.from.insert(from)))
     }

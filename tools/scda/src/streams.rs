@@ -3,7 +3,7 @@
 use crate::datasets::{FoundStreams, Item, LAST_RECORD, Pair, Walk, begins_streams, stream_part_at};
 use crate::fail::{Fail, NO, Result};
 use crate::files::Input;
-use crate::formats::{DataFormat, Show};
+use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{self, complain, escape};
 use crate::progress::Progress;
 use crate::select::Selection;
@@ -18,14 +18,14 @@ use std::ops::Range;
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// What `--stream` and `split` apply to.
-pub enum MeantStreams {
-    Streams(FoundSet),
+pub enum StreamTarget {
+    Streams(StreamSet),
     /// A section, and whether it is a set of streams of which each is an element.
     Section(Section, bool),
 }
 
 /// A set of streams.
-pub struct FoundSet {
+pub struct StreamSet {
     pub streams: Streams,
     /// The sections from its first one up to the first one of the next set of its name.
     sections: Range<u64>,
@@ -33,12 +33,12 @@ pub struct FoundSet {
     fault: Option<u8>,
 }
 
-impl FoundSet {
+impl StreamSet {
     /// Trouble if the streams may have more bytes than were found. Call it at the end.
     pub fn check_whole(&self, input: &Input) -> Result<()> {
         let Some(code) = self.fault else { return Ok(()) };
         let name = escape(self.streams.name());
-        let words = "may be incomplete: what is wrong behind them may hide more of them";
+        let words = "may be incomplete: what is wrong after them may hide more of them";
         complain(&format!("{}: the streams \"{name}\" {words}", input.name()));
         Err(Fail::Said(code))
     }
@@ -55,7 +55,7 @@ struct Match {
 /// A candidate.
 struct Candidate {
     how: Match,
-    what: MeantStreams,
+    what: StreamTarget,
 }
 
 /// What was found in a file.
@@ -72,11 +72,11 @@ struct Candidates {
 
 impl Candidates {
     /// The last set of streams of this name.
-    fn last_set(&mut self, name: &UserString) -> Option<(&mut FoundSet, &mut bool)> {
+    fn last_set(&mut self, name: &UserString) -> Option<(&mut StreamSet, &mut bool)> {
         let Candidate { what, how } = &mut self.all[*self.last_sets.get(&**name)?];
         match what {
-            MeantStreams::Streams(found) => Some((found, &mut how.is_meant)),
-            MeantStreams::Section(..) => None,
+            StreamTarget::Streams(found) => Some((found, &mut how.is_meant)),
+            StreamTarget::Section(..) => None,
         }
     }
 
@@ -92,8 +92,8 @@ impl Candidates {
         let name = *part.streams.name();
         self.end_last_set(&name, number);
         self.last_sets.insert(name.to_vec(), self.all.len());
-        let set = FoundSet { streams: part.streams.clone(), sections: number..u64::MAX, fault: None };
-        self.all.push(Candidate { how, what: MeantStreams::Streams(set) });
+        let set = StreamSet { streams: part.streams.clone(), sections: number..u64::MAX, fault: None };
+        self.all.push(Candidate { how, what: StreamTarget::Streams(set) });
     }
 
     /// Adds a later part to the last set of its name.
@@ -127,7 +127,7 @@ impl Candidates {
             Some(Pair::Dataset(_)) => "a dataset",
             Some(Pair::Group(_)) => "the attributes of a group",
             None => {
-                let what = MeantStreams::Section(item.section, is_packed);
+                let what = StreamTarget::Section(item.section, is_packed);
                 self.all.push(Candidate { how, what });
                 return;
             }
@@ -143,11 +143,11 @@ pub fn find(
     input: &Input,
     selection: &Selection,
     record: Option<i64>,
-) -> Result<MeantStreams> {
+) -> Result<StreamTarget> {
     let mut found = Candidates::default();
     let mut walk = Walk::with_streams(input);
     if let Err(fail) = collect(reader, &mut walk, selection, &mut found) {
-        // Damage behind a section can only hide other matches; of streams also more of them.
+        // Damage after a section can only hide other matches; of streams also more of them.
         found.faults.push((walk.number + 1, fail.code()));
         match (fail, found.all.iter().any(|one| one.how.is_meant)) {
             (Fail::Scda(error), true) => complain(&error.to_string()),
@@ -173,10 +173,10 @@ pub fn find(
     let place = u64::try_from(record).ok().or(back);
     match place.filter(|&place| place < count as u64) {
         Some(place) => Ok(match meant.swap_remove(to_usize(place)).what {
-            MeantStreams::Streams(mut found) => {
+            StreamTarget::Streams(mut found) => {
                 let among = faults.iter().filter(|(number, _)| found.sections.contains(number));
                 found.fault = among.map(|&(_, code)| code).max().max(found.fault);
-                MeantStreams::Streams(found)
+                StreamTarget::Streams(found)
             }
             section => section,
         }),
@@ -217,7 +217,7 @@ fn collect(
     Ok(())
 }
 
-/// Whether a section, behind this one, is a set of streams of which each is an element. The chunks of a dataset are none, also if its
+/// Whether a section, after this one, is a set of streams of which each is an element. The chunks of a dataset are none, also if its
 /// metadata are damaged.
 fn is_packed(before: Option<&Section>, section: &Section) -> bool {
     let is_of_dataset = before.is_some_and(|before| {
@@ -322,7 +322,7 @@ pub fn whole(reader: &mut Reader, input: &str, first: &FoundStreams, number: u64
         return Err(Fail::file(input, lost(first)));
     }
     let name = *set.name();
-    // The numbers count from 0 here: the chunks are behind the block.
+    // The numbers count from 0 here: the chunks follow the block.
     for chunks in reader.find_all(&name)? {
         if chunks <= number {
             continue;
@@ -385,7 +385,7 @@ pub fn print(
     let (start, mut show) = (range.start, None);
     let result = each_piece(reader, &stream, range, |data| {
         let format = DataFormat::usual(data, out.is_terminal());
-        show.get_or_insert_with(|| Show::of_bytes(format, start)).bytes(&mut out, data)
+        show.get_or_insert_with(|| DataPrinter::of_bytes(format, start)).bytes(&mut out, data)
     });
     show.map_or(Ok(()), |show| show.finish(&mut out))?;
     out.finish()?;

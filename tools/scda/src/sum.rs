@@ -1,14 +1,14 @@
 //! `scda sum`: digests that depend on what is in a file, not on how it was written.
 
-use crate::datasets::in_order::{InOrder, Part};
-use crate::datasets::slabs;
+use crate::data_batches::{DataBatches, for_each_sizes};
+use crate::datasets::box_parts;
+use crate::datasets::ordered_items::{OrderedItems, Part};
 use crate::datasets::tree::Tree;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk, added_to};
 use crate::facts::{dataset_facts, facts, failure, group_facts, put_bytes};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Resources, temporary_file};
 use crate::output::{Output, hex, quote, visible};
-use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
 use scda::{Reader, Section, SectionType};
 use scda_base::numbers::to_usize;
@@ -75,7 +75,7 @@ fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Re
             Ok::<_, Fail>(())
         })?;
     }
-    let mut pieces = Pieces::all(section);
+    let mut pieces = DataBatches::all(section);
     while pieces.next(reader)? {
         hash.update(pieces.data());
         progress.add(pieces.data().len() as u64);
@@ -100,13 +100,13 @@ fn dataset_digest(reader: &mut Reader, found: &Found, progress: &mut Progress) -
     put_user(&mut hash, names.as_bytes());
     put_user(&mut hash, dataset.attributes.as_bytes());
     let item_bytes = (!dataset.data_type.is_variable()).then(|| to_usize(dataset.data_type.item_bytes()));
-    let (mut tree, fill) = (Tree::new(item_bytes), slabs::fill_item(dataset));
-    let (mut order, mut data) = (InOrder::new(found, temporary_file), Vec::new());
+    let (mut tree, fill) = (Tree::new(item_bytes), box_parts::fill_item(dataset));
+    let (mut order, mut data) = (OrderedItems::new(found, temporary_file), Vec::new());
     while let Some(part) = order.next_part(reader, found, &mut data)? {
         match (part, item_bytes) {
             (Part::Fill(items), _) => tree.repeat(&fill, items),
             (Part::Items, Some(bytes)) => tree.put(&data, bytes),
-            (Part::Items, None) => slabs::each_item(dataset.data_type, &data).for_each(|item| {
+            (Part::Items, None) => box_parts::each_item(dataset.data_type, &data).for_each(|item| {
                 let length = (item.len() as u64).to_le_bytes();
                 let whole = [&length[..4], item].concat();
                 tree.put(&whole, whole.len());
@@ -128,7 +128,7 @@ fn group_digest(found: &FoundGroup) -> [u8; 32] {
 }
 
 /// An item and its digest.
-type Digested = (Map<String, Value>, [u8; 32]);
+type DigestedItem = (Map<String, Value>, [u8; 32]);
 
 /// The digests of a section, dataset or group: the number and facts of each. It is passed over.
 fn digests_of(
@@ -136,7 +136,7 @@ fn digests_of(
     reader: &mut Reader,
     item: &Item,
     progress: &mut Progress,
-) -> Result<Vec<Digested>> {
+) -> Result<Vec<DigestedItem>> {
     if let Some(found) = item.readable() {
         let digest = dataset_digest(walk.dataset_reader()?, found, progress)?;
         item.skip(reader)?;

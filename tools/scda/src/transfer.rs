@@ -1,14 +1,16 @@
 //! Writes sections, datasets and groups of one file into another.
 
-use crate::datasets::slabs;
+use crate::data_batches::Stream;
+use crate::datasets::box_parts;
 use crate::datasets::source::{Share, Source};
-use crate::datasets::{Added, Addition, Found, FoundGroup, FoundStreams, Item, Moved, Pair, Walk, added_to};
+use crate::datasets::{
+    Addition, AdditionName, Found, FoundGroup, FoundStreams, Item, MovedData, Pair, Walk, added_to,
+};
 use crate::fail::{Fail, Result};
 use crate::files::OutputFile;
 use crate::output::complain;
-use crate::pieces::Stream;
 use crate::progress::Progress;
-use crate::storing::How;
+use crate::storage_options::StorageOptions;
 use crate::streams;
 use scda::{Dataset, Encode, Layout, LineBreak, Reader, Section, SectionType, Texts, WriteOptions, Writer};
 use scda_base::numbers::to_usize;
@@ -20,18 +22,18 @@ use std::io::Read;
 
 /// How sections are written, and with which line breaks.
 #[derive(Clone, Copy)]
-pub struct Way<'a> {
-    pub how: &'a How,
+pub struct TransferOptions<'a> {
+    pub how: &'a StorageOptions,
     pub style: LineBreak,
 }
 
-impl Way<'_> {
+impl TransferOptions<'_> {
     /// Whether compressed data, which have line breaks, stay as they are.
     fn keeps_style(self, reader: &Reader) -> bool {
         self.how.style.is_none() && self.style == reader.line_break()
     }
 
-    /// Writes a section, dataset or group, of which the reader has read the first header, and goes behind it. `metadata`
+    /// Writes a section, dataset or group, of which the reader has read the first header, and skips it. `metadata`
     /// come in place of those that it has.
     pub fn item(
         self,
@@ -127,7 +129,7 @@ impl Way<'_> {
             None => self.keep(reader, output, section, progress)?,
         }
         reader.next_section(true)?;
-        let moved = Moved { position: output.position()?, user: found.data.user };
+        let moved = MovedData { position: output.position()?, user: found.data.user };
         walk.goes_to(found.data.offset, Some(moved.position));
         self.keep(reader, output, &found.data, progress)?;
         self.rows(reader, output, found, moved, progress)
@@ -176,13 +178,13 @@ impl Way<'_> {
         Ok(reader.skip()?)
     }
 
-    /// Writes the sections with rows that were added to a dataset, as they are, behind its copy.
+    /// Writes the sections with rows that were added to a dataset, as they are, after its copy.
     fn rows(
         self,
         reader: &mut Reader,
         output: &mut OutputFile,
         found: &Found,
-        moved: Moved,
+        moved: MovedData,
         progress: &mut Progress,
     ) -> Result<()> {
         let before = reader.position().unwrap_or(0);
@@ -215,12 +217,12 @@ impl Way<'_> {
     }
 }
 
-/// Writes a dataset of items of variable length, each of which comes behind its length.
+/// Writes a dataset of items of variable length, each of which follows its length.
 pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) -> Result<()> {
     let trouble = |words: String| Fail::Trouble(format!("dataset \"{}\": {words}", dataset.name));
     let mut bytes = Vec::new();
     data.read_to_end(&mut bytes).map_err(|error| trouble(error.to_string()))?;
-    let items: Texts = slabs::each_item(dataset.data_type, &bytes).collect();
+    let items: Texts = box_parts::each_item(dataset.data_type, &bytes).collect();
     if items.bytes().len() + 4 * items.len() != bytes.len() {
         return Err(trouble("data: an item does not end".to_owned()));
     }
@@ -228,7 +230,7 @@ pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) 
     Ok(writer.texts(dataset, rows, &items)?)
 }
 
-/// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the
+/// The metadata of a dataset whose data are aligned, and would not be after the bytes that the metadata have: without the
 /// white space at their end.
 fn shifted(reader: &mut Reader, output: &mut OutputFile, found: &Found) -> Result<Option<String>> {
     let Found { dataset, block, data, .. } = found;
@@ -251,7 +253,7 @@ fn moved(walk: &mut Walk<'_>, item: &Item, output: &mut OutputFile) -> Result<Se
         match walk.copy_of(&added) {
             Some(Some(moved)) => section.user = moved.user_of(added.addition)?.unwrap_or(section.user),
             Some(None) => {
-                let Added { addition, .. } = added;
+                let AdditionName { addition, .. } = added;
                 let words = format!(
                     "byte {}: found {addition} of a dataset that is not copied as it is, and no part of it yet; scda salvage saves them",
                     section.offset

@@ -1,4 +1,4 @@
-//! Items of the type `bool`, each a byte.
+//! Items of type `bool`, one byte each.
 
 use super::DataType;
 use scda_base::error::{Error, ErrorKind};

@@ -1,5 +1,5 @@
-//! What is done to the bytes of a chunk: the list of codecs in the metadata, as JSON. The names and configurations are those of
-//! Zarr v3, and of numcodecs where a name begins with that. `scda_codec::chunk` does it.
+//! The list of codecs in the metadata of a dataset, as JSON. Names and configurations are those of Zarr v3, and of numcodecs where
+//! a name begins with that. `scda_codec::chunk` executes them.
 
 use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Codec {
-    /// Zstandard (RFC 8878) behind a byte shuffle, in a frame of Blosc: fast, and small.
+    /// Zstandard (RFC 8878) after a byte shuffle, in a frame of Blosc: fast, and small.
     #[default]
     Zstd,
-    /// LZ4 behind a byte shuffle, in a frame of Blosc: faster, and a little larger.
+    /// LZ4 after a byte shuffle, in a frame of Blosc: faster, and a little larger.
     Lz4,
     /// Pcodec: numbers of 16 to 64 bits get smallest. Other types are compressed as by [`Codec::Zstd`].
     Pcodec,
-    /// zlib (RFC 1950) behind a byte shuffle: what any reader has.
+    /// zlib (RFC 1950) after a byte shuffle: what any reader has.
     Zlib,
 }
 
@@ -254,7 +254,7 @@ pub fn is_of_pcodec(data_type: DataType) -> bool {
 pub struct Codecs {
     /// The numbers are in big-endian order, as others may write them; else little-endian.
     pub big_endian: bool,
-    /// The steps behind that, in the order of their places.
+    /// The steps after that, in the order of their places.
     pub steps: Vec<Step>,
 }
 

@@ -1,4 +1,4 @@
-//! Fill values: an item as JSON, as Zarr v3 has it, and back.
+//! Fill values: conversion of an item to JSON, as in Zarr v3, and back.
 
 use super::{DataType, Kind};
 use scda_base::numbers::{power_of_two, to_usize};

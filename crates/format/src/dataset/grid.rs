@@ -1,6 +1,6 @@
-//! How a dataset is cut into chunks.
+//! How a dataset is divided into chunks.
 
-use super::region::{Region, too_many};
+use super::index_box::{IndexBox, too_many};
 use crate::layout::product;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -61,7 +61,7 @@ impl ChunkGrid {
     ///
     /// # Errors
     /// `Range` where the bytes of the array exceed 63 bits.
-    pub fn of_strips(shape: &[u64], item_bytes: u64, most: u64) -> Result<Self> {
+    pub fn of_runs(shape: &[u64], item_bytes: u64, most: u64) -> Result<Self> {
         let mut strip = vec![1; shape.len()];
         let mut bytes = item_bytes;
         for (strip, &n) in strip.iter_mut().zip(shape).rev() {
@@ -90,8 +90,8 @@ impl ChunkGrid {
     }
 
     /// The part of the array that a chunk has.
-    pub fn region_of(&self, chunk: u64) -> Region {
-        let mut region = Region::all(&self.chunk);
+    pub fn region_of(&self, chunk: u64) -> IndexBox {
+        let mut region = IndexBox::all(&self.chunk);
         let mut rest = chunk;
         for dimension in (0..self.counts.len()).rev() {
             let start = rest % self.counts[dimension] * self.chunk[dimension];
@@ -110,7 +110,7 @@ impl ChunkGrid {
 
     /// At most `most` chunks that are a box, and their items, from `first` on, which is the first chunk or follows such a box. If `most`
     /// is at least a layer, the items follow one another in C order.
-    pub fn slab(&self, first: u64, most: u64) -> (Range<u64>, Region) {
+    pub fn slab(&self, first: u64, most: u64) -> (Range<u64>, IndexBox) {
         let mut region = self.region_of(first);
         let mut chunks = 1;
         for dimension in (0..self.counts.len()).rev() {
@@ -126,8 +126,8 @@ impl ChunkGrid {
         (first..first + chunks, region)
     }
 
-    /// How many items of a region, which lies in the array, are in a chunk.
-    pub fn items_of(&self, chunk: u64, region: &Region) -> u64 {
+    /// How many items of a box, which lies in the array, are in a chunk.
+    pub fn items_of(&self, chunk: u64, region: &IndexBox) -> u64 {
         let (mut rest, mut items) = (chunk, 1);
         for dimension in (0..self.counts.len()).rev() {
             let start = rest % self.counts[dimension] * self.chunk[dimension];
@@ -138,9 +138,9 @@ impl ChunkGrid {
         items
     }
 
-    /// The chunks that a region, which lies in the array, has items of.
-    pub fn touched_by(&self, region: &Region) -> Touched {
-        let mut touched = Touched { first: 0, steps: Vec::new(), count: 1 };
+    /// The chunks that a box, which lies in the array, has items of.
+    pub fn touched_by(&self, region: &IndexBox) -> ChunkBox {
+        let mut touched = ChunkBox { first: 0, steps: Vec::new(), count: 1 };
         let mut step = 1;
         for dimension in (0..self.counts.len()).rev() {
             let (start, count) = (region.start[dimension], region.count[dimension]);
@@ -156,16 +156,16 @@ impl ChunkGrid {
     }
 }
 
-/// The chunks that a region has items of: a box of chunks.
+/// The chunks that a box has items of: a box of chunks.
 #[derive(Clone, Debug)]
-pub struct Touched {
+pub struct ChunkBox {
     first: u64,
     /// From the last dimension to the first: the number of chunks, and from each to the next.
     steps: Vec<(u64, u64)>,
     count: u64,
 }
 
-impl Touched {
+impl ChunkBox {
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.count
@@ -185,19 +185,19 @@ impl Touched {
     }
 }
 
-/// The chunks that regions have items of: each with the number of a region, in the order of chunks.
+/// The chunks that boxes have items of: each with the number of a box, in the order of chunks.
 pub struct Visits {
-    regions: Vec<Touched>,
-    /// For each region that is not done, its next chunk, and the number of that among those of the region.
+    regions: Vec<ChunkBox>,
+    /// For each box that is not done, its next chunk, and the number of that among those of the box.
     next: BinaryHeap<Reverse<(u64, usize, u64)>>,
 }
 
 impl Visits {
-    /// Of these regions, which lie in the array.
+    /// Of these boxes, which lie in the array.
     ///
     /// # Errors
     /// `Memory`.
-    pub fn new(grid: &ChunkGrid, regions: &[Region]) -> Result<Self> {
+    pub fn new(grid: &ChunkGrid, regions: &[IndexBox]) -> Result<Self> {
         let (mut touched, mut next) = (Vec::new(), Vec::new());
         reserve(&mut touched, regions.len())?;
         reserve(&mut next, regions.len())?;
@@ -279,8 +279,8 @@ mod tests {
             assert_eq!(ChunkGrid::new(shape, &chunk, 8).unwrap().chunks(), chunks, "{shape:?}");
         }
         let grid = ChunkGrid::new(&[], &[], 8).unwrap();
-        assert_eq!((grid.chunk_bytes(), grid.region_of(0)), (8, Region::all(&[])));
-        assert_eq!(grid.touched_by(&Region::all(&[])).nth(0), Some(0));
+        assert_eq!((grid.chunk_bytes(), grid.region_of(0)), (8, IndexBox::all(&[])));
+        assert_eq!(grid.touched_by(&IndexBox::all(&[])).nth(0), Some(0));
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
 
             let start: Vec<u64> = dimensions.iter().map(|d| d.2.min(d.0)).collect();
             let count = dimensions.iter().zip(&start).map(|(d, start)| d.3.min(d.0 - start));
-            let region = Region::new(start.clone(), count.collect::<Vec<_>>());
+            let region = IndexBox::new(start.clone(), count.collect::<Vec<_>>());
             let touched = grid.touched_by(&region);
             let found: Vec<u64> = (0..touched.count()).filter_map(|n| touched.nth(n)).collect();
             let meets = |&n: &u64| grid.region_of(n).intersection(&region).is_some();
@@ -320,7 +320,7 @@ mod tests {
                 prop_assert_eq!(grid.items_of(chunk, &region), common);
             }
 
-            let all = Region::all(&shape);
+            let all = IndexBox::all(&shape);
             let mut expected: Vec<_> = naive.iter().map(|&n| (n, 1)).collect();
             expected.extend((0..grid.chunks()).flat_map(|n| [(n, 0), (n, 2)]));
             expected.sort_unstable();

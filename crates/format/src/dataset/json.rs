@@ -1,4 +1,4 @@
-//! JSON as the metadata of datasets have it: checked before any of it is used, and laid out in one way.
+//! JSON of metadata: checked as a whole before any of it is used, and written in one layout.
 
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::floats::in_default;
@@ -82,7 +82,7 @@ pub fn check(text: &str, depth: usize) -> Result<()> {
 /// That of the parser, with line and column.
 pub fn checked(text: &str, levels: usize) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_str(text);
-    let check = || Checked { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end());
+    let check = || ValueChecker { most: levels, levels }.deserialize(&mut parser).and_then(|()| parser.end());
     in_default(check)
 }
 
@@ -126,13 +126,13 @@ impl<'de> Visitor<'de> for Members {
 
 /// Reads a value and keeps nothing of it.
 #[derive(Clone, Copy)]
-struct Checked {
+struct ValueChecker {
     /// How many levels of nesting the text may have, and how many are left.
     most: usize,
     levels: usize,
 }
 
-impl Checked {
+impl ValueChecker {
     /// What is in an array or object.
     fn inner<E: de::Error>(self) -> Result<Self, E> {
         let Self { most, levels } = self;
@@ -142,7 +142,7 @@ impl Checked {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Checked {
+impl<'de> DeserializeSeed<'de> for ValueChecker {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -150,7 +150,7 @@ impl<'de> DeserializeSeed<'de> for Checked {
     }
 }
 
-impl<'de> Visitor<'de> for Checked {
+impl<'de> Visitor<'de> for ValueChecker {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,7 +240,7 @@ pub fn indented(text: &str) -> String {
                     shared = items.len();
                     for items in items.chunks(2 * MOST_LINES) {
                         out.extend(items.iter().copied());
-                        // The last one has no comma behind it.
+                        // The last one has no comma after it.
                         line(&mut out, if items.len() == 2 * MOST_LINES { depth } else { depth - 1 });
                     }
                 }

@@ -1,4 +1,4 @@
-//! The metadata of datasets and groups as text: those of a Zarr v3 array or group.
+//! Writes the metadata of datasets and groups: those of a Zarr v3 array or group.
 
 use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, indented};

@@ -1,18 +1,18 @@
-//! Datasets: named and typed arrays of any number of dimensions (docs/datasets.md). What their metadata and the
-//! order of their bytes mean.
+//! Datasets: named and typed arrays of any number of dimensions (docs/datasets.md). The meaning of their metadata, and the order of
+//! their bytes.
 
+pub mod additions;
 pub mod bools;
 pub mod codecs;
 mod data_type;
 pub mod fill;
 mod grid;
+mod index_box;
 pub mod json;
-pub mod later;
 pub mod metadata;
 pub mod parse;
-mod region;
 pub mod rounding;
-pub mod stored;
+pub mod stored_dataset;
 mod structs;
 mod time;
 mod type_json;
@@ -20,8 +20,8 @@ mod type_json;
 pub use codecs::Codec;
 pub use data_type::{DataType, Kind};
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
+pub use index_box::{CommonRun, IndexBox, Runs, does_not_fit, items, too_many};
 pub use json::MAX_METADATA_BYTES;
-pub use region::{CommonRun, Region, Runs, does_not_fit, items, too_many};
 pub use structs::{Member, Struct};
 pub use time::TimeUnit;
 pub use type_json::{of_metadata as type_of_json, to_json as type_to_json, type_of_text, type_text};
@@ -111,7 +111,7 @@ pub struct Dataset {
     pub dimension_names: Vec<Option<String>>,
     /// What else is known of the dataset, such as its units: a JSON object.
     pub attributes: String,
-    /// Whether these are rows that are added to the last dataset of this name in the file, behind its own: `shape` is theirs alone, and
+    /// Whether these are rows that are added to the last dataset of this name in the file, after its own: `shape` is theirs alone, and
     /// what is written of them begins at row 0. A row is all items with one index of the first dimension. Layout, codec and level may be
     /// others; type, fill value and the other numbers of the shape are those of the dataset, and no larger error is allowed.
     /// Names of dimensions and attributes are not looked at. The file must be a sealed one. False when reading.
@@ -146,15 +146,15 @@ impl Dataset {
     /// What it is called in messages.
     pub fn title(&self) -> String {
         let Self { name, extends, .. } = self;
-        let added = later::addition(name.as_bytes()).filter(|_| *extends);
+        let added = additions::addition(name.as_bytes()).filter(|_| *extends);
         added.unwrap_or_else(|| format!("{}dataset \"{name}\"", if *extends { "rows of the " } else { "" }))
     }
 
-    /// An error that names the dataset, and which of the regions it is, unless this one lies in the array.
+    /// An error that names the dataset, and which of the boxes it is, unless this one lies in the array.
     ///
     /// # Errors
-    /// Those of [`Region::check`].
-    pub fn check_region(&self, number: usize, region: &Region) -> Result<()> {
+    /// Those of [`IndexBox::check`].
+    pub fn check_region(&self, number: usize, region: &IndexBox) -> Result<()> {
         region.check(&self.shape, || format!("{}: box {number}", self.title()))
     }
 
@@ -178,9 +178,9 @@ impl Dataset {
     /// # Errors
     /// `Range` if they exceed 63 bits.
     pub fn data_bytes(&self) -> Result<u64> {
-        let items = region::items(&self.shape);
+        let items = index_box::items(&self.shape);
         let bytes = items.and_then(|items| product(items, self.data_type.item_bytes()));
-        bytes.ok_or_else(|| region::too_many("shape", &self.shape))
+        bytes.ok_or_else(|| index_box::too_many("shape", &self.shape))
     }
 
     /// The shape of the chunks; of a contiguous dataset, which is one chunk, its own, with 1 in place of 0.
@@ -213,7 +213,7 @@ impl Dataset {
 
     /// The user string of the block with its metadata.
     pub fn convention(&self) -> &'static [u8] {
-        if self.extends { later::ROWS_CONVENTION } else { DATASET_CONVENTION }
+        if self.extends { additions::ROWS_CONVENTION } else { DATASET_CONVENTION }
     }
 
     /// An element of the array section of a contiguous dataset: their number, and the bytes of each.
@@ -223,8 +223,8 @@ impl Dataset {
     pub fn rows(&self) -> Result<(u64, u64)> {
         let rows = self.shape.first().copied().unwrap_or(1);
         let inner = self.shape.get(1..).unwrap_or_default();
-        let bytes = region::items(inner).and_then(|n| product(n, self.data_type.item_bytes()));
-        Ok((rows, bytes.ok_or_else(|| region::too_many("shape", &self.shape))?))
+        let bytes = index_box::items(inner).and_then(|n| product(n, self.data_type.item_bytes()));
+        Ok((rows, bytes.ok_or_else(|| index_box::too_many("shape", &self.shape))?))
     }
 
     /// The fill value as an item in little-endian byte order: zeros unless there is another one. One of variable length has no bytes but
@@ -309,7 +309,7 @@ pub fn stored_name(name: &str) -> Cow<'_, str> {
     shortened(name, USER_STRING_BYTES)
 }
 
-/// Likewise the path of a group, which has a slash behind it in the user string.
+/// Likewise the path of a group, which has a slash after it in the user string.
 #[must_use]
 pub fn stored_path(path: &str) -> Cow<'_, str> {
     shortened(path, USER_STRING_BYTES - 1)

@@ -1,4 +1,4 @@
-//! Metadata of datasets and groups that anybody may have written.
+//! Parses the metadata of datasets and groups, whoever wrote them.
 
 use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
 use super::json::{JsonMember, members, trimmed, value, wrong};
@@ -196,12 +196,12 @@ struct Field {
 }
 
 /// What has a name, and perhaps a configuration.
-struct Named<'a> {
+struct NamedConfiguration<'a> {
     name: &'a str,
     configuration: Option<&'a Map<String, Value>>,
 }
 
-impl Named<'_> {
+impl NamedConfiguration<'_> {
     fn get(&self, key: &str) -> Option<&Value> {
         self.configuration?.get(key)
     }
@@ -229,15 +229,15 @@ impl Field {
     }
 
     /// A name, alone or in an object.
-    fn named<'v>(&self, value: &'v Value) -> Result<Named<'v>> {
+    fn named<'v>(&self, value: &'v Value) -> Result<NamedConfiguration<'v>> {
         let named = match value {
-            Value::String(name) => Some(Named { name, configuration: None }),
+            Value::String(name) => Some(NamedConfiguration { name, configuration: None }),
             Value::Object(object) => object.get("name").and_then(Value::as_str).and_then(|name| {
                 let configuration = match object.get("configuration") {
                     None => None,
                     Some(value) => Some(value.as_object()?),
                 };
-                Some(Named { name, configuration })
+                Some(NamedConfiguration { name, configuration })
             }),
             _ => None,
         };

@@ -11,19 +11,19 @@ use serde_json::Value;
 pub const RELATIVE: &str = "scda_max_relative_error";
 /// The attribute of the largest absolute error.
 pub const ABSOLUTE: &str = "scda_max_absolute_error";
-/// The attribute of the bits of the significand that are kept behind the leading one, as NetCDF has it.
+/// The attribute of the bits of the significand that are kept after the leading one, as NetCDF has it.
 pub const BITS: &str = "_QuantizeBitRoundNumberOfSignificantBits";
 
 /// Which trailing bits of numbers become zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounding {
-    /// The bits of the significand that are kept behind the leading one; `None`: all.
+    /// The bits of the significand that are kept after the leading one; `None`: all.
     pub kept_bits: Option<u32>,
     /// Numbers become multiples of 2 to this power; `None`: they need not.
     pub quantum: Option<i32>,
 }
 
-/// The bits of the significand behind the leading one.
+/// The bits of the significand after the leading one.
 fn significand_bits(data_type: DataType) -> Option<u32> {
     data_type.has_floats().then_some(match data_type.number_bytes() {
         2 => 10,
@@ -44,7 +44,7 @@ impl Rounding {
             return None;
         }
         let all = significand_bits(dataset.data_type)?;
-        // Rounding to n bits behind the leading one changes a number by 2^-(n + 1) of it at most.
+        // Rounding to n bits after the leading one changes a number by 2^-(n + 1) of it at most.
         let bits = (0..all).find(|&bits| power_of_two(-1 - bits.cast_signed()) <= relative);
         let kept_bits = (relative > 0.0).then_some(bits.unwrap_or(all));
         // Rounding to multiples of 2^k changes it by 2^(k - 1) at most. No number has bits below 2^-1074.

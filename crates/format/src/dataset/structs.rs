@@ -1,4 +1,4 @@
-//! Structs: items of several named members, each of a type of its own.
+//! Structs: items with several named members, each of its own type.
 
 use super::DataType;
 use scda_base::error::{Error, Result};

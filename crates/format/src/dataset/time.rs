@@ -1,4 +1,4 @@
-//! Units of times, as numpy has them.
+//! Units of times, as in numpy.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Types of items as the metadata have them: those of zarr-python.
+//! Types of items in metadata, as zarr-python writes them.
 
 use super::json::value;
 use super::{DataType, Kind, Member, Struct, TimeUnit};
@@ -32,7 +32,7 @@ pub fn type_text(data_type: DataType) -> String {
     if data_type.kind() == Kind::Struct { to_json(data_type) } else { data_type.to_string() }
 }
 
-/// The type of a text as [`type_text`] makes it. In memory, structs may have gaps: then each field has the bytes before it behind its
+/// The type of a text as [`type_text`] makes it. In memory, structs may have gaps: then each field has the bytes before it after its
 /// type, and `length_bytes` stands beside the fields. `None` if there is no such type.
 ///
 /// # Errors

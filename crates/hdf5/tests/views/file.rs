@@ -1,15 +1,15 @@
 //! Files of libscda that get a view.
 
-use scda::{Dataset, Encode, ReadOptions, Reader, Region, Solo, WriteOptions, Writer};
-use scda_format::dataset::stored::{DataSection, Stored, is_metadata};
-use scda_format::dataset::{GROUP_CONVENTION, later, parse};
+use scda::{Dataset, Encode, IndexBox, ReadOptions, Reader, Solo, WriteOptions, Writer};
+use scda_format::dataset::stored_dataset::{DataSection, StoredDataset, is_metadata};
+use scda_format::dataset::{GROUP_CONVENTION, additions, parse};
 use scda_format::entry::parse_count;
 use scda_format::header::{SectionType, parse_section_header};
 use scda_format::layout::SectionLayout;
 use scda_format::{COMPRESSION_CONVENTIONS, FILE_HEADER_BYTES};
 use scda_hdf5::{
     BASE, Checked, Data, Entry, Part, Previous, RESERVED_CONVENTION, Superblock, VIEW_CONVENTION, View,
-    Written, check, reserved,
+    ViewBytes, check, reserved,
 };
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFil
 
 /// Writes a whole dataset.
 pub fn write(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
-    writer.dataset(dataset, &[Region::all(&dataset.shape)], data).unwrap();
+    writer.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).unwrap();
 }
 
 /// A section of a file.
@@ -105,7 +105,7 @@ fn sections(bytes: &[u8]) -> Vec<Section> {
 struct Found {
     name: String,
     attributes: String,
-    stored: Vec<(Stored, usize)>,
+    stored: Vec<(StoredDataset, usize)>,
     start: u64,
 }
 
@@ -126,13 +126,14 @@ pub fn view_of(bytes: &[u8]) -> View {
         };
         if is_metadata(before.section_type, &before.user) {
             let stored =
-                Stored::new(&mut parse::KnownMetadata::default(), &text(before), 0, described).unwrap();
+                StoredDataset::new(&mut parse::KnownMetadata::default(), &text(before), 0, described)
+                    .unwrap();
             let (name, attributes) = (stored.dataset.name.clone(), stored.dataset.attributes.clone());
             found.push(Found { name, attributes, stored: vec![(stored, n + 1)], start: section.start });
-        } else if before.user == later::ROWS_CONVENTION {
-            let (offset, _) = later::rows_of(&section.user).unwrap();
+        } else if before.user == additions::ROWS_CONVENTION {
+            let (offset, _) = additions::rows_of(&section.user).unwrap();
             let to = found.iter_mut().find(|found| found.start == offset).unwrap();
-            let rows = Stored::of_rows(&text(before), 0, described, &to.stored[0].0).unwrap();
+            let rows = StoredDataset::of_rows(&text(before), 0, described, &to.stored[0].0).unwrap();
             to.stored.push((rows, n + 1));
         } else if before.user == GROUP_CONVENTION {
             let path = String::from_utf8(section.user.clone()).unwrap();
@@ -141,7 +142,7 @@ pub fn view_of(bytes: &[u8]) -> View {
         }
     }
     for Found { name, attributes, stored, .. } in &found {
-        let part = |(stored, n): &'_ (Stored, usize)| {
+        let part = |(stored, n): &'_ (StoredDataset, usize)| {
             let section = &sections[*n];
             match section.section_type {
                 _ if section.is_compressed => Data::Text,
@@ -150,7 +151,7 @@ pub fn view_of(bytes: &[u8]) -> View {
             }
             .pipe(|data| (stored.clone(), data))
         };
-        let parts: Vec<(Stored, Data<'_>)> = stored.iter().map(part).collect();
+        let parts: Vec<(StoredDataset, Data<'_>)> = stored.iter().map(part).collect();
         let parts: Vec<Part<'_>> = parts.iter().map(|(stored, data)| Part { stored, data: *data }).collect();
         view.dataset(&Entry { name, attributes, parts: &parts }).unwrap();
     }
@@ -207,7 +208,7 @@ impl TestFile {
         written.bytes.len() as u64
     }
 
-    fn put(&self, mut bytes: Vec<u8>, written: &Written) {
+    fn put(&self, mut bytes: Vec<u8>, written: &ViewBytes) {
         put_block(&mut bytes, VIEW_CONVENTION, &written.bytes);
         // In place of an index and a seal, which take more.
         put_block(&mut bytes, b"the end", &[b' '; 512]);
@@ -225,7 +226,7 @@ impl TestFile {
             let Some(dataset) = reader.dataset_record(name, record).unwrap() else { break };
             let start = all.len();
             all.resize(start + dataset.data_bytes().unwrap() as usize, 0);
-            dataset.read(&mut reader, &[Region::all(&dataset.shape)], &mut all[start..]).unwrap();
+            dataset.read(&mut reader, &[IndexBox::all(&dataset.shape)], &mut all[start..]).unwrap();
         }
         all
     }

@@ -5,11 +5,11 @@ use scda::{DataType, Dataset, SectionType};
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
 use scda_format::dataset::parse::KnownMetadata;
-use scda_format::dataset::stored::{DataSection, Stored};
+use scda_format::dataset::stored_dataset::{DataSection, StoredDataset};
 use scda_hdf5::{Data, Entry, Part, Previous, View};
 
 /// A field of 1000 numbers as the file has it.
-fn field(name: &str) -> Stored {
+fn field(name: &str) -> StoredDataset {
     let mut dataset = Dataset::new(name, DataType::Float64, [10, 100]);
     dataset.attributes = r#"{"units": "kg m-3"}"#.into();
     dataset.dimension_names = vec![Some("y".into()), Some("x".into())];
@@ -21,7 +21,7 @@ fn field(name: &str) -> Stored {
         size: 800,
         is_compressed: false,
     };
-    Stored::new(&mut KnownMetadata::default(), text.as_bytes(), 0, section).unwrap()
+    StoredDataset::new(&mut KnownMetadata::default(), text.as_bytes(), 0, section).unwrap()
 }
 
 /// Twenty fields, of which each close adds a record. The file has their data, their metadata and two rows of the index for each, and the
@@ -31,7 +31,7 @@ fn views_of_a_series_are_a_small_part_of_the_file() {
     const FIELDS: usize = 20;
     const FIELD_BYTES: u64 = 8000 + 1340;
     let closes = 1000 / sampled::one_of(10);
-    let fields: Vec<Stored> = (0..FIELDS).map(|n| field(&format!("flow/field{n}"))).collect();
+    let fields: Vec<StoredDataset> = (0..FIELDS).map(|n| field(&format!("flow/field{n}"))).collect();
     let (mut before, mut now, mut root) = (View::new(), View::new(), 0);
     // The bytes of views alone, by their offsets.
     let mut views: Vec<(u64, Vec<u8>)> = Vec::new();

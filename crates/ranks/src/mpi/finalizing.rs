@@ -1,5 +1,5 @@
-//! What is to be done when the program calls `MPI_Finalize`: MPI then deletes the attributes of `MPI_COMM_SELF` first, and can
-//! still be used.
+//! Calls a function when the program calls `MPI_Finalize`: MPI first deletes the attributes of `MPI_COMM_SELF`, and can still be
+//! used then.
 
 use super::{process, succeeded, sys};
 use scda_base::panics::catch;

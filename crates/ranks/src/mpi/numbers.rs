@@ -1,4 +1,4 @@
-//! The numbers of MPI, which differ from family to family.
+//! MPI's numeric constants, which differ between families of libraries.
 
 use super::sys::{Family, MpiStatus, family};
 use scda_base::error::ErrorKind;

@@ -1,4 +1,4 @@
-//! Where in the running process MPI's functions are, and what the MPI says of itself.
+//! Finds MPI's functions in the running process, and the name of its library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,4 +1,4 @@
-//! What the ranks of a node share: memory, and a leader that exchanges messages with those of the other nodes.
+//! Shared memory of the ranks of a node, and leaders that exchange messages between nodes.
 
 use super::{Mpi, from_mpi, is_running, numbers, succeeded, sys};
 use crate::hash::mix;
@@ -23,7 +23,7 @@ fn node_ranks() -> Option<usize> {
 }
 
 /// What a rank has of a communicator that MPI derives from another one.
-enum Derived {
+enum DerivedComm {
     /// The rank asked for none.
     Unwanted,
     /// MPI made none.
@@ -59,8 +59,7 @@ impl Mpi {
             return unsafe { Solo.share_memory(bytes) };
         }
         let may_share = environment().shared_memory != Some(false);
-        let is_one_node =
-            matches!(self.split_by_node(), Derived::Made { comm, is_sound: true } if comm.size == self.size);
+        let is_one_node = matches!(self.split_by_node(), DerivedComm::Made { comm, is_sound: true } if comm.size == self.size);
         let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);
         if self.all([is_one_node && may_share && !is_divided])? == [false] {
             return Ok(None);
@@ -117,9 +116,9 @@ impl Mpi {
     }
 
     /// Compares what the ranks have of a derived communicator, and whether a condition holds on all of them. Collective.
-    fn agree_on(&self, mine: Derived, condition: bool) -> Result<Derivation> {
-        let has_it = !matches!(mine, Derived::Missing);
-        let is_sound = !matches!(mine, Derived::Made { is_sound: false, .. });
+    fn agree_on(&self, mine: DerivedComm, condition: bool) -> Result<Derivation> {
+        let has_it = !matches!(mine, DerivedComm::Missing);
+        let is_sound = !matches!(mine, DerivedComm::Made { is_sound: false, .. });
         let [all_have_one, all_are_sound, condition] = self.all([has_it, is_sound, condition])?;
         if !all_have_one {
             // Not freed: that takes all ranks.
@@ -127,7 +126,7 @@ impl Mpi {
             return Ok(Derivation { is_there: false, mine: None, condition });
         }
         let mine = match mine {
-            Derived::Made { comm, .. } if all_are_sound => Some(comm),
+            DerivedComm::Made { comm, .. } if all_are_sound => Some(comm),
             _ => None,
         };
         Ok(Derivation { is_there: all_are_sound, mine, condition })
@@ -144,7 +143,7 @@ impl Mpi {
     }
 
     /// The ranks of this rank's node, in their order. Collective.
-    fn split_by_node(&self) -> Derived {
+    fn split_by_node(&self) -> DerivedComm {
         let kind = numbers::COMM_TYPE_SHARED.get();
         self.derive(|new| {
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
@@ -153,7 +152,7 @@ impl Mpi {
     }
 
     /// The ranks that pass the same number, in their order; those that pass none want no communicator. Collective.
-    fn split(&self, number: Option<usize>) -> Derived {
+    fn split(&self, number: Option<usize>) -> DerivedComm {
         let none = numbers::UNDEFINED;
         let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
         let derived = self.derive(|new| {
@@ -162,22 +161,22 @@ impl Mpi {
             unsafe { sys::MPI_Comm_split(self.comm, color, 0, new) }
         });
         match (number, derived) {
-            (None, Derived::Missing) => Derived::Unwanted,
+            (None, DerivedComm::Missing) => DerivedComm::Unwanted,
             (None, unasked) => {
                 // Not freed: that takes all its ranks.
                 std::mem::forget(unasked);
-                Derived::Missing
+                DerivedComm::Missing
             }
             (Some(_), derived) => derived,
         }
     }
 
     /// A communicator that this call makes of `self.comm`.
-    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> Derived {
+    fn derive(&self, make: impl FnOnce(*mut sys::Handle) -> c_int) -> DerivedComm {
         let mut new = self.comm;
         let made = make(&raw mut new);
         if new == self.comm || new == sys::comm_null() {
-            return Derived::Missing;
+            return DerivedComm::Missing;
         }
         // SAFETY: MPI has just made this communicator.
         let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::errors_return()) };
@@ -189,7 +188,7 @@ impl Mpi {
         let is_sound = [made, ranked, sized].into_iter().all(succeeded);
         let mut comm = Self::unknown(new, true, None);
         (comm.rank, comm.size, comm.longest_message) = (from_mpi(rank), from_mpi(size), self.longest_message);
-        Derived::Made { comm, is_sound }
+        DerivedComm::Made { comm, is_sound }
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.

@@ -11,7 +11,7 @@ mod tests;
 
 use self::thread::{Background, Job};
 use super::ParallelFile;
-use super::lent::Lent;
+use super::lent_memory::LentMemory;
 use scda_base::error::{Error, Result};
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub struct Queue<F: ParallelFile + 'static> {
     here: Option<F>,
     thread: Option<Background<F>>,
     /// What the program lends for the call that is running.
-    lent: Option<Lent>,
+    lent: Option<LentMemory>,
     changes: u64,
     times: Times,
 }
@@ -67,7 +67,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
     }
 
     /// What is written from this memory is not copied, until another one or none is lent.
-    pub fn lend(&mut self, lent: Option<Lent>) {
+    pub fn lend(&mut self, lent: Option<LentMemory>) {
         self.lent = lent;
     }
 
@@ -200,7 +200,7 @@ impl<F: ParallelFile + 'static> Queue<F> {
     }
 
     /// This piece as a part of the memory that is lent, if it is one and is not short.
-    pub fn lent(&self, piece: &[u8]) -> Option<Lent> {
+    pub fn lent(&self, piece: &[u8]) -> Option<LentMemory> {
         part_of(self.lent, piece)
     }
 
@@ -288,7 +288,7 @@ impl<F: ParallelFile + 'static> ParallelFile for Queue<F> {
 }
 
 /// A piece as a part of memory that is lent, if it is one and is not short.
-fn part_of(lent: Option<Lent>, piece: &[u8]) -> Option<Lent> {
+fn part_of(lent: Option<LentMemory>, piece: &[u8]) -> Option<LentMemory> {
     lent.filter(|_| piece.len() >= LEAST_LENT_BYTES)?.part(piece)
 }
 

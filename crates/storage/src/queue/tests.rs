@@ -100,7 +100,7 @@ fn memory_that_is_lent_is_not_copied() {
     let (lent, other) = (vec![1; 3 << 20], vec![2; 2 * LEAST_LENT_BYTES]);
     let (first, rest) = lent.split_at(LEAST_LENT_BYTES - 1);
     // SAFETY: it lives longer than the queue.
-    queue.lend(Some(unsafe { Lent::new(&lent) }));
+    queue.lend(Some(unsafe { LentMemory::new(&lent) }));
     queue.write_at(3, &[b"head", rest, first, &other, b"tail"]).unwrap();
     queue.lend(None);
     queue.write_at(9 << 20, &[rest]).unwrap();

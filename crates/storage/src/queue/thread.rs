@@ -1,8 +1,8 @@
-//! The thread that writes: its jobs, and the memory that these may take.
+//! The background thread: its jobs, and the memory that they may take.
 
 use super::{Times, Title, Write};
 use crate::ParallelFile;
-use crate::lent::Lent;
+use crate::lent_memory::LentMemory;
 use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_base::fork::Process;
@@ -67,7 +67,7 @@ struct Jobs<F> {
 
 pub(super) enum Job<F> {
     Write(u64, Vec<u8>, Write<F>),
-    WriteLent(u64, Lent, Write<F>),
+    WriteLent(u64, LentMemory, Write<F>),
     Sync,
     Run(Task<F>),
 }
@@ -115,7 +115,7 @@ impl<F: ParallelFile + 'static> Background<F> {
 
     /// What is written from this offset on has this user string.
     pub fn label(&mut self, offset: u64, label: &[u8]) {
-        // Behind a call that was refused, the next one begins where that did.
+        // After a call that was refused, the next one begins where that did.
         self.labels.truncate(self.labels.partition_point(|&(start, ..)| start < offset));
         if self.labels.len() == MOST_LABELS {
             self.labels.drain(..MOST_LABELS / 2);

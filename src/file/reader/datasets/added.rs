@@ -1,16 +1,16 @@
-//! What was added to a dataset later: attributes, and rows.
+//! Additions to datasets: attributes and rows that were written later.
 
 use super::DatasetReader;
 use super::handle::DatasetHandle;
 use super::selection::{OpenDataset, RowSection};
 use crate::file::options::ReadOptions;
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::lookup::Added;
 use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, reserve_count};
-use scda_format::dataset::later::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
-use scda_format::dataset::stored::Stored;
+use scda_format::dataset::additions::{self, ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+use scda_format::dataset::stored_dataset::StoredDataset;
 use scda_format::dataset::{Dataset, parse};
 use scda_format::header::SectionType;
 use scda_format::layout::sum;
@@ -27,7 +27,7 @@ pub(in crate::file::reader) enum AllRows {
 
 /// The sections with rows that were added to the datasets that were found last: who reads several of them in turns, as the variables of a
 /// code, goes through the sections of each once.
-pub(super) struct KnownAdditions {
+pub(super) struct AdditionCache {
     datasets: Vec<RowsOf>,
     /// The most bytes of sections that are kept, unless those of one dataset are more.
     most: u64,
@@ -43,11 +43,11 @@ struct RowsOf {
     bytes: u64,
 }
 
-/// See [`KnownAdditions::most`], where memory is not limited.
+/// See [`AdditionCache::most`], where memory is not limited.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_DATASETS: usize = 64;
 
-impl KnownAdditions {
+impl AdditionCache {
     pub fn new(params: &ReadOptions) -> Self {
         Self { datasets: Vec::new(), most: params.tuning.bounded(MOST_BYTES) }
     }
@@ -114,22 +114,22 @@ impl DatasetReader<'_> {
         let Some(inline) = header.and_then(|_| self.sections.cursor().current_data()) else {
             let words = format!(
                 "attributes of {}: the section before them is not the one that announces attributes",
-                named(later::later_of(user.as_bytes()))
+                named(additions::later_of(user.as_bytes()))
             );
             return Err(Error::new(ErrorKind::Format, words).at(offset).into());
         };
         let is_it = |found: &[u8]| (found == user.as_bytes()).then_some(());
         let expected = format!("\"{user}\"");
-        let ((), block) = self.block_behind(&inline, "attributes of a dataset", &expected, is_it)?;
+        let ((), block) = self.block_after(&inline, "attributes of a dataset", &expected, is_it)?;
         let text = self.read_text(&block)?;
-        Ok(later::attributes(&text).map_err(|error| error.further(block.layout.data))?)
+        Ok(additions::attributes(&text).map_err(|error| error.further(block.layout.data))?)
     }
 
     /// The sections with rows that were added to a dataset whose data begin at this offset, in their order, if they are to be read; the
     /// shape becomes that of all rows.
     pub(super) fn take_rows(
         &mut self,
-        stored: &mut Stored,
+        stored: &mut StoredDataset,
         data: u64,
         added: Added,
         rows: AllRows,
@@ -162,9 +162,9 @@ impl DatasetReader<'_> {
     }
 
     /// All sections with rows that were added to a dataset whose data begin at this offset, in their order.
-    fn read_all_rows(&mut self, stored: &Stored, data: u64) -> Result<Vec<RowSection>, Failure> {
+    fn read_all_rows(&mut self, stored: &StoredDataset, data: u64) -> Result<Vec<RowSection>, Failure> {
         let user = rows_user(data, &stored.dataset.name);
-        let pairs = self.lookup().pairs_behind(user.as_bytes(), data)?;
+        let pairs = self.lookup().pairs_after(user.as_bytes(), data)?;
         let mut sections = Vec::new();
         reserve_count(&mut sections, pairs.len() as u64)?;
         let mut rows = stored.dataset.shape.first().copied().unwrap_or(0);
@@ -178,11 +178,11 @@ impl DatasetReader<'_> {
         Ok(sections)
     }
 
-    /// The row behind those of the pair that begins at this offset, whose data have this user string.
+    /// The row after those of the pair that begins at this offset, whose data have this user string.
     pub(in crate::file::reader) fn end_of_rows(&mut self, pair: u64, user: &str) -> Result<u64, Failure> {
         let (text, at) = self.read_rows_metadata(pair, user)?;
         let rows = parse::dataset("rows", &text).map_err(|error| error.further(at))?.dataset;
-        let end = later::first_row(&rows.attributes).zip(rows.shape.first());
+        let end = additions::first_row(&rows.attributes).zip(rows.shape.first());
         let end = end.and_then(|(first, &count)| sum(first, count));
         end.ok_or_else(|| wrong_rows(user, "no number of rows", "one", at))
     }
@@ -193,7 +193,7 @@ impl DatasetReader<'_> {
         &mut self,
         pair: u64,
         user: &str,
-        stored: &Stored,
+        stored: &StoredDataset,
         expected: Option<u64>,
     ) -> Result<RowSection, Failure> {
         // What is kept is counted by who keeps it.
@@ -202,17 +202,19 @@ impl DatasetReader<'_> {
         let data = self.read_data_header("rows of a dataset")?;
         let start = data.offset;
         if *data.user != *user.as_bytes() {
-            return Err(wrong_rows(user, "another section behind their metadata", "one of this name", start));
+            return Err(wrong_rows(user, "another section after their metadata", "one of this name", start));
         }
-        let mut rows = Stored::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
-        let found = later::first_row(&rows.dataset.attributes);
+        let mut rows =
+            StoredDataset::of_rows(&text, at, data.section(), stored).map_err(|error| error.at(start))?;
+        let found = additions::first_row(&rows.dataset.attributes);
         let Some(first) = found.filter(|&first| expected.is_none_or(|expected| expected == first)) else {
             let found = found.map_or("no first row".into(), |found| format!("the first row {found}"));
             let expected = expected.map_or("one".into(), |expected| expected.to_string());
             return Err(wrong_rows(user, &found, &expected, at));
         };
         // Nobody asks for the rest, which may be long, and there may be many sections.
-        (rows.dataset.attributes, rows.dataset.dimension_names) = (later::rows_attributes(first), Vec::new());
+        (rows.dataset.attributes, rows.dataset.dimension_names) =
+            (additions::rows_attributes(first), Vec::new());
         let count = rows.dataset.shape.first().copied().unwrap_or(0);
         let current = self.sections.cursor().current().filter(|_| sum(first, count).is_some());
         let current = current.ok_or_else(|| wrong_rows(user, "too many rows", "fewer than 2^63", at))?;
@@ -243,6 +245,6 @@ fn named(dataset: Option<(u64, &str)>) -> String {
 #[cold]
 fn wrong_rows(user: &str, found: &str, expected: &str, at: u64) -> Failure {
     let words =
-        format!("rows of {}: found {found}, expected {expected}", named(later::rows_of(user.as_bytes())));
+        format!("rows of {}: found {found}, expected {expected}", named(additions::rows_of(user.as_bytes())));
     Error::new(ErrorKind::Format, words).at(at).into()
 }

@@ -1,4 +1,4 @@
-//! Chunks that were decompressed, kept for boxes that are read later.
+//! A cache of decompressed chunks, for boxes that are read later.
 
 use std::collections::BTreeMap;
 

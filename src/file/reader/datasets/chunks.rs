@@ -1,13 +1,13 @@
-//! The chunks of datasets: where each is, reading it, and decompressing it.
+//! Locates, reads and decompresses the chunks of datasets.
 
 use super::DatasetReader;
+use super::box_buffers::BoxBuffers;
 use super::chunk_cache::ChunkCache;
-use super::known_chunks::KnownChunks;
-use super::room::Room;
+use super::chunk_offsets::ChunkOffsets;
 use super::selection::Selection;
 use crate::file::encoding::on_threads;
 use crate::file::options::ReadOptions;
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::exceeds_63_bits;
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ use scda_base::numbers::to_usize;
 use scda_codec::can_expand;
 use scda_codec::chunk::{ChunkDecoder, can_be_chunk};
 use scda_format::COUNT_BYTES;
-use scda_format::dataset::stored::{ElementKind, Stored};
+use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
 use scda_format::dataset::{CommonRun, MAX_CHUNK_BYTES, Visits};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
@@ -60,7 +60,7 @@ impl ChunkMemory {
 
 /// A chunk that the file has, and where.
 #[derive(Clone, Copy)]
-pub(super) struct Present {
+pub(super) struct StoredChunk {
     chunk: u64,
     pub(super) at: u64,
     bytes: u64,
@@ -68,15 +68,15 @@ pub(super) struct Present {
 
 /// A chunk that this rank wants, and for which of its regions.
 #[derive(Default)]
-pub(super) struct Want {
+pub(super) struct ChunkRequest {
     pub chunk: u64,
     regions: Vec<usize>,
 }
 
 /// The chunks of a dataset that this rank wants, in their order.
-pub(super) struct Wants(Visits);
+pub(super) struct ChunkRequests(Visits);
 
-impl Wants {
+impl ChunkRequests {
     /// # Errors
     /// `Memory`.
     pub fn new(part: &Selection<'_>) -> Result<Self> {
@@ -89,27 +89,27 @@ impl Wants {
     }
 }
 
-impl Iterator for Wants {
-    type Item = Want;
+impl Iterator for ChunkRequests {
+    type Item = ChunkRequest;
 
-    fn next(&mut self) -> Option<Want> {
+    fn next(&mut self) -> Option<ChunkRequest> {
         let (chunk, region) = self.0.next()?;
         let mut regions = vec![region];
         while self.peek() == Some(chunk) {
             regions.extend(self.0.next().map(|(_, region)| region));
         }
-        Some(Want { chunk, regions })
+        Some(ChunkRequest { chunk, regions })
     }
 }
 
 impl Selection<'_> {
     /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
-    pub(super) fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = CommonRun> {
+    pub(super) fn wanted_runs(&self, want: &ChunkRequest) -> impl Iterator<Item = CommonRun> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
     }
 
     /// The memory that all of a chunk goes to in one piece, if it does.
-    fn in_one_piece<'b>(&self, want: &Want, room: &'b mut Room<'_>) -> Option<&'b mut [u8]> {
+    fn in_one_piece<'b>(&self, want: &ChunkRequest, room: &'b mut BoxBuffers<'_>) -> Option<&'b mut [u8]> {
         let [region] = want.regions[..] else { return None };
         let run = self.runs(want.chunk, region).next();
         room.slice(run.filter(|run| run.items == self.stored.grid.chunk_bytes())?)
@@ -124,7 +124,7 @@ impl Selection<'_> {
     }
 
     /// Copies what is wanted of a chunk.
-    pub(super) fn copy(&self, want: &Want, chunk: &[u8], room: &mut Room<'_>) {
+    pub(super) fn copy(&self, want: &ChunkRequest, chunk: &[u8], room: &mut BoxBuffers<'_>) {
         for run in self.wanted_runs(want) {
             let from = to_usize(run.from);
             room.put(run.to, &chunk[from..from + to_usize(run.items)]);
@@ -140,7 +140,7 @@ impl Selection<'_> {
     }
 
     /// Decompresses a chunk that was read.
-    fn decode(&self, present: Present, decoder: &mut ChunkDecoder, out: &mut [u8]) -> Result<()> {
+    fn decode(&self, present: StoredChunk, decoder: &mut ChunkDecoder, out: &mut [u8]) -> Result<()> {
         let codecs = &self.stored.codecs;
         if !codecs.changes_length() {
             return Ok(());
@@ -153,7 +153,7 @@ impl Selection<'_> {
     }
 
     /// Decompresses a chunk of items of variable length that was read.
-    pub(super) fn decode_texts(&self, present: Present, decoder: &mut ChunkDecoder) -> Result<Vec<u8>> {
+    pub(super) fn decode_texts(&self, present: StoredChunk, decoder: &mut ChunkDecoder) -> Result<Vec<u8>> {
         let decoded = decoder.decode_any(present.bytes, &self.stored.codecs);
         decoded.map_err(|error| match error.kind() {
             ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
@@ -170,7 +170,7 @@ impl Selection<'_> {
 
 impl DatasetReader<'_> {
     /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
-    pub(super) fn chunk_threads(&self, stored: &Stored) -> usize {
+    pub(super) fn chunk_threads(&self, stored: &StoredDataset) -> usize {
         let bytes = stored.grid.chunk_bytes();
         let most = if stored.codecs.changes_length() { chunks_at_once(bytes) } else { 1 };
         // Where memory is limited, a chunk and what the file has of it may take half of it.
@@ -182,8 +182,8 @@ impl DatasetReader<'_> {
     pub(super) fn read_chunks(
         &mut self,
         part: &mut Selection<'_>,
-        wants: impl IntoIterator<Item = Want>,
-        room: &mut Room<'_>,
+        wants: impl IntoIterator<Item = ChunkRequest>,
+        room: &mut BoxBuffers<'_>,
     ) -> Result<()> {
         let chunk_bytes = part.stored.grid.chunk_bytes();
         let threads = self.chunk_threads(part.stored);
@@ -247,7 +247,7 @@ impl DatasetReader<'_> {
     /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their size.
     pub(super) fn decode_batch(
         &mut self,
-        mut batch: Vec<(&Selection<'_>, Present, &mut [u8])>,
+        mut batch: Vec<(&Selection<'_>, StoredChunk, &mut [u8])>,
     ) -> Result<()> {
         let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
         let _temporary = (!is_small).then(memory::temporary);
@@ -258,7 +258,7 @@ impl DatasetReader<'_> {
         for ((part, present, out), decoder) in batch.iter_mut().zip(&mut decoders) {
             self.fetch(part, *present, decoder, out)?;
         }
-        let decoded = |(part, _, out): &(&Selection<'_>, Present, &mut [u8])| {
+        let decoded = |(part, _, out): &(&Selection<'_>, StoredChunk, &mut [u8])| {
             if part.stored.codecs.changes_length() { out.len() as u64 } else { 0 }
         };
         let (bytes, began) = (batch.iter().map(decoded).sum(), Instant::now());
@@ -273,7 +273,7 @@ impl DatasetReader<'_> {
     }
 
     /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. That number can be one of a chunk.
-    pub(super) fn locate(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<Option<Present>> {
+    pub(super) fn locate(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<Option<StoredChunk>> {
         let (current, stored) = (part.current, part.stored);
         let chunk_bytes = stored.grid.chunk_bytes();
         let (at, bytes) = match (stored.elements, current.decoded) {
@@ -303,13 +303,13 @@ impl DatasetReader<'_> {
             let message = format!("found {bytes} bytes, which cannot be a chunk of {chunk_bytes}");
             return Err(part.damaged(chunk, at, &message));
         }
-        Ok(Some(Present { chunk, at, bytes }))
+        Ok(Some(StoredChunk { chunk, at, bytes }))
     }
 
     /// Where an element of a plain varray is, and its bytes.
     fn locate_stream(&mut self, part: &mut Selection<'_>, chunk: u64) -> Result<(u64, u64)> {
         let (current, chunks) = (part.current, &mut part.chunks);
-        let known = |chunks: &KnownChunks| {
+        let known = |chunks: &ChunkOffsets| {
             let index = to_usize(chunk.checked_sub(chunks.first)?);
             let (at, end) = (*chunks.ends.get(index)?, *chunks.ends.get(index + 1)?);
             Some((at, end - at))
@@ -342,7 +342,7 @@ impl DatasetReader<'_> {
     pub(super) fn fetch(
         &mut self,
         part: &Selection<'_>,
-        Present { chunk, at, bytes }: Present,
+        StoredChunk { chunk, at, bytes }: StoredChunk,
         decoder: &mut ChunkDecoder,
         out: &mut [u8],
     ) -> Result<()> {

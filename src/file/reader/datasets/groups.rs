@@ -2,7 +2,7 @@
 
 use super::DatasetReader;
 use crate::file::reader::Reader;
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::CurrentSection;
 use crate::file::team::{Failure, Function};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -48,15 +48,14 @@ impl DatasetReader<'_> {
         if header.section_type != SectionType::Inline || *header.user != *GROUP_CONVENTION {
             return Ok(None);
         }
-        let (path, block) =
-            self.block_behind(&current, "group", "whose user string ends in '/'", group_of)?;
+        let (path, block) = self.block_after(&current, "group", "whose user string ends in '/'", group_of)?;
         let text = self.read_text(&block)?;
         let attributes = parse::group(&text).map_err(|error| error.further(block.layout.data))?;
         Ok(Some(Group::new(path, attributes)))
     }
 
     /// Reads the header of the block with attributes that follows an inline section; what its user string says.
-    pub(super) fn block_behind<T>(
+    pub(super) fn block_after<T>(
         &mut self,
         inline: &CurrentSection,
         what: &str,

@@ -1,4 +1,4 @@
-//! A dataset of a file that is open: what it is, and any regions of its data.
+//! A dataset of a file that is open: what it is, and any boxes of its data.
 
 use super::AddedRows;
 use super::selection::{OpenDataset, RowSection};
@@ -6,7 +6,7 @@ use crate::file::reader::{Reader, Section};
 use crate::items::DataMut;
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
-use scda_format::dataset::{Dataset, Region};
+use scda_format::dataset::{Dataset, IndexBox};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl FileIdentity {
 /// number of handles may be open at once and be read in any order; no call moves the position of the file. A copy is cheap, and a
 /// handle needs no closing. What is committed after it was opened ([`Reader::refresh`]), a new handle sees.
 ///
-/// Its calls are collective, as those of the [`Reader`]: all ranks pass a handle of the same dataset, each its own regions.
+/// Its calls are collective, as those of the [`Reader`]: all ranks pass a handle of the same dataset, each its own boxes.
 #[derive(Clone)]
 pub struct DatasetHandle {
     file: FileIdentity,
@@ -59,54 +59,54 @@ impl DatasetHandle {
         &self.open.stored.dataset
     }
 
-    /// Reads regions of the dataset on each rank: any regions, those of other ranks, overlapping ones, or none. `data` gets one
+    /// Reads boxes of the dataset on each rank: any boxes, those of other ranks, overlapping ones, or none. `data` gets one
     /// region after the other, each in C order, or each as it is to lie in memory ([`MemoryMut`](crate::MemoryMut)), with numbers in the
     /// byte order of this machine.
     ///
-    /// Each rank reads and decompresses the chunks that its regions touch, each one once, chunks of
+    /// Each rank reads and decompresses the chunks that its boxes touch, each one once, chunks of
     /// 128 KiB and more on [`Tuning::threads`](crate::Tuning::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
     /// If several ranks of a node want a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less;
     /// for that each of them shares 2 MiB for each thread of the rank that has the most.
     ///
     /// # Errors
-    /// `Argument` for regions that do not lie in the dataset, memory of another size, or a dataset of another file;
+    /// `Argument` for boxes that do not lie in the dataset, memory of another size, or a dataset of another file;
     /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk or a bool that is neither 0 nor 1, and
     /// those of [`Reader::read_varray_range`]. An error of one rank is an error of all.
     pub fn read<'a>(
         &self,
         file: &mut Reader,
-        regions: &'a [Region],
+        regions: &'a [IndexBox],
         data: impl Into<DataMut<'a>>,
     ) -> Result<()> {
         self.read_own(file, Ok((regions, data.into())))
     }
 
-    /// As [`Self::read`]. The regions and the memory may be an error of this rank.
+    /// As [`Self::read`]. The boxes and the memory may be an error of this rank.
     pub(crate) fn read_own(&self, file: &mut Reader, mine: Result<super::BoxesMut<'_>>) -> Result<()> {
         file.read(|state| state.datasets().read_dataset(self, mine))
     }
 
-    /// Reads regions of a dataset whose items are of variable length, on each rank: any regions, as in [`Self::read`]. The items come one
+    /// Reads boxes of a dataset whose items are of variable length, on each rank: any boxes, as in [`Self::read`]. The items come one
     /// region after the other, each in C order.
     ///
-    /// Besides them, each rank needs memory for all chunks that its regions touch.
+    /// Besides them, each rank needs memory for all chunks that its boxes touch.
     ///
     /// # Errors
     /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of [`Self::read`].
-    pub fn read_texts(&self, file: &mut Reader, regions: &[Region]) -> Result<Texts> {
+    pub fn read_texts(&self, file: &mut Reader, regions: &[IndexBox]) -> Result<Texts> {
         self.read_own_texts(file, Ok(regions))
     }
 
-    /// As [`Self::read_texts`]. The regions may be an error of this rank.
-    pub(crate) fn read_own_texts(&self, file: &mut Reader, regions: Result<&[Region]>) -> Result<Texts> {
+    /// As [`Self::read_texts`]. The boxes may be an error of this rank.
+    pub(crate) fn read_own_texts(&self, file: &mut Reader, regions: Result<&[IndexBox]>) -> Result<Texts> {
         file.read(|state| state.datasets().read_texts(self, regions))
     }
 
-    /// Whether the file has no chunk that a region of this rank touches, so that all items there have the fill value. No data are read.
+    /// Whether the file has no chunk that a box of this rank touches, so that all items there have the fill value. No data are read.
     ///
     /// # Errors
     /// Those of [`Self::read`].
-    pub fn is_fill(&self, file: &mut Reader, region: &Region) -> Result<bool> {
+    pub fn is_fill(&self, file: &mut Reader, region: &IndexBox) -> Result<bool> {
         file.read(|state| state.datasets().is_fill(self, region))
     }
 

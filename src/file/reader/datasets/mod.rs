@@ -1,26 +1,26 @@
-//! Datasets: their metadata, and any regions of their data on any rank.
+//! Reads datasets: their metadata, and any boxes of their data on any rank.
 
 mod added;
+mod box_buffers;
 mod chunk_cache;
+mod chunk_offsets;
 mod chunks;
 mod groups;
 mod handle;
-mod known_chunks;
-mod room;
 mod rows;
 mod selection;
 mod sharing;
 mod texts;
 
+use self::added::AdditionCache;
 pub(super) use self::added::AllRows;
-use self::added::KnownAdditions;
-use self::chunks::{ChunkMemory, Want, Wants};
+use self::chunks::{ChunkMemory, ChunkRequest, ChunkRequests};
 pub use self::handle::DatasetHandle;
 use self::handle::FileIdentity;
 pub(super) use self::selection::OpenDataset;
 use self::selection::{Destination, Selection};
 use self::sharing::Sharing;
-use super::alone::ReadsAlone;
+use super::local_reader::ReadsLocally;
 use super::lookup::{Later, Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections};
 use super::{Reader, Section};
@@ -28,30 +28,30 @@ use crate::file::options::ReadOptions;
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::items::DataMut;
 use scda_base::error::{Error, ErrorKind, Result};
-use scda_base::memory::{self, Limited, reserve, resize};
+use scda_base::memory::{self, AllowanceGuard, reserve, resize};
 use scda_format::dataset::parse::KnownMetadata;
-use scda_format::dataset::stored::{ElementKind, Stored, is_metadata};
-use scda_format::dataset::{Dataset, MAX_METADATA_BYTES, Region, stored_name};
+use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset, is_metadata};
+use scda_format::dataset::{Dataset, IndexBox, MAX_METADATA_BYTES, stored_name};
 
 impl Reader {
     /// The last dataset of this name. `None` if there is none. The position in the file stays.
     ///
     /// ```
-    /// use scda::{ReadOptions, Reader, Region, Solo};
+    /// use scda::{ReadOptions, Reader, IndexBox, Solo};
     /// # use scda::{DataType, Dataset, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// # for name in ["flow/density", "flow/pressure"] {
-    /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &[Region::all(&[3, 2])], &[0; 24])?;
+    /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &[IndexBox::all(&[3, 2])], &[0; 24])?;
     /// # }
     /// # file.close()?;
     /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
     /// let pressure = file.dataset("flow/pressure")?.expect("a pressure");
     /// let density = file.dataset("flow/density")?.expect("a density");
     /// let mut row = [0; 8];
-    /// pressure.read(&mut file, &[Region::new([1, 0], [1, 2])], &mut row)?;
-    /// density.read(&mut file, &[Region::new([0, 0], [1, 2])], &mut row)?;
+    /// pressure.read(&mut file, &[IndexBox::new([1, 0], [1, 2])], &mut row)?;
+    /// density.read(&mut file, &[IndexBox::new([0, 0], [1, 2])], &mut row)?;
     /// assert_eq!((&*density.shape, density.data_type.to_string()), (&[3, 2][..], "float32".into()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -77,19 +77,19 @@ impl Reader {
         })
     }
 
-    /// Reads regions of several datasets, as [`DatasetHandle::read`] does of one after the other. All ranks request the same datasets in
-    /// the same order, each its own regions.
+    /// Reads boxes of several datasets, as [`DatasetHandle::read`] does of one after the other. All ranks request the same datasets in
+    /// the same order, each its own boxes.
     ///
     /// The chunks of all these datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has
     /// few of them, all ranks decompress.
     ///
     /// ```
-    /// use scda::{ReadOptions, Reader, Region, Request, Solo};
+    /// use scda::{ReadOptions, Reader, IndexBox, Request, Solo};
     /// # use scda::{DataType, Dataset, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
-    /// # let all = [Region::all(&[3, 2])];
+    /// # let all = [IndexBox::all(&[3, 2])];
     /// # for name in ["density", "pressure"] {
     /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &all, &[0; 24])?;
     /// # }
@@ -99,7 +99,7 @@ impl Reader {
     /// for name in ["density", "pressure"] {
     ///     datasets.push(file.dataset(name)?.expect("a dataset"));
     /// }
-    /// let (row, mut data) = ([Region::new([1, 0], [1, 2])], [[0; 8]; 2]);
+    /// let (row, mut data) = ([IndexBox::new([1, 0], [1, 2])], [[0; 8]; 2]);
     /// let requests = datasets.iter().zip(&mut data);
     /// let requests = requests.map(|(dataset, data)| Request { dataset, regions: &row, data: data.into() });
     /// file.read_datasets(requests.collect())?;
@@ -109,13 +109,13 @@ impl Reader {
     /// # Errors
     /// Those of [`DatasetHandle::read`].
     pub fn read_datasets(&mut self, requests: Vec<Request<'_>>) -> Result<()> {
-        let own = |Request { dataset, regions, data }| OwnRequest { dataset, mine: Ok((regions, data)) };
+        let own = |Request { dataset, regions, data }| RankRequest { dataset, mine: Ok((regions, data)) };
         let requests = requests.into_iter().map(own).collect();
         self.read_own_datasets(requests)
     }
 
-    /// As [`Self::read_datasets`]. The regions and the memory may be errors of this rank.
-    pub(crate) fn read_own_datasets(&mut self, requests: Vec<OwnRequest<'_>>) -> Result<()> {
+    /// As [`Self::read_datasets`]. The boxes and the memory may be errors of this rank.
+    pub(crate) fn read_own_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<()> {
         self.read(|state| state.datasets().read_datasets(requests))
     }
 }
@@ -139,21 +139,21 @@ pub struct AddedRows {
 pub struct Request<'a> {
     /// The dataset.
     pub dataset: &'a DatasetHandle,
-    /// The regions that this rank reads.
-    pub regions: &'a [Region],
-    /// Gets one region after the other, with numbers in the byte order of this machine.
+    /// The boxes that this rank reads.
+    pub regions: &'a [IndexBox],
+    /// Gets one box after the other, with numbers in the byte order of this machine.
     pub data: DataMut<'a>,
 }
 
-/// The regions that this rank reads, and the memory for them.
-pub type BoxesMut<'a> = (&'a [Region], DataMut<'a>);
+/// The boxes that this rank reads, and the memory for them.
+pub type BoxesMut<'a> = (&'a [IndexBox], DataMut<'a>);
 
-/// A request, of which the regions and the memory may be an error of this rank.
+/// A request, of which the boxes and the memory may be an error of this rank.
 #[derive(Debug)]
-pub struct OwnRequest<'a> {
+pub struct RankRequest<'a> {
     /// The dataset.
     pub dataset: &'a DatasetHandle,
-    /// The regions of this rank, and the memory for them.
+    /// The boxes of this rank, and the memory for them.
     pub mine: Result<BoxesMut<'a>>,
 }
 
@@ -162,7 +162,7 @@ pub(super) struct ReadCache {
     /// Which file their handles are of.
     file: FileIdentity,
     known_metadata: KnownMetadata,
-    rows: KnownAdditions,
+    rows: AdditionCache,
     chunks: ChunkMemory,
     /// Whether the ranks of a node decompress chunks for one another.
     sharing: Sharing,
@@ -173,7 +173,7 @@ impl ReadCache {
         Self {
             file: FileIdentity::default(),
             known_metadata: KnownMetadata::default(),
-            rows: KnownAdditions::new(params),
+            rows: AdditionCache::new(params),
             chunks: ChunkMemory::new(params),
             sharing: Sharing::default(),
         }
@@ -185,14 +185,14 @@ impl ReadCache {
     }
 }
 
-/// Reads datasets: their metadata, and regions of them.
+/// Reads datasets: their metadata, and boxes of them.
 pub(crate) struct DatasetReader<'a> {
     sections: &'a mut Sections,
     lookup: &'a mut LookupCache,
     cache: &'a mut ReadCache,
 }
 
-impl ReadsAlone for DatasetReader<'_> {
+impl ReadsLocally for DatasetReader<'_> {
     fn sections(&mut self) -> &mut Sections {
         self.sections
     }
@@ -244,7 +244,7 @@ impl DatasetReader<'_> {
     }
 
     /// See [`Reader::read_datasets`].
-    fn read_datasets(&mut self, requests: Vec<OwnRequest<'_>>) -> Result<(), Failure> {
+    fn read_datasets(&mut self, requests: Vec<RankRequest<'_>>) -> Result<(), Failure> {
         self.team().note_call(Function::ReadDatasets);
         self.team().note(Topic::Dataset, requests.len() as u64);
         let (mut all, mut mine) = (Vec::new(), Vec::new());
@@ -272,12 +272,12 @@ impl DatasetReader<'_> {
     }
 
     /// Limits the memory for what follows, so that errors name where the dataset is.
-    fn limit_memory(&self, open: &OpenDataset) -> Option<Limited> {
+    fn limit_memory(&self, open: &OpenDataset) -> Option<AllowanceGuard> {
         memory::limited(self.sections.params().tuning.max_memory, open.start())
     }
 
     /// See [`DatasetHandle::is_fill`].
-    fn is_fill(&mut self, handle: &DatasetHandle, region: &Region) -> Result<bool, Failure> {
+    fn is_fill(&mut self, handle: &DatasetHandle, region: &IndexBox) -> Result<bool, Failure> {
         self.team().note_call(Function::ReadDataset);
         let open = self.use_handle(handle)?;
         let regions = std::slice::from_ref(region);
@@ -290,7 +290,7 @@ impl DatasetReader<'_> {
                     }
                     continue;
                 }
-                for Want { chunk, .. } in Wants::new(part)? {
+                for ChunkRequest { chunk, .. } in ChunkRequests::new(part)? {
                     if this.locate(part, chunk)?.is_some() {
                         return Ok(false);
                     }
@@ -320,7 +320,8 @@ impl DatasetReader<'_> {
         let text = self.read_text(&block)?;
         let data = self.read_data_header("dataset")?;
         let start = data.offset;
-        let stored = Stored::new(&mut self.cache.known_metadata, &text, block.layout.data, data.section());
+        let stored =
+            StoredDataset::new(&mut self.cache.known_metadata, &text, block.layout.data, data.section());
         let mut stored = stored.map_err(|error| error.at(start))?;
         let current =
             self.sections.cursor().current().ok_or_else(|| self.no_metadata(&stored.dataset.name))?;
@@ -334,10 +335,10 @@ impl DatasetReader<'_> {
         Ok(Some(OpenDataset { stored, metadata, data, current, later, added }))
     }
 
-    /// Reads the header of the section of data behind metadata.
+    /// Reads the header of the section of data after metadata.
     fn read_data_header(&mut self, what: &str) -> Result<Section, Failure> {
         if !self.lookup().next_section(true)? {
-            let what = format!("{what}: the file ends behind its metadata, without its data");
+            let what = format!("{what}: the file ends after its metadata, without its data");
             return Err(Error::new(ErrorKind::Format, what).at(self.sections.position()).into());
         }
         let header = self.sections.header().copied();
@@ -365,7 +366,7 @@ impl DatasetReader<'_> {
         Ok(text)
     }
 
-    /// Reads regions of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
+    /// Reads boxes of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
     /// of it.
     fn read_open(&mut self, all: &[&OpenDataset], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
         let (mut parts, mut targets) = (Vec::new(), Vec::new());
@@ -411,7 +412,7 @@ impl DatasetReader<'_> {
         match part.stored.elements {
             ElementKind::Rows => self.read_rows(part, room),
             _ => {
-                let wants = Wants::new(part)?;
+                let wants = ChunkRequests::new(part)?;
                 self.read_chunks(part, wants, room)
             }
         }

@@ -1,15 +1,15 @@
-//! Contiguous datasets: any regions of rows that lie one after the other in the file, plain or compressed.
+//! Reads boxes of contiguous datasets, plain or compressed, run by run.
 
 use super::DatasetReader;
-use super::room::Room;
+use super::box_buffers::BoxBuffers;
 use super::selection::{Destination, Selection, bytes_of};
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::{BATCH_BYTES, CurrentSection};
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::Result;
 use scda_base::memory::{self, resize};
 use scda_base::numbers::to_usize;
-use scda_format::dataset::{CommonRun, Dataset, Region, Runs};
+use scda_format::dataset::{CommonRun, Dataset, IndexBox, Runs};
 use scda_ranks::Partition;
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const NEAR_BYTES: u64 = 4096;
 const MOST_RUNS: usize = 4096;
 
 impl DatasetReader<'_> {
-    /// Reads regions of plain contiguous datasets whose memory lies scattered: a strip of each in turns, so that memory in which their
+    /// Reads boxes of plain contiguous datasets whose memory lies scattered: a strip of each in turns, so that memory in which their
     /// items lie between each other's comes into the processor's cache once.
     pub(super) fn read_in_turns(
         &mut self,
@@ -42,8 +42,8 @@ impl DatasetReader<'_> {
         Ok(())
     }
 
-    /// Reads regions of a contiguous dataset.
-    pub(super) fn read_rows(&mut self, part: &Selection<'_>, room: &mut Room<'_>) -> Result<()> {
+    /// Reads boxes of a contiguous dataset.
+    pub(super) fn read_rows(&mut self, part: &Selection<'_>, room: &mut BoxBuffers<'_>) -> Result<()> {
         for place in part.places() {
             if part.current.decoded {
                 self.decode_rows(part, place, room)?;
@@ -54,17 +54,17 @@ impl DatasetReader<'_> {
         Ok(())
     }
 
-    /// Reads a region of plain data.
+    /// Reads a box of plain data.
     fn read_plain_rows(
         &mut self,
         part: &Selection<'_>,
-        (region, start): (&Region, u64),
-        room: &mut Room<'_>,
+        (region, start): (&IndexBox, u64),
+        room: &mut BoxBuffers<'_>,
     ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let item_bytes = data_type.item_bytes();
         let _temporary = memory::temporary();
-        let mut together = Together::default();
+        let mut together = RunBatch::default();
         let mut buffer = Vec::new();
         let first = part.current.layout.data;
         let zeros = vec![0; region.count.len()];
@@ -81,10 +81,10 @@ impl DatasetReader<'_> {
     /// Reads runs that lie near each other, from an offset of the file on.
     fn read_together(
         &mut self,
-        together: &mut Together,
+        together: &mut RunBatch,
         first: u64,
         buffer: &mut Vec<u8>,
-        room: &mut Room<'_>,
+        room: &mut BoxBuffers<'_>,
     ) -> Result<()> {
         let range = together.range();
         match together.runs.as_slice() {
@@ -105,12 +105,12 @@ impl DatasetReader<'_> {
         Ok(())
     }
 
-    /// Reads a region of an array whose elements, the rows, are compressed.
+    /// Reads a box of an array whose elements, the rows, are compressed.
     fn decode_rows(
         &mut self,
         part: &Selection<'_>,
-        (region, place): (&Region, u64),
-        room: &mut Room<'_>,
+        (region, place): (&IndexBox, u64),
+        room: &mut BoxBuffers<'_>,
     ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let (item_bytes, current) = (data_type.item_bytes(), &part.current);
@@ -161,11 +161,11 @@ impl DatasetReader<'_> {
 
 /// Runs of bytes in the order of the file, which are read together.
 #[derive(Default)]
-struct Together {
+struct RunBatch {
     runs: Vec<CommonRun>,
 }
 
-impl Together {
+impl RunBatch {
     /// From the first byte to the last.
     fn range(&self) -> Range<u64> {
         let start = self.runs.first().map_or(0, |run| run.from);

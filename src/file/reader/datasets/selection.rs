@@ -1,8 +1,8 @@
-//! What a rank reads of a dataset: regions, and where each goes in memory.
+//! The selection that a rank reads of a dataset: boxes, and where each goes in memory.
 
 use super::AddedRows;
-use super::known_chunks::KnownChunks;
-use super::room::Room;
+use super::box_buffers::BoxBuffers;
+use super::chunk_offsets::ChunkOffsets;
 use crate::file::limits::Limits;
 use crate::file::reader::Section;
 use crate::file::reader::sections::{CurrentSection, exceeds_63_bits};
@@ -11,8 +11,8 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
-use scda_format::dataset::stored::{ElementKind, Stored};
-use scda_format::dataset::{ChunkGrid, CommonRun, Dataset, Region, Runs, does_not_fit};
+use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
+use scda_format::dataset::{ChunkGrid, CommonRun, Dataset, IndexBox, Runs, does_not_fit};
 use scda_format::layout::sum;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A dataset that was found, and where its data are.
 pub(in crate::file::reader) struct OpenDataset {
     /// With the shape of all rows, and else what the section of its own data has.
-    pub stored: Stored,
+    pub stored: StoredDataset,
     /// The block of its metadata.
     pub metadata: Section,
     /// The section of its own data.
@@ -36,7 +36,7 @@ pub(in crate::file::reader) struct OpenDataset {
 /// A section with rows that were added to a dataset.
 pub(in crate::file::reader) struct RowSection {
     /// Of these rows alone.
-    pub stored: Box<Stored>,
+    pub stored: Box<StoredDataset>,
     pub current: CurrentSection,
     /// Where its metadata begin.
     pub metadata: u64,
@@ -57,7 +57,7 @@ impl RowSection {
         size_of::<Self>() as u64 + self.stored.bytes()
     }
 
-    /// The row behind its last one, which has 63 bits.
+    /// The row after its last one, which has 63 bits.
     pub fn end(&self) -> u64 {
         self.first + self.stored.dataset.shape.first().copied().unwrap_or(0)
     }
@@ -70,30 +70,30 @@ impl OpenDataset {
     }
 
     /// What the sections of its data have, in their order.
-    pub fn all_stored(&self) -> impl Iterator<Item = &Stored> {
+    pub fn all_stored(&self) -> impl Iterator<Item = &StoredDataset> {
         let added = self.added.iter().map(|section| &*section.stored);
         std::iter::once(&self.stored).chain(added)
     }
 }
 
-/// Where the bytes of the regions of a dataset begin in memory, each in C order.
-pub(super) struct RegionPlaces {
+/// Where the bytes of the boxes of a dataset begin in memory, each in C order.
+pub(super) struct BoxPlaces {
     starts: Vec<u64>,
-    /// Of all regions.
+    /// Of all boxes.
     pub bytes: u64,
 }
 
-impl RegionPlaces {
+impl BoxPlaces {
     /// # Errors
-    /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
-    fn new(dataset: &Dataset, regions: &[Region]) -> Result<Self> {
+    /// `Unsupported`; `Argument` for boxes that do not lie in the array; `Range`; `Memory`.
+    fn new(dataset: &Dataset, regions: &[IndexBox]) -> Result<Self> {
         let item_bytes = dataset.data_type.item_bytes();
         let (mut starts, mut bytes) = (Vec::new(), 0);
         reserve(&mut starts, regions.len())?;
         for (number, region) in regions.iter().enumerate() {
             dataset.check_region(number, region)?;
             starts.push(bytes);
-            // That of a region is bounded by that of the dataset.
+            // That of a box is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
         }
         Ok(Self { starts, bytes })
@@ -103,34 +103,34 @@ impl RegionPlaces {
 /// What a rank reads of a dataset, and the memory for it.
 pub(super) struct Destination<'a, 'b> {
     open: &'a OpenDataset,
-    regions: &'a [Region],
-    places: RegionPlaces,
-    pub room: Room<'b>,
+    regions: &'a [IndexBox],
+    places: BoxPlaces,
+    pub room: BoxBuffers<'b>,
 }
 
 impl<'a, 'b> Destination<'a, 'b> {
     /// Also what is read of each section of the dataset, which is the one of this number among those that are read together.
     ///
     /// # Errors
-    /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
+    /// `Unsupported`; `Argument` for boxes that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
     pub fn new(
         number: usize,
         open: &'a OpenDataset,
-        (regions, memory): (&'a [Region], DataMut<'b>),
+        (regions, memory): (&'a [IndexBox], DataMut<'b>),
         limits: &Limits,
     ) -> Result<(Self, Vec<Selection<'a>>)> {
         let (selections, places) = Selection::of_sections(number, open, regions)?;
-        let Stored { dataset, codecs, .. } = &open.stored;
+        let StoredDataset { dataset, codecs, .. } = &open.stored;
         dataset.require_fixed()?;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
-        let room = Room::new(memory, regions, &places.starts, places.bytes, as_stored, limits)?;
+        let room = BoxBuffers::new(memory, regions, &places.starts, places.bytes, as_stored, limits)?;
         Ok((Self { open, regions, places, room }, selections))
     }
 
     /// Turns what was read into numbers of this machine.
     pub fn finish(self) -> Result<()> {
         let Self { open, regions, places, mut room } = self;
-        let (Stored { dataset, codecs, .. }, start) = (&open.stored, open.start());
+        let (StoredDataset { dataset, codecs, .. }, start) = (&open.stored, open.start());
         if let Some((region, item)) = room.misfit() {
             let index = regions[region].index_of(item);
             return Err(does_not_fit(dataset, &index).at(start));
@@ -158,12 +158,12 @@ impl<'a, 'b> Destination<'a, 'b> {
 /// What a rank reads of a section of a dataset.
 pub(super) struct Selection<'a> {
     pub current: CurrentSection,
-    pub stored: &'a Stored,
+    pub stored: &'a StoredDataset,
     /// As if the section were all of the dataset.
-    pub regions: Cow<'a, [Region]>,
-    /// Where each region begins in memory.
+    pub regions: Cow<'a, [IndexBox]>,
+    /// Where each box begins in memory.
     starts: Vec<u64>,
-    pub chunks: KnownChunks,
+    pub chunks: ChunkOffsets,
     /// Which of the datasets that are read together it is of.
     pub number: usize,
 }
@@ -172,15 +172,15 @@ impl<'a> Selection<'a> {
     /// What is read of each section of a dataset, which is the one of this number among those that are read together.
     ///
     /// # Errors
-    /// `Unsupported`; `Argument` for regions that do not lie in the array; `Range`; `Memory`.
+    /// `Unsupported`; `Argument` for boxes that do not lie in the array; `Range`; `Memory`.
     pub fn of_sections(
         number: usize,
         open: &'a OpenDataset,
-        regions: &'a [Region],
-    ) -> Result<(Vec<Self>, RegionPlaces)> {
+        regions: &'a [IndexBox],
+    ) -> Result<(Vec<Self>, BoxPlaces)> {
         let OpenDataset { stored, current, added, .. } = open;
         require_supported(&stored.dataset, open.start())?;
-        let places = RegionPlaces::new(&stored.dataset, regions)?;
+        let places = BoxPlaces::new(&stored.dataset, regions)?;
         let mut all = Vec::new();
         reserve(&mut all, 1 + added.len())?;
         let Some(first) = added.first().map(|section| section.first) else {
@@ -207,29 +207,29 @@ impl<'a> Selection<'a> {
 
     fn new(
         number: usize,
-        (current, stored): (&CurrentSection, &'a Stored),
-        regions: Cow<'a, [Region]>,
+        (current, stored): (&CurrentSection, &'a StoredDataset),
+        regions: Cow<'a, [IndexBox]>,
         starts: Vec<u64>,
     ) -> Self {
-        let chunks = KnownChunks::new(stored, &regions);
+        let chunks = ChunkOffsets::new(stored, &regions);
         Self { current: *current, stored, regions, starts, chunks, number }
     }
 
-    /// The regions, and where each is in memory.
-    pub fn places(&self) -> impl Iterator<Item = (&Region, u64)> {
+    /// The boxes, and where each is in memory.
+    pub fn places(&self) -> impl Iterator<Item = (&IndexBox, u64)> {
         self.regions.iter().zip(self.starts.iter().copied())
     }
 
     /// Whether rows that are plain in the file go to memory where they do not follow one another.
-    pub fn is_scattered(&self, room: &Room<'_>) -> bool {
-        self.stored.elements == ElementKind::Rows && !self.current.decoded && room.is_apart()
+    pub fn is_scattered(&self, room: &BoxBuffers<'_>) -> bool {
+        self.stored.elements == ElementKind::Rows && !self.current.decoded && room.is_separate()
     }
 
-    /// The regions in strips of at most about `most` bytes, each with its place in memory.
-    pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (Region, u64)>> {
+    /// The boxes in strips of at most about `most` bytes, each with its place in memory.
+    pub fn strips(&self, most: u64) -> Result<impl Iterator<Item = (IndexBox, u64)>> {
         let item_bytes = self.stored.dataset.data_type.item_bytes();
         let grids =
-            self.places().map(|place| Ok((ChunkGrid::of_strips(&place.0.count, item_bytes, most)?, place)));
+            self.places().map(|place| Ok((ChunkGrid::of_runs(&place.0.count, item_bytes, most)?, place)));
         let grids: Result<Vec<_>> = grids.collect();
         Ok(grids?.into_iter().flat_map(move |(grid, (region, mut to))| {
             (0..grid.chunks()).map(move |number| {
@@ -242,14 +242,14 @@ impl<'a> Selection<'a> {
         }))
     }
 
-    /// The runs of bytes that a region has of a chunk: from the chunk to memory.
+    /// The runs of bytes that a box has of a chunk: from the chunk to memory.
     pub fn runs(&self, chunk: u64, index: usize) -> impl Iterator<Item = CommonRun> + use<> {
-        let Stored { dataset, grid, .. } = self.stored;
+        let StoredDataset { dataset, grid, .. } = self.stored;
         let (region, start) = (&self.regions[index], self.starts[index]);
         let item_bytes = dataset.data_type.item_bytes();
         let own = grid.region_of(chunk);
         let both = own.intersection(region).unwrap_or_default();
-        let within = |region: &Region| -> Vec<u64> {
+        let within = |region: &IndexBox| -> Vec<u64> {
             both.start.iter().zip(&region.start).map(|(inner, outer)| inner - outer).collect()
         };
         let from = (grid.chunk_shape(), &*within(&own));
@@ -258,13 +258,13 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// The parts of regions in some rows, as if there were no others, and where each begins in memory: those that have items.
+/// The parts of boxes in some rows, as if there were no others, and where each begins in memory: those that have items.
 fn rows_of(
-    regions: &[Region],
+    regions: &[IndexBox],
     starts: &[u64],
     item_bytes: u64,
     rows: Range<u64>,
-) -> Result<(Vec<Region>, Vec<u64>)> {
+) -> Result<(Vec<IndexBox>, Vec<u64>)> {
     let (mut parts, mut places) = (Vec::new(), Vec::new());
     for (region, &start) in regions.iter().zip(starts) {
         let (Some(&first), Some(&count)) = (region.start.first(), region.count.first()) else { continue };
@@ -292,7 +292,7 @@ fn require_supported(dataset: &Dataset, start: u64) -> Result<()> {
 
 /// A byte that is no bool, in the item at this byte of what was read.
 #[cold]
-fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, byte: u8) -> Error {
+fn no_bool(dataset: &Dataset, regions: &[IndexBox], starts: &[u64], place: u64, byte: u8) -> Error {
     let region = starts.partition_point(|&start| start <= place).saturating_sub(1);
     let index = regions[region].index_of((place - starts[region]) / dataset.data_type.item_bytes());
     let name = &dataset.name;
@@ -302,7 +302,7 @@ fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, by
     )
 }
 
-/// A run of items as one of bytes, which goes to a region that begins there.
+/// A run of items as one of bytes, which goes to a box that begins there.
 pub(super) fn bytes_of(run: CommonRun, item_bytes: u64, start: u64) -> CommonRun {
     CommonRun { from: run.from * item_bytes, to: start + run.to * item_bytes, items: run.items * item_bytes }
 }

@@ -1,4 +1,4 @@
-//! Chunks that several ranks of a node want: one of them reads and decompresses each, into memory that they share.
+//! Shares chunks that several ranks of a node want: one rank reads and decompresses each, into shared memory.
 //!
 //! Each rank says which chunks it wants, by numbers that all datasets of a call have in common; a reduction among the ranks of the
 //! node finds who reads which of those that several want. All ranks know from it in which round each of these is decompressed, and
@@ -6,17 +6,17 @@
 //! the other half of the memory is filled. A rank that fails goes on with the others, to the next agreement.
 
 use super::DatasetReader;
-use super::chunks::{Want, Wants};
+use super::chunks::{ChunkRequest, ChunkRequests};
 use super::selection::{Destination, OpenDataset, Selection};
 use crate::file::limits::Limits;
 use crate::file::node_memory::NodeMemory;
 use crate::file::options::Tuning;
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
 use scda_base::error::Result;
 use scda_base::memory::{reserve_count, resize};
 use scda_base::numbers::to_usize;
-use scda_format::dataset::stored::{ElementKind, Stored};
+use scda_format::dataset::stored_dataset::{ElementKind, StoredDataset};
 use scda_format::layout::sum;
 use scda_ranks::Communicator;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) enum Sharing {
     Unknown(u64),
     /// The ranks share no memory.
     Never,
-    Found(Box<NodeHalves>),
+    Found(Box<NodeDoubleBuffer>),
 }
 
 impl Default for Sharing {
@@ -39,14 +39,14 @@ impl Default for Sharing {
 }
 
 /// The ranks of this node, and memory of two halves with a place for each of them.
-pub(super) struct NodeHalves {
+pub(super) struct NodeDoubleBuffer {
     node: NodeMemory,
     place_bytes: usize,
     /// Which half is filled next.
     half: usize,
 }
 
-impl NodeHalves {
+impl NodeDoubleBuffer {
     /// Collective; `None` on all ranks unless each node has memory.
     fn find(team: &mut Team, most_bytes: u64) -> Result<Option<Box<Self>>, Failure> {
         let place_bytes = to_usize(MOST_BYTES.max(most_bytes));
@@ -56,22 +56,22 @@ impl NodeHalves {
     }
 
     /// Where a chunk is in the half that is filled now.
-    fn range(&self, ranks: usize, place: &Turn) -> Range<usize> {
+    fn range(&self, ranks: usize, place: &ReadTurn) -> Range<usize> {
         let start = (self.half * ranks + place.rank) * self.place_bytes + to_usize(place.start);
         start..start + to_usize(place.bytes)
     }
 }
 
 /// The chunks of a dataset, if ranks may share them, and the bytes of each.
-fn shared_chunks(stored: &Stored) -> Option<(u64, u64)> {
+fn shared_chunks(stored: &StoredDataset) -> Option<(u64, u64)> {
     let (chunks, bytes) = (stored.grid.chunks(), stored.grid.chunk_bytes());
     (stored.elements != ElementKind::Rows && bytes <= MOST_BYTES).then_some((chunks, bytes))
 }
 
 /// The chunks of all datasets of a call that ranks may share, numbered one after the other.
 #[derive(Default)]
-struct Numbered {
-    datasets: Vec<Chunked>,
+struct ChunkNumbers {
+    datasets: Vec<ChunkedDataset>,
     /// The number of chunks.
     total: u64,
     /// The most of them that are looked at together.
@@ -79,29 +79,34 @@ struct Numbered {
 }
 
 /// A dataset of a call, and its chunks among those of the others.
-struct Chunked {
+struct ChunkedDataset {
     part: usize,
     first: u64,
     chunk_bytes: u64,
     /// Those that this rank wants, from the next one on.
-    wants: Wants,
+    wants: ChunkRequests,
 }
 
 /// A chunk that this rank wants.
-struct WantedChunk {
+struct SharedChunk {
     number: u64,
     part: usize,
-    want: Want,
+    want: ChunkRequest,
     /// A rank has read it for several.
     is_read: bool,
 }
 
-impl Numbered {
+impl ChunkNumbers {
     fn new(parts: &[Selection<'_>], limits: &Limits) -> Result<Self> {
         let mut all = Self { most: limits.round_chunks.max(1), ..Self::default() };
         for (part, one) in parts.iter().enumerate() {
             let Some((chunks, chunk_bytes)) = shared_chunks(one.stored) else { continue };
-            all.datasets.push(Chunked { part, first: all.total, chunk_bytes, wants: Wants::new(one)? });
+            all.datasets.push(ChunkedDataset {
+                part,
+                first: all.total,
+                chunk_bytes,
+                wants: ChunkRequests::new(one)?,
+            });
             // `may_share` has added them up.
             all.total += chunks;
         }
@@ -109,7 +114,7 @@ impl Numbered {
     }
 
     /// The dataset of the chunk with this number.
-    fn dataset(&self, number: u64) -> &Chunked {
+    fn dataset(&self, number: u64) -> &ChunkedDataset {
         &self.datasets[self.datasets.partition_point(|one| one.first <= number) - 1]
     }
 
@@ -125,7 +130,7 @@ impl Numbered {
     }
 
     /// What this rank wants of these chunks, each of which is taken once.
-    fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<WantedChunk>> {
+    fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<SharedChunk>> {
         let mut taken = Vec::new();
         for one in &mut self.datasets {
             while let Some(chunk) = one.wants.peek()
@@ -133,7 +138,7 @@ impl Numbered {
                 && let Some(want) = one.wants.next()
             {
                 reserve_count(&mut taken, 1)?;
-                taken.push(WantedChunk { number: one.first + chunk, part: one.part, want, is_read: false });
+                taken.push(SharedChunk { number: one.first + chunk, part: one.part, want, is_read: false });
             }
         }
         Ok(taken)
@@ -157,13 +162,13 @@ impl Votes {
     }
 
     /// Collective among these ranks. If it fails on one rank alone, that rank goes on to its next agreement.
-    fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[WantedChunk]) -> Result<()> {
+    fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[SharedChunk]) -> Result<()> {
         self.first = numbers.start;
         self.words.clear();
         // There is room. The last word is there so that not all are 0.
         self.words.resize(2 * to_usize(numbers.end - numbers.start) + 1, FINE);
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
-        for &WantedChunk { number, .. } in wanted {
+        for &SharedChunk { number, .. } in wanted {
             let turned = (rank + ranks - number % ranks) % ranks;
             let place = 2 * to_usize(number - self.first);
             (self.words[place], self.words[place + 1]) = (turned, FINE - 1 - turned);
@@ -186,7 +191,7 @@ impl Votes {
 
 /// A chunk that a rank reads for others, in which round, and where in its place it is then.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Turn {
+struct ReadTurn {
     round: u64,
     number: u64,
     rank: usize,
@@ -201,7 +206,7 @@ fn schedule(
     ranks: usize,
     most: u64,
     bytes_of: impl Fn(u64) -> u64,
-) -> Result<Vec<Turn>> {
+) -> Result<Vec<ReadTurn>> {
     #[derive(Clone, Default)]
     struct Load {
         bytes: u64,
@@ -218,7 +223,7 @@ fn schedule(
             (load.round, load.filled) = (load.round + 1, 0);
         }
         reserve_count(&mut places, 1)?;
-        places.push(Turn { round: load.round, number, rank, start: load.filled, bytes });
+        places.push(ReadTurn { round: load.round, number, rank, start: load.filled, bytes });
         load.filled += bytes;
         load.bytes += bytes;
     }
@@ -250,7 +255,7 @@ impl DatasetReader<'_> {
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
         let mut sharing = std::mem::take(&mut self.cache.sharing);
-        let read = self.read_in_windows(team, (parts, targets), mine, &mut sharing);
+        let read = self.read_ahead_all(team, (parts, targets), mine, &mut sharing);
         self.cache.sharing = sharing;
         let own = read?;
         // What this rank has kept while it was alone.
@@ -258,7 +263,7 @@ impl DatasetReader<'_> {
         Ok(own.and(kept))
     }
 
-    fn read_in_windows(
+    fn read_ahead_all(
         &mut self,
         team: &mut Team,
         (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
@@ -268,7 +273,7 @@ impl DatasetReader<'_> {
         let Tuning { limits, most_threads, .. } = &self.sections.params().tuning;
         let (limits, round_bytes) = (*limits, limits.round_bytes.saturating_mul(most_threads.get()));
         let prepare = || {
-            let mut numbered = Numbered::new(parts, &limits)?;
+            let mut numbered = ChunkNumbers::new(parts, &limits)?;
             let wanted = numbered.take(&numbered.window(0))?;
             let votes = Votes::new(numbered.most)?;
             Ok((numbered, wanted, votes))
@@ -287,7 +292,7 @@ impl DatasetReader<'_> {
             if *saved >= limits.saved_bytes {
                 team.defer(mine);
                 mine = Ok(());
-                *sharing = NodeHalves::find(team, round_bytes)?.map_or(Sharing::Never, Sharing::Found);
+                *sharing = NodeDoubleBuffer::find(team, round_bytes)?.map_or(Sharing::Never, Sharing::Found);
             }
         }
         let Sharing::Found(memory) = sharing else {
@@ -320,8 +325,8 @@ impl DatasetReader<'_> {
         &mut self,
         agreed: &Agreed<'_>,
         (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
-        (numbered, mut wanted, places): (&Numbered, Vec<WantedChunk>, &[Turn]),
-        memory: &mut NodeHalves,
+        (numbered, mut wanted, places): (&ChunkNumbers, Vec<SharedChunk>, &[ReadTurn]),
+        memory: &mut NodeDoubleBuffer,
     ) -> Result<()> {
         let comm = memory.node.comm(agreed);
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -360,15 +365,15 @@ impl DatasetReader<'_> {
     fn fill_place(
         &mut self,
         parts: &mut [Selection<'_>],
-        numbered: &Numbered,
-        own: &[&Turn],
+        numbered: &ChunkNumbers,
+        own: &[&ReadTurn],
         mut room: &mut [u8],
     ) -> Result<()> {
         let mut rest = own;
         while let [first, ..] = rest {
             let part = numbered.dataset(first.number).part;
             let threads = self.chunk_threads(parts[part].stored);
-            let is_same = |place: &&&Turn| numbered.dataset(place.number).part == part;
+            let is_same = |place: &&&ReadTurn| numbered.dataset(place.number).part == part;
             let (now, later) = rest.split_at(rest.iter().take(threads).take_while(is_same).count());
             rest = later;
             let mut batch = Vec::new();
@@ -396,7 +401,7 @@ mod tests {
     use crate::file::session::Session;
     use crate::file::{ReadOptions, WriteOptions, Writer};
     use scda_format::dataset::Codec;
-    use scda_format::dataset::{DataType, Dataset, Layout, Region};
+    use scda_format::dataset::{DataType, Dataset, IndexBox, Layout};
     use scda_format::header::parse_file_header;
     use scda_ranks::{Solo, ThreadComm, run_on, run_on_threads};
     use scda_storage::double::Double;
@@ -413,7 +418,7 @@ mod tests {
         let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default()).unwrap();
         for array in arrays {
             let data: Vec<u8> = (0..array.data_bytes().unwrap()).map(|byte| byte as u8).collect();
-            file.dataset(array, &[Region::all(&array.shape)], &data).unwrap();
+            file.dataset(array, &[IndexBox::all(&array.shape)], &data).unwrap();
         }
         file.close().unwrap();
         std::fs::read(&path).unwrap()
@@ -463,7 +468,7 @@ mod tests {
             run_on(ThreadComm::on_nodes(&nodes), |comm| {
                 let mut file = reader(comm, &bytes, &reads);
                 let mut data = arrays.each_ref().map(|array| vec![0; CHUNK * to_usize(array.shape[0])]);
-                let regions = arrays.each_ref().map(|array| [Region::all(&array.shape)]);
+                let regions = arrays.each_ref().map(|array| [IndexBox::all(&array.shape)]);
                 let handles = arrays.each_ref().map(|array| file.dataset(&array.name).unwrap().unwrap());
                 let requests = handles.iter().zip(&regions).zip(&mut data);
                 let requests = requests.map(|((dataset, regions), data)| Request {
@@ -492,7 +497,7 @@ mod tests {
             let mut file = reader(comm, &bytes, &reads);
             let found = file.dataset("a").unwrap().unwrap();
             let mut data = vec![0; 20 * CHUNK];
-            found.read(&mut file, &[Region::new([first as u64, 0], [20, 2500])], &mut data).unwrap();
+            found.read(&mut file, &[IndexBox::new([first as u64, 0], [20, 2500])], &mut data).unwrap();
             assert!(data.iter().zip(first * CHUNK..).all(|(&byte, place)| byte == place as u8));
             file.close().unwrap();
         });
@@ -511,7 +516,7 @@ mod tests {
             let mut file = reader(comm, &bytes, &reads);
             let found = file.dataset("a").unwrap().unwrap();
             let mut data = vec![0; 6 * CHUNK];
-            found.read(&mut file, &[Region::all(&[6, 2500])], &mut data).unwrap_err().to_string()
+            found.read(&mut file, &[IndexBox::all(&[6, 2500])], &mut data).unwrap_err().to_string()
         });
         assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
         assert!(texts[0].contains("dataset \"a\": chunk 0: zlib stream"), "{}", texts[0]);
@@ -549,7 +554,8 @@ mod tests {
                 20 => rank != 1,
                 _ => true,
             };
-            let want = |number| WantedChunk { number, part: 0, want: Want::default(), is_read: false };
+            let want =
+                |number| SharedChunk { number, part: 0, want: ChunkRequest::default(), is_read: false };
             let wanted: Vec<_> = (10..22).filter(is_wanted).map(want).collect();
             let mut votes = Votes::new(12).unwrap();
             votes.vote(&comm, &(10..22), &wanted).unwrap();

@@ -1,10 +1,10 @@
-//! Reading items of variable length.
+//! Reads items of variable length.
 
 use super::DatasetReader;
-use super::chunks::Wants;
+use super::chunks::ChunkRequests;
 use super::handle::DatasetHandle;
 use super::selection::{OpenDataset, Selection};
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::{Failure, Function, split};
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
@@ -12,16 +12,16 @@ use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::ChunkDecoder;
 use scda_codec::texts::parse;
-use scda_format::dataset::{DataType, Region};
+use scda_format::dataset::{DataType, IndexBox};
 use scda_format::layout::sum;
 use std::ops::Range;
 
 impl DatasetReader<'_> {
-    /// See [`DatasetHandle::read_texts`]. The regions may be an error of this rank.
+    /// See [`DatasetHandle::read_texts`]. The boxes may be an error of this rank.
     pub(super) fn read_texts(
         &mut self,
         handle: &DatasetHandle,
-        regions: Result<&[Region]>,
+        regions: Result<&[IndexBox]>,
     ) -> Result<Texts, Failure> {
         self.team().note_call(Function::ReadTexts);
         let open = self.use_handle(handle)?;
@@ -33,7 +33,7 @@ impl DatasetReader<'_> {
     }
 
     /// What this rank wants.
-    fn own_texts(&mut self, open: &OpenDataset, regions: &[Region]) -> Result<Texts> {
+    fn own_texts(&mut self, open: &OpenDataset, regions: &[IndexBox]) -> Result<Texts> {
         let (parts, all) = Selection::of_sections(0, open, regions)?;
         let dataset = &open.stored.dataset;
         let data_type = dataset.data_type;
@@ -51,7 +51,7 @@ impl DatasetReader<'_> {
         places.fill(fill);
         let mut decoder = ChunkDecoder::new(self.sections.params().strict);
         for mut part in parts {
-            for want in Wants::new(&part)? {
+            for want in ChunkRequests::new(&part)? {
                 let Some(present) = self.locate(&mut part, want.chunk)? else { continue };
                 self.fetch(&part, present, &mut decoder, &mut [])?;
                 let chunk = part.decode_texts(present, &mut decoder)?;

@@ -1,9 +1,9 @@
-//! Sections by their user strings, in a file that ends with a seal.
+//! Finds sections by user string in the indexes of a sealed file.
 
 use super::Lookup;
-use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::chain::{SealGroup, differs};
-use crate::file::reader::index::Sealed;
+use crate::file::reader::index::SealedPart;
+use crate::file::reader::local_reader::ReadsLocally;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
@@ -13,14 +13,14 @@ use std::ops::Range;
 
 impl Lookup<'_> {
     /// See [`Reader::find`](crate::Reader::find). From the end of the file, it is looked for in pieces of the seals that cover
-    /// what is behind `least` bytes, and not in those before.
+    /// what follows `least` bytes, and not in those before.
     pub(super) fn find_in_seals(&mut self, user: &[u8], record: i64, least: u64) -> Result<Option<u64>> {
         if record < 0 {
             return self.find_backward(user, record.unsigned_abs() - 1, least);
         }
         let mut left = record.unsigned_abs();
-        for number in self.searched_pieces()?.into_iter().rev() {
-            if let Some(found) = self.find_in_piece(number, user, false, &mut left)? {
+        for number in self.searched_groups()?.into_iter().rev() {
+            if let Some(found) = self.find_in_group(number, user, false, &mut left)? {
                 return Ok(Some(found));
             }
         }
@@ -36,7 +36,7 @@ impl Lookup<'_> {
                 if self.is_covered(number, least)? {
                     return self.kept_section(user, true, left);
                 }
-                if let Some(found) = self.find_in_piece(number, user, true, &mut left)? {
+                if let Some(found) = self.find_in_group(number, user, true, &mut left)? {
                     return Ok(Some(found));
                 }
                 searched += 1;
@@ -56,7 +56,7 @@ impl Lookup<'_> {
             if self.is_covered(number, least)? || self.piece_of_names(number)?.is_none() {
                 break;
             }
-            if let Some(found) = self.find_in_piece(number, user, true, &mut left)? {
+            if let Some(found) = self.find_in_group(number, user, true, &mut left)? {
                 return Ok(Some(found));
             }
         }
@@ -74,7 +74,7 @@ impl Lookup<'_> {
 
     /// The section of this user string that `left` others precede in this direction, if it is in this piece or, of those whose
     /// names are kept, before it; else `left` is less by those that the piece has.
-    fn find_in_piece(
+    fn find_in_group(
         &mut self,
         number: usize,
         user: &[u8],
@@ -83,10 +83,10 @@ impl Lookup<'_> {
     ) -> Result<Option<u64>> {
         let Some(piece) = self.piece_of_names(number)? else { return Ok(None) };
         let sections = self.cache.names.sections_of(user);
-        let behind = |first: u64| sections.partition_point(|&section| section >= first);
+        let after = |first: u64| sections.partition_point(|&section| section >= first);
         let passed = match is_backward {
-            true => behind(piece.sealed.seal.sections),
-            false => sections.len() - behind(piece.first),
+            true => after(piece.sealed.seal.sections),
+            false => sections.len() - after(piece.first),
         };
         let Some(record) = left.checked_sub(passed as u64) else {
             return self.kept_section(user, is_backward, *left);
@@ -111,13 +111,13 @@ impl Lookup<'_> {
         Ok(None)
     }
 
-    /// The last section of this user string, if it begins behind byte `least`.
-    pub(super) fn find_behind(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
+    /// The last section of this user string, if it begins after byte `least`.
+    pub(super) fn find_after(&mut self, user: &[u8], least: u64) -> Result<Option<u64>> {
         let Some(number) = self.find_in_seals(user, -1, least)? else { return Ok(None) };
         Ok(if self.offset_of(number)? > least { Some(number) } else { None })
     }
 
-    /// Whether the last `pieces` pieces of the seals cover all that is behind byte `least`.
+    /// Whether the last `pieces` pieces of the seals cover all that follows byte `least`.
     fn is_covered(&mut self, pieces: usize, least: u64) -> Result<bool> {
         let last = match pieces.checked_sub(1) {
             Some(last) if least > 0 => self.piece_of_names(last)?,
@@ -127,11 +127,11 @@ impl Lookup<'_> {
     }
 
     fn piece_of_names(&mut self, number: usize) -> Result<Option<SealGroup>> {
-        self.sections.seals().piece_of_seals(number)
+        self.sections.seals().group_of_seals(number)
     }
 
     /// The pieces whose names are not kept, after as many as possible are: the last one of the file first.
-    fn searched_pieces(&mut self) -> Result<Vec<usize>> {
+    fn searched_groups(&mut self) -> Result<Vec<usize>> {
         while self.keep_names()? {}
         let kept = self.cache.names.pieces();
         let mut end = kept;
@@ -163,7 +163,7 @@ impl Lookup<'_> {
     }
 
     /// The seal that has the row of this section, and the number of the row.
-    pub(super) fn row_of(&mut self, number: u64) -> Result<(Sealed, u64)> {
+    pub(super) fn row_of(&mut self, number: u64) -> Result<(SealedPart, u64)> {
         let (_, sealed) = self.sections.seals().seal_where(|span| span.first <= number)?;
         Ok((sealed, number - sealed.first + sealed.header_rows()))
     }
@@ -171,7 +171,7 @@ impl Lookup<'_> {
     /// The numbers of all sections with this user string, in order.
     pub(super) fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
-        for number in self.searched_pieces()? {
+        for number in self.searched_groups()? {
             let Some(piece) = self.piece_of_names(number)? else { break };
             self.check_if_short(&piece)?;
             let first = self.sorted_index(&piece, 0, |name| name < user)?;
@@ -247,7 +247,7 @@ impl Lookup<'_> {
         Ok(least)
     }
 
-    /// The index behind the last name that is this user string, in the order of user strings: they follow one another from `first` on.
+    /// The index after the last name that is this user string, in the order of user strings: they follow one another from `first` on.
     fn end_of_name(&mut self, piece: &SealGroup, first: u64, user: &[u8]) -> Result<u64> {
         if first == names_end(piece) || *self.sorted_name(piece, first)?.0 != *user {
             return Ok(first);
@@ -266,7 +266,7 @@ impl Lookup<'_> {
 
     /// The name with this index in the order of user strings, and the number of its section.
     pub(super) fn sorted_name(&mut self, piece: &SealGroup, index: u64) -> Result<(UserString, u64)> {
-        let is_of_piece = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
+        let is_of_group = |number| (piece.first..piece.sealed.seal.sections).contains(&number);
         let (user, number) = if let Some(table) = piece.table {
             let (at, mut row) = (table.name_offset(index), [0; NAME_BYTES]);
             self.input().read_own(at, &mut row)?;
@@ -278,7 +278,7 @@ impl Lookup<'_> {
             let number = number.checked_sub(piece.sealed.header_rows()).filter(|_| row.section.is_some());
             (row.user, number.map(|number| piece.sealed.first + number))
         };
-        match number.filter(|&number| is_of_piece(number)) {
+        match number.filter(|&number| is_of_group(number)) {
             Some(number) => Ok((user, number)),
             None => Err(another_order(piece, index)),
         }
@@ -290,7 +290,7 @@ pub(super) fn names_begin(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.header_rows(), |_| 0)
 }
 
-/// The index behind the last name, in the order of user strings.
+/// The index after the last name, in the order of user strings.
 pub(super) fn names_end(piece: &SealGroup) -> u64 {
     piece.table.map_or_else(|| piece.sealed.seal.rows(), |table| table.names)
 }

@@ -1,19 +1,19 @@
 //! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
 
+mod additions;
 mod in_seals;
-mod later;
 mod names;
 mod records;
 mod verify;
 mod walk;
 
-use self::later::NoneBehind;
-pub(super) use self::later::{Added, Later};
+use self::additions::NoAdditionsAfter;
+pub(super) use self::additions::{Added, Later};
 use self::names::SealNames;
 use self::records::NumberedNames;
-use self::verify::Verified;
+use self::verify::VerifiedRanges;
 use self::walk::Walk;
-use super::alone::ReadsAlone;
+use super::local_reader::ReadsLocally;
 use super::sections::Sections;
 use crate::file::team::{Failure, Function, Topic, split};
 use scda_base::error::{Error, Result};
@@ -26,8 +26,8 @@ pub(super) struct LookupCache {
     names: SealNames,
     /// The sections that this rank has walked.
     walk: Walk,
-    verified: Verified,
-    none_later: NoneBehind,
+    verified: VerifiedRanges,
+    none_later: NoAdditionsAfter,
     /// On rank 0, once the records were numbered.
     records: Option<NumberedNames>,
 }
@@ -36,7 +36,7 @@ impl LookupCache {
     /// The file has grown: what was found by its last seal, and by walking to where it ended, goes.
     pub fn forget_end(&mut self) {
         (self.names, self.walk, self.none_later) =
-            (SealNames::default(), Walk::default(), NoneBehind::default());
+            (SealNames::default(), Walk::default(), NoAdditionsAfter::default());
         self.records = None;
     }
 }
@@ -47,7 +47,7 @@ pub(super) struct Lookup<'a> {
     cache: &'a mut LookupCache,
 }
 
-impl ReadsAlone for Lookup<'_> {
+impl ReadsLocally for Lookup<'_> {
     fn sections(&mut self) -> &mut Sections {
         self.sections
     }

@@ -70,7 +70,7 @@ impl Lookup<'_> {
         if self.cache.names.is_full {
             return Ok(false);
         }
-        let Some(piece) = self.sections.seals().piece_of_seals(number)? else { return Ok(false) };
+        let Some(piece) = self.sections.seals().group_of_seals(number)? else { return Ok(false) };
         if piece.is_long() {
             reserve(&mut self.cache.names.long, 1)?;
             self.cache.names.long.push(number);
@@ -79,7 +79,7 @@ impl Lookup<'_> {
         }
         // What is kept has a limit of its own.
         let _temporary = memory::temporary();
-        let names = self.sections.seals().names_of_piece(number);
+        let names = self.sections.seals().names_of_group(number);
         let kept = names.and_then(|names| self.cache.names.keep(&names));
         self.cache.names.is_full = kept.is_err() || self.cache.names.bytes as u64 >= most;
         match kept {

@@ -2,7 +2,7 @@
 
 use super::Lookup;
 use super::in_seals::{names_begin, names_end};
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve_count;
@@ -49,7 +49,7 @@ impl Lookup<'_> {
 
     fn take_names_of_seals(&mut self, all: &mut Vec<(u64, u64)>) -> Result<()> {
         for number in 0.. {
-            let Some(piece) = self.sections.seals().piece_of_seals(number)? else { break };
+            let Some(piece) = self.sections.seals().group_of_seals(number)? else { break };
             let (first, end) = (names_begin(&piece), names_end(&piece));
             reserve_count(all, end.saturating_sub(first))?;
             for at in first..end {

@@ -2,9 +2,9 @@
 //! the index before its header is used.
 
 use super::Lookup;
-use crate::file::reader::alone::ReadsAlone;
 use crate::file::reader::chain::{compare_crc, compare_tail, crc_of, differs};
-use crate::file::reader::index::Sealed;
+use crate::file::reader::index::SealedPart;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::describe;
 use crate::file::team::{Failure, split};
 use scda_base::error::{Error, ErrorKind, Result};
@@ -17,9 +17,9 @@ const SMALL_BYTES: u64 = 64 << 10;
 
 /// Ranges of sections that were verified: where each begins, and where it ends.
 #[derive(Default)]
-pub(super) struct Verified(BTreeMap<u64, u64>);
+pub(super) struct VerifiedRanges(BTreeMap<u64, u64>);
 
-impl Verified {
+impl VerifiedRanges {
     /// Whether this byte is of a section that was verified.
     fn has(&self, offset: u64) -> bool {
         self.0.range(..=offset).next_back().is_some_and(|(_, &end)| offset < end)
@@ -75,20 +75,20 @@ impl Lookup<'_> {
 
     /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
     /// of this rank is lost.
-    pub fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+    pub fn compare_section(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
         let found = crc_of(self.file(), row.offset, row.end())?;
         self.settle_section(sealed, number, &row, found)
     }
 
     /// As [`Self::compare_section`]; the checksum of the bytes is `found`.
-    fn settle_section(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Row> {
+    fn settle_section(&mut self, sealed: &SealedPart, number: u64, row: &Row, found: u64) -> Result<Row> {
         compare_crc(&describe(row), found, row.crc, row.offset)?;
         self.sections.index().checked_row(sealed, number)
     }
 
     /// A row whose section is inside what the seal covers.
-    fn row_within(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+    fn row_within(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.sections.index().row(sealed, number)?;
         if row.offset < sealed.begin() || row.end() > sealed.start {
             let (found, at) = (format!("bytes {} to {}", row.offset, row.end()), sealed.row_offset(number));

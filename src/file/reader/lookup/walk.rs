@@ -1,7 +1,7 @@
-//! Sections by their user strings, in a file without a seal: by walking the headers.
+//! Finds sections by user string in a file without a seal, by walking the headers.
 
 use super::Lookup;
-use crate::file::reader::alone::ReadsAlone;
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve;

@@ -1,7 +1,7 @@
 //! Where the ranks are among the sections of a file, and what must be read next.
 
-use super::offsets::KnownOffset;
-use super::{CurrentSection, KnownSizes};
+use super::offsets::OffsetHint;
+use super::{CurrentSection, KnownVarraySizes};
 use crate::file::reader::Section;
 use scda_base::error::{Error, Result};
 use scda_format::FILE_HEADER_BYTES;
@@ -12,24 +12,24 @@ use scda_format::header::{SectionType, UserString};
 pub(crate) struct Cursor {
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
-    expect: Expect,
+    expect: ExpectedCall,
     /// The header that was read last.
     header: Option<Section>,
-    known_offset: Option<KnownOffset>,
+    known_offset: Option<OffsetHint>,
 }
 
 /// What must be called next.
 #[derive(Clone, Copy)]
-pub(super) enum Expect {
+pub(super) enum ExpectedCall {
     Header,
     Data(CurrentSection),
     VarraySizes(CurrentSection),
-    VarrayData(CurrentSection, KnownSizes),
+    VarrayData(CurrentSection, KnownVarraySizes),
     /// Ranges of a section whose header is whole, and that the end of the file cuts.
     CutData(CurrentSection),
 }
 
-impl Expect {
+impl ExpectedCall {
     fn current(&self) -> Option<&CurrentSection> {
         match self {
             Self::Header => None,
@@ -54,7 +54,12 @@ impl Expect {
 impl Cursor {
     /// Before the first section.
     pub(super) fn new() -> Self {
-        Self { position: FILE_HEADER_BYTES as u64, expect: Expect::Header, header: None, known_offset: None }
+        Self {
+            position: FILE_HEADER_BYTES as u64,
+            expect: ExpectedCall::Header,
+            header: None,
+            known_offset: None,
+        }
     }
 
     /// Offset of the next section, or of the current one as long as its data are expected.
@@ -70,14 +75,14 @@ impl Cursor {
     }
 
     #[inline(always)]
-    pub(super) fn expect(&self) -> &Expect {
+    pub(super) fn expect(&self) -> &ExpectedCall {
         &self.expect
     }
 
     /// Whether a header comes next.
     #[inline(always)]
     pub fn expects_header(&self) -> bool {
-        matches!(self.expect, Expect::Header)
+        matches!(self.expect, ExpectedCall::Header)
     }
 
     /// The section whose data, or sizes, come next.
@@ -87,13 +92,13 @@ impl Cursor {
 
     /// As [`Self::current`], if the file has all of it.
     pub fn whole_current(&self) -> Option<CurrentSection> {
-        self.current().filter(|_| !matches!(self.expect, Expect::CutData(_)))
+        self.current().filter(|_| !matches!(self.expect, ExpectedCall::CutData(_)))
     }
 
     /// The section whose data come next: no varray, and the file has all of it.
     pub fn current_data(&self) -> Option<CurrentSection> {
         match self.expect {
-            Expect::Data(current) => Some(current),
+            ExpectedCall::Data(current) => Some(current),
             _ => None,
         }
     }
@@ -101,7 +106,7 @@ impl Cursor {
     /// The varray of which no sizes were read yet.
     pub fn current_varray(&self) -> Option<CurrentSection> {
         match self.expect {
-            Expect::VarraySizes(current) => Some(current),
+            ExpectedCall::VarraySizes(current) => Some(current),
             _ => None,
         }
     }
@@ -113,11 +118,11 @@ impl Cursor {
     }
 
     /// The offset that is known of an element of the varray with these entries.
-    pub(super) fn known_offset(&self) -> Option<KnownOffset> {
+    pub(super) fn known_offset(&self) -> Option<OffsetHint> {
         self.known_offset
     }
 
-    pub(super) fn know_offset(&mut self, known: KnownOffset) {
+    pub(super) fn know_offset(&mut self, known: OffsetHint) {
         self.known_offset = Some(known);
     }
 
@@ -125,12 +130,12 @@ impl Cursor {
     #[inline(always)]
     pub fn advance(&mut self, end: u64) {
         self.position = end;
-        self.expect = Expect::Header;
+        self.expect = ExpectedCall::Header;
     }
 
     /// A header is expected in place of what comes next.
     pub(super) fn expect_header(&mut self) {
-        self.expect = Expect::Header;
+        self.expect = ExpectedCall::Header;
     }
 
     /// The data of this section come next. What is read of the file ends at `end`.
@@ -138,17 +143,17 @@ impl Cursor {
     pub(super) fn begin_section(&mut self, user: UserString, current: CurrentSection, end: u64) {
         let CurrentSection { section_type, count, size, decoded, layout, .. } = current;
         self.expect = match section_type {
-            _ if layout.end > end => Expect::CutData(current),
-            SectionType::Varray => Expect::VarraySizes(current),
-            _ => Expect::Data(current),
+            _ if layout.end > end => ExpectedCall::CutData(current),
+            SectionType::Varray => ExpectedCall::VarraySizes(current),
+            _ => ExpectedCall::Data(current),
         };
         let (offset, data_offset) = (self.position, layout.data);
         self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
     }
 
     /// The sizes of the current varray were read; its data come next.
-    pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownSizes) {
-        self.expect = Expect::VarrayData(current, known);
+    pub(super) fn know_sizes(&mut self, current: CurrentSection, known: KnownVarraySizes) {
+        self.expect = ExpectedCall::VarrayData(current, known);
     }
 
     /// Nobody has to read or skip the data of the current section.
@@ -167,7 +172,7 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn expect_data(&self, section_type: SectionType, end: u64) -> Result<CurrentSection> {
         match self.expect {
-            Expect::Data(current) if current.section_type == section_type => Ok(current),
+            ExpectedCall::Data(current) if current.section_type == section_type => Ok(current),
             _ => Err(self.no_data(section_type, end)),
         }
     }
@@ -176,7 +181,7 @@ impl Cursor {
     #[cold]
     fn no_data(&self, section_type: SectionType, end: u64) -> Error {
         match self.expect {
-            Expect::CutData(current) if current.section_type == section_type => current.cut(end),
+            ExpectedCall::CutData(current) if current.section_type == section_type => current.cut(end),
             _ => self.out_of_order(&data_of(section_type)),
         }
     }
@@ -184,11 +189,11 @@ impl Cursor {
     #[cold]
     pub fn out_of_order(&self, wanted: &str) -> Error {
         let expected = match &self.expect {
-            Expect::Header => "the header of a section".to_owned(),
-            Expect::Data(current) => data_of(current.section_type),
-            Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
-            Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
-            Expect::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
+            ExpectedCall::Header => "the header of a section".to_owned(),
+            ExpectedCall::Data(current) => data_of(current.section_type),
+            ExpectedCall::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
+            ExpectedCall::VarrayData(..) => "the data of a section 'V'".to_owned(),
+            ExpectedCall::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
         };
         Error::usage(format!("this call reads {wanted}; the next call must read {expected}"))
             .at(self.position)

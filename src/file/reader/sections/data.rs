@@ -1,6 +1,6 @@
-//! The data of a section: what may be called, and with which arguments.
+//! The data of a section: checks the order of calls and their arguments.
 
-use super::{CurrentSection, Expect, KnownSizes, Sections};
+use super::{CurrentSection, ExpectedCall, KnownVarraySizes, Sections};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, Result};
@@ -100,8 +100,8 @@ impl Sections {
     ) -> Result<(), Failure> {
         self.input.team().note_call(Function::ReadVarraySizes);
         let current = match *self.cursor.expect() {
-            Expect::VarraySizes(current) => current,
-            Expect::CutData(current) if current.section_type == SectionType::Varray => {
+            ExpectedCall::VarraySizes(current) => current,
+            ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => {
                 return Err(current.cut(self.input.end()).into());
             }
             _ => return Err(self.cursor.out_of_order("the sizes of a section 'V'").into()),
@@ -124,7 +124,7 @@ impl Sections {
         counts: &[u64],
         elements: Partition,
         out: Result<Option<&mut [u64]>>,
-    ) -> Result<KnownSizes, Failure> {
+    ) -> Result<KnownVarraySizes, Failure> {
         let (entries, letter) = current.user_sizes();
         let mut sizes_hash = 0;
         let (mut out, mine) = match out {
@@ -142,7 +142,7 @@ impl Sections {
         } else {
             current.varray_layout(bytes.total, self.input.end())?;
         }
-        Ok(KnownSizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
+        Ok(KnownVarraySizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
     }
 
     pub fn read_varray(
@@ -152,7 +152,7 @@ impl Sections {
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<(), Failure> {
         self.input.team().note_call(Function::ReadVarray);
-        let Expect::VarrayData(current, mut known) = *self.cursor.expect() else {
+        let ExpectedCall::VarrayData(current, mut known) = *self.cursor.expect() else {
             return Err(self.cursor.out_of_order("the data of a section 'V'").into());
         };
         let elements = self.check_counts(counts, current.count)?;
@@ -236,10 +236,10 @@ impl Sections {
     pub fn skip(&mut self) -> Result<(), Failure> {
         self.input.team().note_call(Function::Skip);
         let (current, known) = match *self.cursor.expect() {
-            Expect::Header => return Ok(()),
-            Expect::CutData(current) => return Err(current.cut(self.input.end()).into()),
-            Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
-            Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
+            ExpectedCall::Header => return Ok(()),
+            ExpectedCall::CutData(current) => return Err(current.cut(self.input.end()).into()),
+            ExpectedCall::Data(current) | ExpectedCall::VarraySizes(current) => (current, None),
+            ExpectedCall::VarrayData(current, known) => (current, Some(known.bytes.total)),
         };
         let CurrentSection { section_type, count, decoded, .. } = current;
         let end = match section_type {

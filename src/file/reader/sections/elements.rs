@@ -1,4 +1,4 @@
-//! This rank's elements: from the file, in bounded batches, into the user's memory.
+//! Reads this rank's elements, in bounded batches, into the user's memory.
 
 use super::CurrentSection;
 use super::input::{BATCH_BYTES, Input};

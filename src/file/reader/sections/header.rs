@@ -1,12 +1,12 @@
-//! Section headers, and the pairs of sections that stand for a compressed one.
+//! Reads section headers, and the pairs of sections that stand for a compressed one.
 
 use super::{CurrentSection, Input, Sections};
+use crate::file::read_ahead::missed;
 use crate::file::reader::Section;
 use crate::file::team::{Failure, Function, Topic};
-use crate::file::window::missed;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_codec::{can_expand, compressed_type, second_type};
-use scda_format::dataset::stored::DataSection;
+use scda_format::dataset::stored_dataset::DataSection;
 use scda_format::entry::parse_count;
 use scda_format::header::{SectionType, UserString, parse_section_header};
 use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
@@ -259,7 +259,7 @@ impl CurrentSection {
         if layout.end > end { Err(cut_off("varray", start, layout.end, end)) } else { Ok(layout) }
     }
 
-    /// The error for a section that the end of the file cuts off.
+    /// The error for a section that the end of the file truncates.
     #[cold]
     pub fn cut(&self, end: u64) -> Error {
         let what = match self.section_type {

@@ -1,15 +1,15 @@
 //! The bytes of a file, for all ranks together or for one of them.
 
-use super::alone::Alone;
 use super::header::{LONGEST_HEADER, cut_off};
+use super::local_reader::LocalReader;
+use crate::file::aggregators::Route;
 use crate::file::encoding::Decoders;
 use crate::file::open::Ends;
 use crate::file::options::ReadOptions;
-use crate::file::relay::Route;
+use crate::file::read_ahead::ReadAheadBuffer;
 use crate::file::source::{Sink, Sizes};
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Team};
-use crate::file::window::Window;
 use scda_base::error::Result;
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
@@ -17,7 +17,7 @@ use scda_format::entry::parse_counts;
 use scda_format::layout::SectionLayout;
 use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use scda_storage::ParallelFile;
-use scda_storage::timed::{Reads, Timed};
+use scda_storage::timed::{ReadStatistics, TimedFile};
 use std::time::{Duration, Instant};
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
@@ -26,18 +26,18 @@ pub const BATCH_BYTES: usize = 1 << 20;
 /// The file and the ranks that read it.
 pub(crate) struct Input {
     pub(super) team: Team,
-    file: Box<Timed>,
+    file: Box<TimedFile>,
     params: ReadOptions,
     ends: Ends,
     /// The most bytes of a section, or of a part of one, that is read with the headers.
     small_bytes: u64,
-    window: Window,
+    window: ReadAheadBuffer,
     route: Route,
     /// What this rank has to read alone, once it did.
-    alone: Option<Box<Alone>>,
+    alone: Option<Box<LocalReader>>,
     pub(super) decoders: Decoders,
     /// What was read, and decompressed, since it was opened.
-    reads: Reads,
+    reads: ReadStatistics,
     decoded_bytes: u64,
     decoding: Duration,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
@@ -47,14 +47,14 @@ pub(crate) struct Input {
 impl Input {
     /// A file that is open, with its size and where its sections end.
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
-        let reads = Reads::default();
+        let reads = ReadStatistics::default();
         Self {
-            window: Window::new(&team, &params.tuning),
+            window: ReadAheadBuffer::new(&team, &params.tuning),
             route: Route::default(),
             small_bytes: params.tuning.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
             team,
-            file: Box::new(Timed::new(file, reads.clone())),
+            file: Box::new(TimedFile::new(file, reads.clone())),
             ends,
             params,
             alone: None,
@@ -126,14 +126,15 @@ impl Input {
     }
 
     /// Lets this rank be alone: the ranks are in what is returned, until it is [given back](Self::rejoin).
-    pub fn leave(&mut self) -> Box<Alone> {
-        let mut alone = self.alone.take().unwrap_or_else(|| Box::new(Alone::new(&self.team, &self.params)));
+    pub fn leave(&mut self) -> Box<LocalReader> {
+        let mut alone =
+            self.alone.take().unwrap_or_else(|| Box::new(LocalReader::new(&self.team, &self.params)));
         alone.swap(&mut self.team, &mut self.window);
         alone
     }
 
     /// This rank is with the others again.
-    pub fn rejoin(&mut self, mut ranks: Box<Alone>) {
+    pub fn rejoin(&mut self, mut ranks: Box<LocalReader>) {
         ranks.swap(&mut self.team, &mut self.window);
         self.alone = Some(ranks);
     }
@@ -241,7 +242,7 @@ impl Input {
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
         let Self { route, team, params, file, .. } = self;
-        let Some(relay) = route.relay(team, &params.tuning, layout.bytes())? else {
+        let Some(aggregators) = route.aggregators(team, &params.tuning, layout.bytes())? else {
             let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
             self.team.agree(mine)?;
             return Ok(());
@@ -253,10 +254,10 @@ impl Input {
         // The ranks of a node are to meet: from here on all of them take part.
         let agreed = team.agree(mine)?;
         let mine = match data {
-            Sink::Contiguous(memory) => relay.read(&agreed, &mut **file, offset, memory),
+            Sink::Contiguous(memory) => aggregators.read(&agreed, &mut **file, offset, memory),
             // What goes to memory of many pieces, each rank reads itself.
             data => {
-                let others = relay.read(&agreed, &mut **file, offset, &mut []);
+                let others = aggregators.read(&agreed, &mut **file, offset, &mut []);
                 others.and_then(|()| self.read_own_elements(offset, sizes, data))
             }
         };

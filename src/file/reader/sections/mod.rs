@@ -1,11 +1,11 @@
-//! The sections of a file, one after the other: where the ranks are among them, and how they read their data.
+//! The sections of a file in their order: the position of the ranks among them, and how they read their data.
 
-pub(super) mod alone;
 mod cursor;
 mod data;
 mod elements;
 mod header;
 mod input;
+pub(super) mod local_reader;
 mod offsets;
 mod ranges;
 mod seals;
@@ -19,8 +19,8 @@ pub(super) use ranges::Ranges;
 pub(super) use seals::SealReader;
 pub(super) use tables::{IndexReader, describe};
 
-use self::alone::ReadsAlone;
-use self::cursor::Expect;
+use self::cursor::ExpectedCall;
+use self::local_reader::ReadsLocally;
 use super::Section;
 use super::chain::Chain;
 use super::index::{Extent, gone_back};
@@ -29,7 +29,7 @@ use crate::file::options::ReadOptions;
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Function, Team, split};
 use scda_base::error::{Error, Result};
-use scda_base::memory::{self, Limited};
+use scda_base::memory::{self, AllowanceGuard};
 use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
@@ -63,7 +63,7 @@ pub(crate) struct CurrentSection {
 
 /// What reading the sizes of a varray has told.
 #[derive(Clone, Copy)]
-struct KnownSizes {
+struct KnownVarraySizes {
     /// The partition that the sizes were read with.
     counts_hash: u64,
     /// The sizes of this rank.
@@ -72,7 +72,7 @@ struct KnownSizes {
     bytes: Partition,
 }
 
-impl ReadsAlone for Sections {
+impl ReadsLocally for Sections {
     #[inline(always)]
     fn sections(&mut self) -> &mut Sections {
         self
@@ -232,7 +232,7 @@ impl Sections {
     }
 
     /// Limits the memory for what follows.
-    pub fn limit_memory(&self) -> Option<Limited> {
+    pub fn limit_memory(&self) -> Option<AllowanceGuard> {
         memory::limited(self.params().tuning.max_memory, self.position())
     }
 }

@@ -1,6 +1,6 @@
-//! Where elements of their own sizes are in the file, and the elements behind these offsets.
+//! Offsets of elements of different sizes, and the elements at these offsets.
 
-use super::alone::ReadsAlone;
+use super::local_reader::ReadsLocally;
 use super::{CurrentSection, Ranges, exceeds_63_bits};
 use crate::file::source::{Sink, Sizes};
 use scda_base::error::Result;
@@ -13,7 +13,7 @@ use scda_ranks::Partition;
 /// The offset of an element of the current varray or compressed array, known from the last range that was read.
 /// So reading ranges in order reads each size entry only once.
 #[derive(Clone, Copy)]
-pub(super) struct KnownOffset {
+pub(super) struct OffsetHint {
     /// Offset of the size entries.
     entries: u64,
     index: u64,
@@ -22,7 +22,7 @@ pub(super) struct KnownOffset {
     by_anchor: bool,
 }
 
-impl KnownOffset {
+impl OffsetHint {
     /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
     pub(super) fn total(&self, current: &CurrentSection) -> Option<u64> {
         let is_last =
@@ -37,7 +37,7 @@ impl Ranges<'_> {
         let known = self.sections.cursor.known_offset();
         known
             .into_iter()
-            .for_each(|known| self.sections.cursor.know_offset(KnownOffset { index, offset, ..known }));
+            .for_each(|known| self.sections.cursor.know_offset(OffsetHint { index, offset, ..known }));
     }
 
     /// The offset in the file of the element with this index.
@@ -49,11 +49,11 @@ impl Ranges<'_> {
             .known_offset()
             .filter(|known| known.entries == entries && known.index <= index);
         let mut known =
-            known.unwrap_or(KnownOffset { entries, index: 0, offset: current.layout.data, by_anchor: false });
+            known.unwrap_or(OffsetHint { entries, index: 0, offset: current.layout.data, by_anchor: false });
         if index - known.index > ANCHOR_ELEMENTS
             && let Some((index, offset)) = self.sections.seals().anchor(current.layout.data, index)?
         {
-            known = KnownOffset { entries, index, offset, by_anchor: true };
+            known = OffsetHint { entries, index, offset, by_anchor: true };
         }
         let mut offset = known.offset;
         let first = entries + known.index * COUNT_BYTES as u64;
@@ -64,7 +64,7 @@ impl Ranges<'_> {
             })
             .map_err(|error| current.conform(error))?;
         self.input().check_end("varray", current.layout.start, offset)?;
-        self.sections.cursor.know_offset(KnownOffset { index, offset, ..known });
+        self.sections.cursor.know_offset(OffsetHint { index, offset, ..known });
         Ok(offset)
     }
 

@@ -1,7 +1,7 @@
-//! Reads any range of elements of a section; each rank its own.
+//! Reads ranges of elements of a section; each rank its own.
 
-use super::{CurrentSection, Expect, Sections, check_room, exceeds_63_bits, other_sizes};
-use crate::file::reader::alone::ReadsAlone;
+use super::{CurrentSection, ExpectedCall, Sections, check_room, exceeds_63_bits, other_sizes};
+use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, sum_of_sizes};
 use scda_base::error::{Error, Result};
@@ -18,7 +18,7 @@ pub(crate) struct Ranges<'a> {
     pub(super) sections: &'a mut Sections,
 }
 
-impl ReadsAlone for Ranges<'_> {
+impl ReadsLocally for Ranges<'_> {
     fn sections(&mut self) -> &mut Sections {
         self.sections
     }
@@ -58,7 +58,7 @@ impl Ranges<'_> {
         Ok(Partition { offset: range.start, count: range.end - range.start, total })
     }
 
-    /// Returns an error unless the file has these bytes of a section that its end may cut off.
+    /// Returns an error unless the file has these bytes of a section that its end may remove.
     fn check_cut(&self, current: &CurrentSection, end: u64) -> Result<()> {
         let file_end = self.sections.ends().read;
         if end <= file_end { Ok(()) } else { Err(current.cut(file_end)) }
@@ -67,7 +67,7 @@ impl Ranges<'_> {
     /// The current section, if it has this type and ranges of its data may be read next.
     fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<CurrentSection> {
         match *self.sections.cursor().expect() {
-            Expect::CutData(current) if current.section_type == section_type => {
+            ExpectedCall::CutData(current) if current.section_type == section_type => {
                 self.team().note_call(function);
                 Ok(current)
             }
@@ -130,8 +130,8 @@ impl Ranges<'_> {
     fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<CurrentSection> {
         self.team().note_call(function);
         match *self.sections.cursor().expect() {
-            Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
-            Expect::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
+            ExpectedCall::VarraySizes(current) | ExpectedCall::VarrayData(current, _) => Ok(current),
+            ExpectedCall::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
             _ => Err(self.sections.cursor().out_of_order(wanted)),
         }
     }

@@ -1,8 +1,8 @@
-//! Seals among the sections: those that are passed over, and those by which sections and elements are found.
+//! Seals among the sections: skips them, and finds sections and elements by them.
 
 use super::{CurrentSection, Input};
 use crate::file::reader::chain::{Chain, SealGroup, Span, differs};
-use crate::file::reader::index::{Sealed, may_be_of_seal};
+use crate::file::reader::index::{SealedPart, may_be_of_seal};
 use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, TABLE_HEADER_BYTES};
@@ -26,7 +26,7 @@ impl Input {
         let found = match self.team.rank() {
             0 => {
                 let end = self.end();
-                Sealed::around(self.file(), end, (section.section_type, user), section.layout)
+                SealedPart::around(self.file(), end, (section.section_type, user), section.layout)
             }
             _ => Ok(None),
         };
@@ -48,28 +48,28 @@ impl<'a> SealReader<'a> {
     }
 
     /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
-    pub fn seal(&mut self, from_end: usize) -> Result<Option<Sealed>> {
+    pub fn seal(&mut self, from_end: usize) -> Result<Option<SealedPart>> {
         self.chain.seal(self.input.file(), from_end)
     }
 
     /// The seal at this offset, if there is one.
-    pub fn seal_at(&mut self, offset: u64) -> Result<Option<Sealed>> {
+    pub fn seal_at(&mut self, offset: u64) -> Result<Option<SealedPart>> {
         let end = self.input.end();
-        Sealed::at(self.input.file(), end, offset)
+        SealedPart::at(self.input.file(), end, offset)
     }
 
     /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
-    pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, Sealed)> {
+    pub fn seal_where(&mut self, is_wanted: impl Fn(Span) -> bool) -> Result<(usize, SealedPart)> {
         self.chain.seal_where(self.input.file(), is_wanted)
     }
 
     /// Some of the seals, counted from the last ones of the file; `None` if there are fewer pieces.
-    pub fn piece_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
+    pub fn group_of_seals(&mut self, number: usize) -> Result<Option<SealGroup>> {
         self.chain.piece(self.input.file(), number)
     }
 
     /// The names of the sections of a piece of the seals.
-    pub fn names_of_piece(&mut self, number: usize) -> Result<Vec<Name>> {
+    pub fn names_of_group(&mut self, number: usize) -> Result<Vec<Name>> {
         self.chain.names(self.input.file(), number)
     }
 

@@ -1,10 +1,10 @@
-//! The rows of indexes, and anchors, read by one rank. Nothing is trusted before it is checked.
+//! Reads rows of indexes, and anchors, on one rank. Nothing is trusted before it is checked.
 
 use super::Sections;
 use crate::file::reader::chain::differs;
-use crate::file::reader::index::Sealed;
+use crate::file::reader::index::SealedPart;
 use scda_base::error::{ErrorKind, Result, quote};
-use scda_format::dataset::later::addition;
+use scda_format::dataset::additions::addition;
 use scda_format::entry::parse_count;
 use scda_format::header::SectionType;
 use scda_format::index::{ROW_BYTES, Row, TABLE_HEADER_BYTES};
@@ -30,7 +30,7 @@ pub fn describe(row: &Row) -> String {
     }
 }
 
-impl Sealed {
+impl SealedPart {
     /// Number of rows before that of the first section: 1 if there is a row for the header of the file.
     #[must_use]
     pub fn header_rows(&self) -> u64 {
@@ -65,14 +65,14 @@ impl<'a> IndexReader<'a> {
     }
 
     /// A row, not yet checked.
-    pub fn row(&mut self, sealed: &Sealed, row: u64) -> Result<Row> {
+    pub fn row(&mut self, sealed: &SealedPart, row: u64) -> Result<Row> {
         let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
         self.read_table(at, &mut bytes)?;
         Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
     /// Which row has this index in the order of user strings, not yet checked.
-    pub fn sorted_row(&mut self, sealed: &Sealed, sorted: u64) -> Result<u64> {
+    pub fn sorted_row(&mut self, sealed: &SealedPart, sorted: u64) -> Result<u64> {
         let at = sealed.row_offset(sorted) + SORTED;
         let mut entry = [0; COUNT_BYTES];
         self.read_table(at, &mut entry)?;
@@ -86,7 +86,7 @@ impl<'a> IndexReader<'a> {
     /// A row, compared with its neighbours and with the header of the section.
     ///
     /// The reading position of this rank is lost.
-    pub fn checked_row(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+    pub fn checked_row(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
         let begin = if number == 0 { sealed.begin() } else { self.row(sealed, number - 1)?.end() };
@@ -160,7 +160,7 @@ impl<'a> IndexReader<'a> {
     }
 
     /// The index of the row whose section contains this offset; `None` if it is in the seal itself.
-    pub fn row_at(&mut self, sealed: &Sealed, offset: u64) -> Result<Option<u64>> {
+    pub fn row_at(&mut self, sealed: &SealedPart, offset: u64) -> Result<Option<u64>> {
         if offset >= sealed.start {
             return Ok(None);
         }

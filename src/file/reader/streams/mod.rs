@@ -1,4 +1,4 @@
-//! Streams of tasks: any part of any of them, on any rank, without the others.
+//! Reads streams of tasks: any range of any stream, on any rank, without the others.
 
 mod set;
 mod stream_reader;
@@ -7,10 +7,10 @@ pub use self::set::{Stream, Streams};
 pub use self::stream_reader::StreamReader;
 
 pub(super) use self::set::StreamsCache;
-use self::set::{PartPlace, Piece, StreamSets, too_long};
+use self::set::{PartPlace, StreamSection, StreamSets, too_long};
 use super::Reader;
 use super::Section;
-use super::alone::ReadsAlone;
+use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
 use super::sections::{CurrentSection, Sections, check_room, other_sizes};
 use crate::file::source::{Sink, Sizes};
@@ -19,7 +19,7 @@ use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::memory::{reserve, reserve_count};
 use scda_base::numbers::to_usize;
 use scda_format::COUNT_BYTES;
-use scda_format::dataset::stored::is_metadata;
+use scda_format::dataset::stored_dataset::is_metadata;
 use scda_format::header::{SectionType, UserString};
 use scda_format::layout::sum;
 use scda_format::streams::{
@@ -142,7 +142,7 @@ pub(crate) struct TaskReader<'a> {
     cache: &'a mut StreamsCache,
 }
 
-impl ReadsAlone for TaskReader<'_> {
+impl ReadsLocally for TaskReader<'_> {
     fn sections(&mut self) -> &mut Sections {
         self.sections
     }
@@ -173,8 +173,8 @@ impl TaskReader<'_> {
         for number in numbers {
             let piece = self.piece(number, name)?;
             let begins = u64::from(match &piece {
-                Piece::Part(part) => part.part.part == 0,
-                Piece::Packed(_) => true,
+                StreamSection::Part(part) => part.part.part == 0,
+                StreamSection::PackedStreams(_) => true,
             });
             // From the front a part that begins a set is its first, from the back its last.
             sets += if record < 0 { 0 } else { begins };
@@ -184,11 +184,11 @@ impl TaskReader<'_> {
             // A part before all sets is none of any: as the first part of the first, it is an error.
             if sets + u64::from(record <= 0) >= wanted {
                 match piece {
-                    Piece::Part(part) => {
+                    StreamSection::Part(part) => {
                         reserve(&mut parts, 1)?;
                         parts.push(part);
                     }
-                    Piece::Packed(found) => packed = Some(found),
+                    StreamSection::PackedStreams(found) => packed = Some(found),
                 }
             }
             sets += if record < 0 { begins } else { 0 };
@@ -206,7 +206,7 @@ impl TaskReader<'_> {
     }
 
     /// The part of a set of streams whose chunks are the section of this number, or the streams of the varray that it is.
-    fn piece(&mut self, number: u64, name: &[u8]) -> Result<Piece, Failure> {
+    fn piece(&mut self, number: u64, name: &[u8]) -> Result<StreamSection, Failure> {
         self.lookup().seek_section(number.saturating_sub(1))?;
         let at = self.sections.position();
         let follows = self.lookup().next_section(true)?;
@@ -217,11 +217,11 @@ impl TaskReader<'_> {
         }
         let part = if number > 0 && follows { self.read_stream_part()? } else { None };
         if let Some((part, _)) = part.filter(|(_, [_, array, _])| *array.user == *name) {
-            return Ok(Piece::Part(part));
+            return Ok(StreamSection::Part(part));
         }
         self.lookup().seek_section(number)?;
         self.lookup().next_section(true)?;
-        self.packed().map(Piece::Packed).ok_or_else(|| {
+        self.packed().map(StreamSection::PackedStreams).ok_or_else(|| {
             let name = quote(name);
             let what = format!(
                 "section {name} is not a set of streams: no block \"scda streams 00\" precedes it, and it is no uncompressed varray"
@@ -255,11 +255,11 @@ impl TaskReader<'_> {
         let mut streams = Streams { user: *name, parts: Vec::new(), packed: None };
         for part in parts {
             match self.piece(part, name)? {
-                Piece::Part(part) => {
+                StreamSection::Part(part) => {
                     reserve(&mut streams.parts, 1)?;
                     streams.parts.push(part);
                 }
-                Piece::Packed(varray) => streams.packed = Some(varray),
+                StreamSection::PackedStreams(varray) => streams.packed = Some(varray),
             }
         }
         streams.check(0, 0)?;
@@ -271,8 +271,8 @@ impl TaskReader<'_> {
         let mut sets = StreamSets { user: *name, begins: Vec::new(), sections: Vec::new() };
         for number in self.lookup().find_all(name)? {
             let begins = match self.piece(number, name) {
-                Ok(Piece::Part(part)) => part.part.part == 0,
-                Ok(Piece::Packed(_)) => true,
+                Ok(StreamSection::Part(part)) => part.part.part == 0,
+                Ok(StreamSection::PackedStreams(_)) => true,
                 // Another section of this name is an entry by itself.
                 Err(Failure::Mine(error)) if error.kind() == ErrorKind::Format => continue,
                 Err(failure) => return Err(failure),
@@ -310,7 +310,7 @@ impl TaskReader<'_> {
                 format!("streams: found a block of {} bytes, expected at most {MAX_BLOCK_BYTES}", block.size);
             return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
         }
-        // What is behind the entries only takes room. All ranks have the same bytes, most often behind the header already.
+        // What follows the entries only takes room. All ranks have the same bytes, most often after the header already.
         let text = self.input().look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
         let part = StreamPart::parse(text, block.layout.data)?;
         self.sections.advance(block.layout.end);

@@ -1,4 +1,4 @@
-//! Sets of streams, and where their parts are in the file.
+//! Sets of streams, and the offsets of their parts.
 
 use crate::file::reader::sections::CurrentSection;
 use scda_base::error::{Error, ErrorKind, Result};
@@ -18,9 +18,9 @@ pub struct Streams {
 }
 
 /// What a section with the name of streams has of them.
-pub(super) enum Piece {
+pub(super) enum StreamSection {
     Part(PartPlace),
-    Packed(CurrentSection),
+    PackedStreams(CurrentSection),
 }
 
 /// A part of a set of streams, and where its sections have their data.
@@ -74,7 +74,7 @@ impl Streams {
         self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
     }
 
-    /// Whether readers accept this part behind `before`, the one before it in the file of its name, if there is one.
+    /// Whether readers accept this part after `before`, the one before it in the file of its name, if there is one.
     ///
     /// # Errors
     /// `Format` if neither this part begins a set nor continues that of `before`, by number, tasks and chunks.
@@ -104,7 +104,7 @@ impl Streams {
         self.parts.last().map_or(packed, |last| last.bytes)
     }
 
-    /// An error unless the parts behind the first `checked` ones continue these, one after the other. The first part has the
+    /// An error unless the parts after the first `checked` ones continue these, one after the other. The first part has the
     /// number `begin`.
     pub(super) fn check(&self, begin: u64, checked: usize) -> Result<()> {
         let Some(first) = self.parts.first() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A stream as a reader of the standard library.
+//! A stream as `std::io::Read` and `Seek`.
 
 use super::Stream;
 use crate::file::reader::Reader;

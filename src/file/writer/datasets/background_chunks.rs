@@ -1,10 +1,10 @@
 //! Chunks that the thread compresses while the program goes on: copied by the call that writes their datasets.
 
-use super::chunked::{ChunkPieces, ChunkWriter, ChunkedDataset, is_text, prepare};
+use super::chunk_exchange::{Chunk, Overlap, Plan, Round};
+use super::chunked::{ChunkBatches, ChunkWriter, ChunkedDataset, is_text, prepare};
 use super::contiguous::ContiguousCopy;
 use super::layouts::LayoutChoice;
-use super::pieces::{Chunk, Overlap, Plan, Round};
-use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::encoding::{CHUNK_BYTES, EncodedElements, on_threads};
 use crate::file::team::Failure;
 use scda_base::error::{Error, Result};
 use scda_base::memory::reserve;
@@ -12,7 +12,7 @@ use scda_base::numbers::to_usize;
 use scda_codec::chunk::{ChunkCodec, ChunkEncoder};
 use scda_format::dataset::Dataset;
 use scda_ranks::Partition;
-use scda_storage::lent::Lent;
+use scda_storage::lent_memory::LentMemory;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(super) struct PendingChunks {
 /// What the thread has made of a dataset.
 #[derive(Default)]
 struct Output {
-    encoded: Encoded,
+    encoded: EncodedElements,
     time: Duration,
 }
 
@@ -51,7 +51,7 @@ impl PendingChunks {
     }
 
     /// What the thread has made, and how long that took.
-    pub fn take_encoded(&self) -> (Encoded, Duration) {
+    pub fn take_encoded(&self) -> (EncodedElements, Duration) {
         let Output { encoded, time } = std::mem::take(&mut *lock(&self.output));
         (encoded, time)
     }
@@ -67,8 +67,8 @@ struct ChunkBatch {
 
 enum BatchPart {
     /// This number of the bytes that were copied.
-    Copied(usize),
-    Lent(Lent),
+    CopiedDataset(usize),
+    LentMemory(LentMemory),
     /// A chunk that is not stored.
     Fill,
 }
@@ -101,7 +101,7 @@ impl ChunkWriter<'_> {
             self.sections.queue().note_copied(plain.selection.bytes(), began);
         }
         let each: Vec<&Dataset> = datasets.iter().map(|one| one.dataset).collect();
-        let mine = self.for_each_window(&each, plan, |this, window, codecs| {
+        let mine = self.for_each_batch(&each, plan, |this, window, codecs| {
             this.copy_window(plan, window, codecs, (&pending, encoders))
         });
         let agreed = mine.and_then(|mine| self.sections.team.agree(mine).map(drop));
@@ -152,15 +152,15 @@ impl ChunkWriter<'_> {
                 Chunk::Fill if is_text(&work.0[number].dataset) => {
                     let room = batch.room(bytes, left)?;
                     array.put_fill(room);
-                    BatchPart::Copied(bytes)
+                    BatchPart::CopiedDataset(bytes)
                 }
                 Chunk::Fill => BatchPart::Fill,
                 Chunk::Bytes(from) => match self.sections.queue().lent(from) {
-                    Some(lent) => BatchPart::Lent(lent),
+                    Some(lent) => BatchPart::LentMemory(lent),
                     None => {
                         batch.copy(from, left)?;
                         self.sections.queue().note_copied(bytes as u64, began);
-                        BatchPart::Copied(bytes)
+                        BatchPart::CopiedDataset(bytes)
                     }
                 },
             };
@@ -228,17 +228,17 @@ impl ChunkBatch {
     }
 
     /// Encodes its chunks: those of each dataset, with its number. The memory for them has `most` bytes, unless they are fewer or longer.
-    fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, Encoded)>> {
-        let mut pieces = ChunkPieces::new(most);
+    fn encode(self, encoder: &mut ChunkEncoder, most: u64) -> Result<Vec<(usize, EncodedElements)>> {
+        let mut pieces = ChunkBatches::new(most);
         let mut rest = &*self.copied;
         for (number, part) in &self.parts {
             let bytes = match part {
-                BatchPart::Copied(bytes) => {
+                BatchPart::CopiedDataset(bytes) => {
                     let (own, others) = rest.split_at(*bytes);
                     rest = others;
                     Some(own)
                 }
-                BatchPart::Lent(lent) => Some(lent.bytes()),
+                BatchPart::LentMemory(lent) => Some(lent.bytes()),
                 BatchPart::Fill => None,
             };
             pieces.begin(*number, self.bytes as u64)?;

@@ -1,10 +1,10 @@
-//! The chunks of datasets: compressed by their owners, and written.
+//! Compresses the chunks of datasets on the ranks that own them, and writes them.
 
+use super::chunk_exchange::{Chunk, Overlap, Plan, PlannedArray, Round};
 use super::contiguous::ContiguousDataset;
 use super::layouts::{LayoutChoice, Layouts};
-use super::pieces::{Chunk, Overlap, Plan, PlannedArray, Round};
 use super::selection::{Selection, overlapping};
-use crate::file::encoding::{Encoded, EncodedBytes, on_threads};
+use crate::file::encoding::{EncodedBytes, EncodedElements, on_threads};
 use crate::file::options::{Tuning, WriteOptions};
 use crate::file::team::Failure;
 use crate::file::writer::kinds::Compression;
@@ -38,7 +38,7 @@ pub(super) struct ChunkedDataset<'a> {
 
 /// The chunks of this rank.
 pub(super) struct EncodedChunks {
-    pub encoded: Encoded,
+    pub encoded: EncodedElements,
     /// Their bytes among those of all ranks.
     pub bytes: Partition,
 }
@@ -108,7 +108,7 @@ impl ChunkWriter<'_> {
     }
 
     /// Does something with the chunks of this rank, round by round, up to an overlap: the error is that of this rank.
-    pub fn for_each_window(
+    pub fn for_each_batch(
         &mut self,
         datasets: &[&Dataset],
         plan: &Plan<'_>,
@@ -140,9 +140,9 @@ impl ChunkWriter<'_> {
         datasets: &[&Dataset],
         plan: &Plan<'_>,
     ) -> Result<Vec<EncodedChunks>, Failure> {
-        let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
-        let mine = self.for_each_window(datasets, plan, |this, window, codecs| {
-            this.encode_window(plan, window, codecs, &mut encoded)
+        let mut encoded: Vec<EncodedElements> = datasets.iter().map(|_| EncodedElements::default()).collect();
+        let mine = self.for_each_batch(datasets, plan, |this, window, codecs| {
+            this.encode_batch(plan, window, codecs, &mut encoded)
         })?;
         let mut bytes: Vec<Partition> =
             encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
@@ -182,12 +182,12 @@ impl ChunkWriter<'_> {
 
     /// Encodes the chunks of a window, after those that are encoded; returns the first index that two parts have, with the
     /// number of the dataset.
-    pub fn encode_window(
+    pub fn encode_batch(
         &mut self,
         plan: &Plan<'_>,
         window: &Round,
         codecs: &[ChunkCodec],
-        encoded: &mut [Encoded],
+        encoded: &mut [EncodedElements],
     ) -> Result<Option<Overlap>> {
         plan.for_each_alike(&window.chunks, codecs, |chunks, codec| {
             self.encode_alike(plan, window, chunks, codec, encoded)
@@ -201,7 +201,7 @@ impl ChunkWriter<'_> {
         window: &Round,
         chunks: Range<u64>,
         codec: ChunkCodec,
-        encoded: &mut [Encoded],
+        encoded: &mut [EncodedElements],
     ) -> Result<Option<Overlap>> {
         let Range { start, end } = chunks;
         let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
@@ -249,7 +249,7 @@ pub(super) fn prepare(encoders: &mut Vec<ChunkEncoder>, codec: ChunkCodec, threa
 }
 
 /// The encoded chunks of datasets, each with its number, up to an overlap.
-type NumberedChunks = (Vec<(usize, Encoded)>, Option<Overlap>);
+type NumberedChunks = (Vec<(usize, EncodedElements)>, Option<Overlap>);
 
 /// Encodes these chunks of a window, up to the first one that has an index twice: those of each dataset, with its number.
 fn encode_chunks(
@@ -259,7 +259,7 @@ fn encode_chunks(
     chunks: Range<u64>,
     params: &WriteOptions,
 ) -> Result<NumberedChunks> {
-    let (mut pieces, mut buffer) = (ChunkPieces::new(params.tuning.limits.encoded_bytes), Vec::new());
+    let (mut pieces, mut buffer) = (ChunkBatches::new(params.tuning.limits.encoded_bytes), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().is_text();
     let end = chunks.end;
@@ -287,8 +287,8 @@ fn encode_chunks(
 
 /// Encoded chunks of datasets that follow one another, those of each with its number.
 #[derive(Default)]
-pub(super) struct ChunkPieces {
-    all: Vec<(usize, Encoded)>,
+pub(super) struct ChunkBatches {
+    all: Vec<(usize, EncodedElements)>,
     /// The encoded bytes of the last ones.
     out: Vec<u8>,
     /// The place of each of these in `all`, and where its bytes begin.
@@ -299,7 +299,7 @@ pub(super) struct ChunkPieces {
     most: u64,
 }
 
-impl ChunkPieces {
+impl ChunkBatches {
     pub fn new(most: u64) -> Self {
         Self { most, ..Self::default() }
     }
@@ -311,7 +311,7 @@ impl ChunkPieces {
             reserve(&mut self.all, 1)?;
             reserve(&mut self.starts, 1)?;
             self.starts.push((self.all.len(), self.out.len()));
-            self.all.push((number, Encoded::default()));
+            self.all.push((number, EncodedElements::default()));
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl ChunkPieces {
         Ok(())
     }
 
-    pub fn end(mut self) -> Result<Vec<(usize, Encoded)>> {
+    pub fn end(mut self) -> Result<Vec<(usize, EncodedElements)>> {
         self.end_memory()?;
         Ok(self.all)
     }
@@ -367,7 +367,7 @@ mod tests {
         dataset.layout = Layout::Chunked { shape: Some(vec![300]), text: false };
         let codec = ChunkCodec::of(&dataset, Encoder::Fast, 6, LineBreak::Unix);
         let encoder = || ChunkEncoder::new(codec).unwrap();
-        let (mut pieces, mut together) = (ChunkPieces::new(1 << 10), encoder());
+        let (mut pieces, mut together) = (ChunkBatches::new(1 << 10), encoder());
         let mut expected: Vec<(usize, Vec<u64>, Vec<u8>)> = Vec::new();
         // The dataset 4 has no bytes. The memory is longer than three of these chunks, and shorter than all of them.
         let numbers = [0, 0, 3, 4, 4, 5, 5, 5, 5, 5, 9];
@@ -386,7 +386,7 @@ mod tests {
             .end()
             .unwrap()
             .into_iter()
-            .map(|(number, Encoded { sizes, chunks })| {
+            .map(|(number, EncodedElements { sizes, chunks })| {
                 let bytes: Vec<&[u8]> = chunks.iter().map(AsRef::as_ref).collect();
                 (number, sizes, bytes.concat())
             })

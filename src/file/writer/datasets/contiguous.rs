@@ -1,7 +1,7 @@
-//! Contiguous datasets: rows straight from the memory of the ranks, or strips of their parts.
+//! Writes contiguous datasets: rows straight from the memory of the ranks, or runs that are assembled from parts.
 
-use super::own_rows::KnownRows;
-use super::pieces::{Chunk, Plan, PlannedArray, Round};
+use super::chunk_exchange::{Chunk, Plan, PlannedArray, Round};
+use super::row_partition::RowPartitionCache;
 use super::selection::{Selection, overlapping};
 use crate::file::options::MostThreads;
 use crate::file::source::Source;
@@ -11,7 +11,7 @@ use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
 use scda_format::dataset::metadata;
-use scda_format::dataset::{ChunkGrid, Dataset, Region};
+use scda_format::dataset::{ChunkGrid, Dataset, IndexBox};
 use scda_format::header::SectionType;
 use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
@@ -46,7 +46,7 @@ impl ContiguousDataset<'_> {
     /// # Errors
     /// `Range` if that exceeds 63 bits.
     pub fn copied_bytes(&self) -> Result<u64> {
-        let region_bytes = (size_of::<Region>() + 2 * size_of_val(&*self.dataset.shape)) as u64;
+        let region_bytes = (size_of::<IndexBox>() + 2 * size_of_val(&*self.dataset.shape)) as u64;
         let regions = self.selection.regions().len() as u64 * region_bytes;
         let texts = COPY_BYTES + 2 * self.text.len() as u64;
         sum(self.selection.bytes(), regions + texts).ok_or_else(too_large)
@@ -117,11 +117,11 @@ impl PlacedDataset<'_> {
 /// Writes contiguous datasets at the end of the file.
 pub(super) struct ContiguousWriter<'a> {
     sections: &'a mut Sections,
-    known: &'a mut KnownRows,
+    known: &'a mut RowPartitionCache,
 }
 
 impl<'a> ContiguousWriter<'a> {
-    pub fn new(sections: &'a mut Sections, known: &'a mut KnownRows) -> Self {
+    pub fn new(sections: &'a mut Sections, known: &'a mut RowPartitionCache) -> Self {
         Self { sections, known }
     }
 }
@@ -147,7 +147,7 @@ impl ContiguousWriter<'_> {
             self.write_together(&std::mem::take(&mut together))?;
             match one.own {
                 Some(rows) => self.write_rows(&one, rows)?,
-                None => self.write_in_strips(one)?,
+                None => self.write_in_runs(one)?,
             }
             self.sections.end_call()?;
         }
@@ -181,13 +181,12 @@ impl ContiguousWriter<'_> {
     }
 
     /// Brings the parts of a contiguous dataset to those who write its strips.
-    fn write_in_strips(&mut self, one: PlacedDataset<'_>) -> Result<(), Failure> {
+    fn write_in_runs(&mut self, one: PlacedDataset<'_>) -> Result<(), Failure> {
         let counts = one.counts();
         let PlacedDataset { dataset, text, selection, layout, rows, row_bytes, .. } = one;
         let item_bytes = dataset.data_type.item_bytes();
         let limits = self.sections.params.tuning.limits;
-        let grid =
-            ChunkGrid::of_strips(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
+        let grid = ChunkGrid::of_runs(&dataset.shape, item_bytes, limits.exchange_bytes / STRIPS_OF_EXCHANGE);
         let plan = grid.and_then(|grid| {
             let arrays = vec![PlannedArray::new(dataset, grid, selection)];
             Plan::new(&self.sections.team, arrays, MostThreads::ONE, &limits)
@@ -195,7 +194,7 @@ impl ContiguousWriter<'_> {
         let plan = Plan::agree_on(plan, &mut self.sections.team, false)?;
         self.sections.write_metadata(dataset.convention(), &text)?;
         self.sections.describe(SectionType::Array, dataset.name.as_bytes(), rows, row_bytes)?;
-        self.write_strips(dataset, &plan, layout, &counts)
+        self.write_runs(dataset, &plan, layout, &counts)
     }
 
     /// Writes metadata and the rows of this rank, which are gathered unless they are packed.
@@ -212,7 +211,7 @@ impl ContiguousWriter<'_> {
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
-    fn write_strips(
+    fn write_runs(
         &mut self,
         dataset: &Dataset,
         plan: &Plan<'_>,
@@ -223,11 +222,11 @@ impl ContiguousWriter<'_> {
         let shape = &dataset.shape;
         // Strips follow one another in the file, too.
         let grid = plan.arrays()[0].grid();
-        let offset = |strip: u64| {
-            if strip == grid.chunks() {
+        let offset = |run: u64| {
+            if run == grid.chunks() {
                 return layout.data_bytes;
             }
-            let start = grid.region_of(strip).start;
+            let start = grid.region_of(run).start;
             start.iter().zip(shape).fold(0, |at, (index, n)| at * n + index) * item_bytes
         };
         let own = plan.own(0);
@@ -241,9 +240,9 @@ impl ContiguousWriter<'_> {
             if this.team.has_deferred() || overlap.is_some() {
                 return Ok(());
             }
-            for strip in window.chunks.clone() {
-                let bytes = to_usize(offset(strip + 1) - offset(strip));
-                let put = put_strip(plan, &window, strip, bytes, &mut buffer, out);
+            for run in window.chunks.clone() {
+                let bytes = to_usize(offset(run + 1) - offset(run));
+                let put = put_run(plan, &window, run, bytes, &mut buffer, out);
                 match put {
                     Ok(None) => {}
                     Ok(Some(index)) => {
@@ -268,15 +267,15 @@ impl ContiguousWriter<'_> {
 }
 
 /// Appends a strip; returns the first index that two parts have, if there is one.
-fn put_strip(
+fn put_run(
     plan: &Plan<'_>,
     window: &Round,
-    strip: u64,
+    run: u64,
     bytes: usize,
     buffer: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<Option<Vec<u64>>> {
-    let found = plan.assemble(window, strip, buffer)?;
+    let found = plan.assemble(window, run, buffer)?;
     let start = out.len();
     reserve(out, bytes)?;
     match found {

@@ -1,11 +1,11 @@
-//! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
+//! Writes datasets whose items come batch by batch, so that they need not fit in memory. For a process that writes alone.
 
 use super::DatasetWriter;
+use super::chunk_exchange::{Plan, PlannedArray};
 use super::chunked::{ChunkWriter, is_text};
 use super::layouts::{Layouts, StoredDataset};
-use super::pieces::{Plan, PlannedArray};
 use super::selection::Selection;
-use crate::file::encoding::Encoded;
+use crate::file::encoding::EncodedElements;
 use crate::file::options::{Encode, MostThreads};
 use crate::file::team::Failure;
 use crate::file::writer::kinds::{DataStream, SectionWriter, check_alone, read, read_again};
@@ -16,7 +16,7 @@ use scda_base::numbers::to_usize;
 use scda_codec::ARRAY_CONVENTION;
 use scda_codec::chunk::ChunkCodec;
 use scda_format::dataset::bools::{Bools, find_other};
-use scda_format::dataset::{DataType, Dataset, Layout, Region, metadata};
+use scda_format::dataset::{DataType, Dataset, IndexBox, Layout, metadata};
 use scda_format::header::{SectionType, UserString};
 use scda_format::layout::product;
 use scda_ranks::Partition;
@@ -27,7 +27,7 @@ fn reading(error: io::Error) -> Error {
 }
 
 /// What is done with the chunks of each part; whether to go on.
-type Take<'a> = &'a mut dyn FnMut(&mut ChunkWriter<'_>, Encoded) -> Result<bool, Failure>;
+type Take<'a> = &'a mut dyn FnMut(&mut ChunkWriter<'_>, EncodedElements) -> Result<bool, Failure>;
 
 impl DatasetWriter<'_> {
     /// Writes a dataset whose data come part by part.
@@ -53,7 +53,7 @@ impl DatasetWriter<'_> {
         }
         let bytes = dataset.data_bytes()?;
         if bytes <= self.sections.params.tuning.limits.streamed_bytes {
-            let (mut all, region) = (Vec::new(), [Region::all(&dataset.shape)]);
+            let (mut all, region) = (Vec::new(), [IndexBox::all(&dataset.shape)]);
             resize(&mut all, bytes)?;
             read_part(dataset, data, &region[0], &mut all)?;
             let selection = Selection::of_bytes(dataset, &region, &all)?;
@@ -201,8 +201,8 @@ impl ChunkWriter<'_> {
             let plan = Plan::new(&self.sections.team, vec![array], MostThreads::ONE, &limits)?;
             let plan = plan.sampling(step);
             let window = plan.window(chunks)?;
-            let mut encoded = [Encoded::default()];
-            if self.encode_window(&plan, &window, &codecs, &mut encoded)?.is_some() {
+            let mut encoded = [EncodedElements::default()];
+            if self.encode_batch(&plan, &window, &codecs, &mut encoded)?.is_some() {
                 return Err(Error::new(ErrorKind::Internal, "a part of a dataset overlaps itself").into());
             }
             let [encoded] = encoded;
@@ -215,7 +215,7 @@ impl ChunkWriter<'_> {
 }
 
 /// Reads a box of a dataset, or what comes next in C order.
-fn read_part(dataset: &Dataset, from: &mut dyn DataStream, region: &Region, data: &mut [u8]) -> Result<()> {
+fn read_part(dataset: &Dataset, from: &mut dyn DataStream, region: &IndexBox, data: &mut [u8]) -> Result<()> {
     let Some(boxes) = from.boxes() else { return read(from, data) };
     boxes.read_box(region, data).map_err(reading)?;
     if dataset.data_type == DataType::Bool

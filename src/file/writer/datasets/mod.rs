@@ -1,32 +1,32 @@
-//! Datasets: a block of metadata, and the section of their data.
+//! Writes datasets: a block of metadata, and the section of their data.
 //!
 //! The data of a contiguous dataset are an array section. Where each rank passes whole rows in the order of the ranks, as
 //! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
 //! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
 
+mod added_rows;
 mod background_chunks;
+mod chunk_exchange;
 mod chunked;
 mod contiguous;
 mod dataset_stream;
-mod extended;
 mod layouts;
-mod own_rows;
 mod owners;
-mod pieces;
+mod row_partition;
 mod rows;
 mod schedule;
 mod selection;
 mod texts;
 
-pub(super) use own_rows::KnownRows;
+pub(super) use row_partition::RowPartitionCache;
 pub(super) use schedule::{PendingWrites, Scheduler};
 
+use self::added_rows::ExtendedDatasets;
 use self::chunked::{ChunkWriter, ChunkedDataset};
 use self::contiguous::ContiguousDataset;
-use self::extended::Extended;
 use self::layouts::{Layouts, StoredDataset};
 use self::schedule::Write;
-use self::selection::{Selection, check_apart};
+use self::selection::{Selection, check_separate};
 use super::kinds::Compression;
 use super::sections::Sections;
 use crate::file::team::{FINE, Failure, Function, MOST_WORDS, Topic};
@@ -35,7 +35,7 @@ use scda_base::error::{Error, Result};
 use scda_base::floats::in_default;
 use scda_format::dataset::codecs::Codecs;
 use scda_format::dataset::metadata;
-use scda_format::dataset::{Dataset, Layout, Region, group_user};
+use scda_format::dataset::{Dataset, IndexBox, Layout, group_user};
 use scda_format::layout::sum;
 use scda_ranks::Partition;
 use scda_ranks::partition::is_known;
@@ -48,7 +48,7 @@ const MOST_IN_TURNS: usize = MOST_WORDS;
 const MOST_KNOWN_BYTES: usize = 1 << 14;
 
 /// The boxes of this rank, and their items.
-pub type Boxes<'a> = (&'a [Region], Data<'a>);
+pub type Boxes<'a> = (&'a [IndexBox], Data<'a>);
 
 /// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
 #[derive(Debug)]
@@ -71,14 +71,14 @@ pub(super) struct DatasetCache {
     /// The last one, and its metadata.
     metadata: Option<(Dataset, String)>,
     /// The lengths of datasets to which rows were added: the same on all ranks.
-    extended: Extended,
+    extended: ExtendedDatasets,
 }
 
 /// Checks the datasets that users write, and plans how they are stored.
 pub(super) struct DatasetWriter<'a> {
     sections: &'a mut Sections,
     compression: &'a mut Compression,
-    rows: &'a mut KnownRows,
+    rows: &'a mut RowPartitionCache,
     pending: &'a mut PendingWrites,
     cache: &'a mut DatasetCache,
 }
@@ -87,7 +87,7 @@ impl<'a> DatasetWriter<'a> {
     pub(super) fn new(
         sections: &'a mut Sections,
         compression: &'a mut Compression,
-        rows: &'a mut KnownRows,
+        rows: &'a mut RowPartitionCache,
         pending: &'a mut PendingWrites,
         cache: &'a mut DatasetCache,
     ) -> Self {
@@ -114,14 +114,14 @@ impl DatasetWriter<'_> {
     /// Writes a dataset.
     pub(super) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
         let (dataset, text) = self.begin_dataset(dataset)?;
-        self.check_apart(&dataset, &boxes)?;
+        self.check_separate(&dataset, &boxes)?;
         self.write_boxes(&dataset, text, boxes, None)
     }
 
     /// Where nobody else knows of the call, boxes that meet are an error before anything is written.
-    fn check_apart(&self, dataset: &Dataset, boxes: &Result<Boxes<'_>>) -> Result<()> {
+    fn check_separate(&self, dataset: &Dataset, boxes: &Result<Boxes<'_>>) -> Result<()> {
         match boxes {
-            Ok((regions, _)) if self.sections.team.is_alone() => check_apart(dataset, regions),
+            Ok((regions, _)) if self.sections.team.is_alone() => check_separate(dataset, regions),
             _ => Ok(()),
         }
     }
@@ -130,7 +130,7 @@ impl DatasetWriter<'_> {
     /// several contiguous ones written together.
     pub(super) fn datasets(&mut self, all: &[DatasetBoxes<'_>]) -> Result<(), Failure> {
         self.sections.team.note(Topic::Dataset, all.len() as u64);
-        all.iter().try_for_each(|one| self.check_apart(one.dataset, &one.boxes()))?;
+        all.iter().try_for_each(|one| self.check_separate(one.dataset, &one.boxes()))?;
         let mut rest = all;
         while let Some(first) = rest.first() {
             let (now, later) = rest.split_at(self.together(rest));
@@ -210,7 +210,7 @@ impl DatasetWriter<'_> {
             ))
             .into());
         }
-        let mut region = Region::all(&dataset.shape);
+        let mut region = IndexBox::all(&dataset.shape);
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         let boxes = data.map(|data| (&regions[..], data));

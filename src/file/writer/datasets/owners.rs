@@ -1,4 +1,4 @@
-//! Which rank writes which chunks: each has chunks that follow one another, in the order of the ranks.
+//! Assigns chunks to the ranks that compress and write them: consecutive chunks, in the order of the ranks.
 
 use scda_base::error::Result;
 use scda_base::memory::{reserve, resize};

@@ -3,7 +3,7 @@
 use super::owners::Owners;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
-use scda_format::dataset::{ChunkGrid, Region};
+use scda_format::dataset::{ChunkGrid, IndexBox};
 use std::ops::Range;
 
 /// Indices of the first dimension, in the order of the ranks.
@@ -36,8 +36,8 @@ impl Rows {
     }
 
     /// The part of the array that a rank has.
-    pub fn region(&self, rank: usize) -> Region {
-        let mut region = Region::all(&self.shape);
+    pub fn region(&self, rank: usize) -> IndexBox {
+        let mut region = IndexBox::all(&self.shape);
         (region.start[0], region.count[0]) = (self.starts[rank], self.starts[rank + 1] - self.starts[rank]);
         region
     }

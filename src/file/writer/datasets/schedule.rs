@@ -6,10 +6,10 @@
 //! order of the calls: when a call must know where the file ends, or when there is no room for another copy.
 
 use super::background_chunks::PendingChunks;
+use super::chunk_exchange::Plan;
 use super::chunked::{BYTES_PER_CHUNK, ChunkWriter, ChunkedDataset, EncodedChunks};
 use super::contiguous::{ContiguousCopy, ContiguousDataset, ContiguousWriter};
-use super::own_rows::KnownRows;
-use super::pieces::Plan;
+use super::row_partition::RowPartitionCache;
 use crate::file::team::{FINE, Failure, split};
 use crate::file::writer::kinds::{Compression, Section, SectionCopy, SectionWriter};
 use crate::file::writer::sections::{Sections, too_large};
@@ -67,7 +67,7 @@ impl PendingWrites {
 pub(in crate::file::writer) struct Scheduler<'a> {
     sections: &'a mut Sections,
     compression: &'a mut Compression,
-    rows: &'a mut KnownRows,
+    rows: &'a mut RowPartitionCache,
     pending: &'a mut PendingWrites,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Scheduler<'a> {
     pub fn new(
         sections: &'a mut Sections,
         compression: &'a mut Compression,
-        rows: &'a mut KnownRows,
+        rows: &'a mut RowPartitionCache,
         pending: &'a mut PendingWrites,
     ) -> Self {
         Self { sections, compression, rows, pending }

@@ -9,7 +9,7 @@ use scda_base::memory::{copy, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_codec::chunk::swap_items;
 use scda_format::dataset::bools::{find_other_item, has_bools};
-use scda_format::dataset::{Dataset, Region, does_not_fit};
+use scda_format::dataset::{Dataset, IndexBox, does_not_fit};
 use scda_format::layout::{product, sum};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +27,7 @@ enum Buffer<'a> {
 
 /// The boxes of this rank, and their items.
 pub(in crate::file::writer) struct Selection<'a> {
-    regions: Cow<'a, [Region]>,
+    regions: Cow<'a, [IndexBox]>,
     /// Where the bytes of each begin if they follow one another, and where those of the last one end.
     starts: Vec<u64>,
     buffer: Buffer<'a>,
@@ -47,7 +47,7 @@ impl<'a> Selection<'a> {
         Self { regions: Cow::Borrowed(&[]), starts: Vec::new(), buffer: Buffer::Packed(Cow::Borrowed(&[])) };
 
     /// # Errors
-    /// `Argument` for regions outside of the array, for another number of boxes than of regions, for memory that does not fit them, and for
+    /// `Argument` for boxes outside of the array, if the memory is for another number of boxes, for memory that does not fit them, and for
     /// what the type of the dataset cannot have; `Range`; `Memory`.
     pub fn new(dataset: &Dataset, (regions, data): Boxes<'a>, limits: &Limits) -> Result<Self> {
         Self::with_buffer(dataset, regions, Buffer::new(dataset, (regions, data), limits)?)
@@ -56,12 +56,12 @@ impl<'a> Selection<'a> {
     /// Of items that are as in the file already.
     ///
     /// # Errors
-    /// `Argument` for regions outside of the array and data of another length; `Memory`.
-    pub fn of_bytes(dataset: &Dataset, regions: &'a [Region], items: &'a [u8]) -> Result<Self> {
+    /// `Argument` for boxes outside of the array and data of another length; `Memory`.
+    pub fn of_bytes(dataset: &Dataset, regions: &'a [IndexBox], items: &'a [u8]) -> Result<Self> {
         Self::with_buffer(dataset, regions, Buffer::Packed(Cow::Borrowed(items)))
     }
 
-    fn with_buffer(dataset: &Dataset, regions: &'a [Region], buffer: Buffer<'a>) -> Result<Self> {
+    fn with_buffer(dataset: &Dataset, regions: &'a [IndexBox], buffer: Buffer<'a>) -> Result<Self> {
         let item_bytes = dataset.data_type.item_bytes();
         let mut starts = Vec::new();
         reserve(&mut starts, regions.len() + 1)?;
@@ -106,12 +106,12 @@ impl<'a> Selection<'a> {
         Ok(Selection { regions: Cow::Owned(regions), starts, buffer: Buffer::Packed(Cow::Owned(items)) })
     }
 
-    /// The bytes of all regions.
+    /// The bytes of all boxes.
     pub fn bytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The data of all regions, if they lie one after the other.
+    /// The data of all boxes, if they lie one after the other.
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.buffer {
             Buffer::Packed(data) => Some(data),
@@ -144,16 +144,16 @@ impl<'a> Selection<'a> {
     }
 
     /// A box.
-    pub fn region(&self, number: usize) -> &Region {
+    pub fn region(&self, number: usize) -> &IndexBox {
         &self.regions[number]
     }
 
     /// All boxes.
-    pub fn regions(&self) -> &[Region] {
+    pub fn regions(&self) -> &[IndexBox] {
         &self.regions
     }
 
-    /// The items of a region.
+    /// The items of a box.
     pub(super) fn items(&self, number: usize) -> Origin<'_> {
         match &self.buffer {
             Buffer::Packed(data) => Origin::Bytes(&data[to_usize(self.starts[number])..]),
@@ -163,7 +163,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The indices of the first dimension that the regions have, if these are all that the array has there, one region
+    /// The indices of the first dimension that the boxes have, if these are all that the array has there, one box
     /// after the other.
     pub fn rows(&self, shape: &[u64]) -> Option<Range<u64>> {
         let mut rows: Option<Range<u64>> = None;
@@ -195,7 +195,7 @@ impl Gather for Selection<'_> {
 
 impl<'a> Buffer<'a> {
     /// # Errors
-    /// `Argument` for another number of boxes than of regions, for memory that does not fit them, and for other bools; `Range`; `Memory`.
+    /// `Argument` if the memory is for another number of boxes, for memory that does not fit them, and for other bools; `Range`; `Memory`.
     fn new(dataset: &Dataset, (regions, data): Boxes<'a>, limits: &Limits) -> Result<Self> {
         let memories = match data {
             Data::Packed(data) => return Ok(Self::Packed(little_endian(dataset, data)?)),
@@ -250,8 +250,8 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// An error for an item of a region that has no number of the type in the file.
-fn check_fit(dataset: &Dataset, region: &Region, misfit: Option<u64>) -> Result<()> {
+/// An error for an item of a box that has no number of the type in the file.
+fn check_fit(dataset: &Dataset, region: &IndexBox, misfit: Option<u64>) -> Result<()> {
     misfit.map_or(Ok(()), |item| Err(does_not_fit(dataset, &region.index_of(item))))
 }
 
@@ -276,7 +276,7 @@ fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
 
 /// An error if two boxes have an index in common: for a rank that writes alone, before anything is written. Of very many boxes, who assembles
 /// them finds it. Boxes outside of the dataset are not looked at.
-pub(super) fn check_apart(dataset: &Dataset, regions: &[Region]) -> Result<()> {
+pub(super) fn check_separate(dataset: &Dataset, regions: &[IndexBox]) -> Result<()> {
     let compared = if (2..=MOST_COMPARED).contains(&regions.len()) { regions } else { &[] };
     if compared.iter().enumerate().any(|(number, region)| dataset.check_region(number, region).is_err()) {
         return Ok(());

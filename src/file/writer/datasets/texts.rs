@@ -1,11 +1,11 @@
-//! Datasets of items of variable length: chunks of whole rows, each written by the rank that has its first row.
+//! Writes datasets of items of variable length: chunks of whole rows, each by the rank that has its first row.
 //!
 //! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
 //! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
 
 use super::DatasetWriter;
 use super::chunked::{ChunkWriter, EncodedChunks};
-use crate::file::encoding::{CHUNK_BYTES, Encoded};
+use crate::file::encoding::{CHUNK_BYTES, EncodedElements};
 use crate::file::team::{FINE, Failure, Function, Topic, split};
 use crate::texts::Texts;
 use scda_base::error::{Error, Result};
@@ -171,7 +171,7 @@ impl ChunkWriter<'_> {
         received: &[u8],
     ) -> Result<EncodedChunks, Failure> {
         let encoded = if self.sections.team.has_deferred() {
-            Ok(Encoded::default())
+            Ok(EncodedElements::default())
         } else {
             self.encode_own_texts(dataset, codecs, rows, grid, received)
         };
@@ -188,12 +188,12 @@ impl ChunkWriter<'_> {
         rows: &TextRows<'_>,
         grid: &ChunkGrid,
         received: &[u8],
-    ) -> Result<Encoded> {
+    ) -> Result<EncodedElements> {
         let params = &self.sections.params;
         let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
         let mut encoder = if codecs.steps.is_empty() { None } else { Some(ChunkEncoder::new(codec)?) };
         let own = rows.chunks(grid.chunks());
-        let (mut encoded, mut chunk_data, mut out) = (Encoded::default(), Vec::new(), Vec::new());
+        let (mut encoded, mut chunk_data, mut out) = (EncodedElements::default(), Vec::new(), Vec::new());
         reserve(&mut encoded.sizes, to_usize(own.count))?;
         for chunk in own.offset..own.offset + own.count {
             params.interrupt.check()?;

@@ -1,4 +1,4 @@
-//! Plain or compressed: the one decision, for blocks, arrays and varrays, in memory and as streams.
+//! Decides whether a section is written plain or compressed: blocks, arrays and varrays, in memory and as streams.
 
 use crate::file::options::Encode;
 use crate::file::team::Failure;

@@ -1,18 +1,18 @@
-//! The sections: arguments, compression, and which layout they get.
+//! Writes sections: checks arguments, compresses, and chooses the layout.
 
 mod choice;
-mod piecewise;
 mod section;
+mod streaming;
 mod trial;
 
-pub use piecewise::{BoxStream, DataStream, ElementStream};
-pub(super) use piecewise::{check_alone, read, read_again};
 pub(super) use section::{Section, SectionCopy};
+pub use streaming::{BoxStream, DataStream, ElementStream};
+pub(super) use streaming::{check_alone, read, read_again};
 
 use self::choice::Choice;
 use self::section::Shape;
 use super::sections::{LocalElements, Sections, too_large};
-use crate::file::encoding::{Encoded, Encoders};
+use crate::file::encoding::{EncodedElements, Encoders};
 use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
@@ -255,7 +255,7 @@ impl SectionWriter<'_> {
                 Ok(None)
             };
             let (encoded, mine) = split(encoded);
-            let bytes = encoded.as_ref().map_or(u64::MAX, Encoded::bytes);
+            let bytes = encoded.as_ref().map_or(u64::MAX, EncodedElements::bytes);
             let [bytes] = self.sections.team.share(root, mine.map(|()| [bytes]))?;
             Ok((bytes < u64::MAX).then(|| (bytes, encoded.unwrap_or_default())))
         })?;
@@ -272,7 +272,7 @@ impl SectionWriter<'_> {
         self.sections.describe(SectionType::Array, user, elements.total, size)?;
         let plain = SectionLayout::array(self.sections.end(), elements.total, size).ok_or_else(too_large)?;
         if compressed_type(SectionType::Array, user).is_some() {
-            data.for_each_piece(|piece| self.sections.note_first_half(piece))?;
+            data.for_each_run(|piece| self.sections.note_first_half(piece))?;
         }
         // The products are bounded by the layout's.
         let bytes = Partition {
@@ -344,7 +344,7 @@ impl SectionWriter<'_> {
     }
 
     /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.
-    fn encode_block(&mut self, data: &[u8], size: u64, encode: Encode) -> Result<Option<Encoded>> {
+    fn encode_block(&mut self, data: &[u8], size: u64, encode: Encode) -> Result<Option<EncodedElements>> {
         let (source, sizes) = (Source::Contiguous(data), Sizes::Fixed { count: 1, size });
         if let Some(sample) = Sample::new(1, size).filter(|_| encode == Encode::Auto) {
             let bytes = Partition { offset: 0, count: size, total: size };
@@ -381,7 +381,7 @@ impl SectionWriter<'_> {
     }
 
     /// Encodes elements of this rank.
-    fn encode_own(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
+    fn encode_own(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<EncodedElements> {
         let began = Instant::now();
         let encoded = self.compression.encoders.encode(&self.sections.params, data, sizes)?;
         self.compression.spent.add(encoded.bytes(), began);
@@ -389,9 +389,13 @@ impl SectionWriter<'_> {
     }
 
     /// Encodes this rank's elements, and finds where their bytes lie.
-    fn encode(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<(Encoded, Partition), Failure> {
+    fn encode(
+        &mut self,
+        data: Source<'_>,
+        sizes: Sizes<'_>,
+    ) -> Result<(EncodedElements, Partition), Failure> {
         let encoded = if self.sections.team.has_deferred() {
-            Ok(Encoded::default())
+            Ok(EncodedElements::default())
         } else {
             self.encode_own(data, sizes)
         };

@@ -48,7 +48,7 @@ impl Section<'_> {
     /// `Range` if they exceed 63 bits.
     pub fn copied_bytes(&self) -> Result<u64> {
         let mut bytes = size_of_val(self.sizes) as u64;
-        self.data.for_each_piece(|piece| {
+        self.data.for_each_run(|piece| {
             bytes = sum(bytes, piece.len() as u64).ok_or_else(too_large)?;
             Ok(())
         })?;
@@ -62,7 +62,7 @@ impl Section<'_> {
         reserve(&mut sizes, self.sizes.len())?;
         sizes.extend_from_slice(self.sizes);
         reserve_count(&mut data, self.copied_bytes()?)?;
-        self.data.for_each_piece(|piece| {
+        self.data.for_each_run(|piece| {
             data.extend_from_slice(piece);
             Ok(())
         })?;

@@ -1,8 +1,8 @@
-//! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
+//! Tries whether compression makes a stream smaller: `Encode::Auto` for data that can be read again.
 
 use super::SectionWriter;
 use super::choice::Choice;
-use super::piecewise::{ElementStream, for_each_batch, piece_bytes, read_again};
+use super::streaming::{ElementStream, for_each_batch, piece_bytes, read_again};
 use crate::file::options::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};

@@ -1,4 +1,4 @@
-//! When what is buffered and what is held back gets into the file, and where the file ends after an error.
+//! Flushes buffered sections and deferred headers, and decides where the file ends after an error.
 
 use super::Sections;
 use crate::file::team::Failure;
@@ -167,7 +167,7 @@ impl Sections {
         };
         let kept = if self.params.mark_incomplete { self.progress.kept() } else { None };
         let end = kept.unwrap_or(end);
-        // What cannot be cut off has no header.
+        // What cannot be removed has no header.
         if !self.team.is_lost() {
             let _ = self.file.truncate(end);
         }

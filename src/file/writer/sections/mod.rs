@@ -1,32 +1,32 @@
-//! The sections of a file, one after the other: how their bytes get there, and how far the file is.
+//! The sections of a file in their order: how their bytes get there, and how far the file has come.
 
+mod combined_sections;
 mod flush;
 mod output;
 mod progress;
-mod tail;
-mod together;
+mod streamed_section;
 
+pub(super) use combined_sections::{Block, Elements, Gather, Pair};
 pub(super) use output::{LONGEST_HEAD, LocalElements, head};
 pub(super) use progress::Progress;
 pub(super) use scda_format::layout::too_large;
-pub(super) use tail::Tail;
-pub(super) use together::{Block, Elements, Gather, Pair};
+pub(super) use streamed_section::Tail;
 
 use super::sealing::Sealer;
+use crate::file::aggregators::Route;
 use crate::file::buffer::SectionBuffer;
 use crate::file::deferred_headers::DeferredHeaders;
 use crate::file::options::WriteOptions;
 use crate::file::reader::OwnReader;
-use crate::file::relay::Route;
-use crate::file::sums::{RunningSum, SummedFile, Unsummed, end_section};
+use crate::file::sums::{RunningSum, SummedFile, UnsummedFile, end_section};
 use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
-use scda_format::dataset::later::title_of_first;
+use scda_format::dataset::additions::title_of_first;
 use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
-use scda_storage::lent::Lent;
+use scda_storage::lent_memory::LentMemory;
 use scda_storage::queue::{Queue, Times};
 
 /// The file and the ranks that write it, section by section.
@@ -282,7 +282,7 @@ impl Sections {
     }
 
     /// Lends memory to the thread, if that is wanted, until nothing is lent.
-    pub fn lend(&mut self, lent: Option<Lent>) {
+    pub fn lend(&mut self, lent: Option<LentMemory>) {
         self.file.lend(lent.filter(|_| self.params.lend));
     }
 
@@ -292,8 +292,8 @@ impl Sections {
     }
 
     /// The file past its sections, for bytes that are summed up elsewhere.
-    pub fn ahead(&mut self) -> Unsummed<'_> {
-        Unsummed(&mut self.file)
+    pub fn ahead(&mut self) -> UnsummedFile<'_> {
+        UnsummedFile(&mut self.file)
     }
 
     /// Adds the checksum of bytes that were written [ahead](Self::ahead). An error is kept for the next agreement.

@@ -1,9 +1,9 @@
-//! The bytes of a section: which rank writes what, at once or with the buffered sections.
+//! Writes the bytes of a section: which rank writes which bytes, at once or with the buffered sections.
 
 use super::{Sections, too_large};
+use crate::file::aggregators::RankData;
 use crate::file::buffer::{Outlet, Stage};
-use crate::file::encoding::Encoded;
-use crate::file::relay::Own;
+use crate::file::encoding::EncodedElements;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use scda_base::error::Result;
@@ -121,8 +121,12 @@ impl Sections {
         let last = (elements.total > 0).then_some(b'\n');
         let padding = if is_last { data_padding(&mut padding, layout.data_bytes, last, style) } else { &[] };
         let entries = layout.data + elements.offset * COUNT_BYTES as u64;
-        if self.is_relayed(layout)? {
-            return self.relay(layout, head, &[(entries, Own::Entries(format, sizes, padding))]);
+        if self.is_aggregated(layout)? {
+            return self.write_aggregated(
+                layout,
+                head,
+                &[(entries, RankData::Entries(format, sizes, padding))],
+            );
         }
         self.write(layout, head, |out, layout| {
             put_entries(out, entries, &format, sizes)?;
@@ -138,7 +142,7 @@ impl Sections {
         layout: SectionLayout,
         elements: Partition,
         bytes: Partition,
-        encoded: &Encoded,
+        encoded: &EncodedElements,
     ) -> Result<(), Failure> {
         let local = LocalElements { elements, bytes, entries: Some(&encoded.sizes) };
         let data = Source::Indirect(&encoded.chunks);
@@ -196,14 +200,14 @@ impl Sections {
         (offset, data, padding): (u64, Source<'_>, &[u8]),
     ) -> Result<(), Failure> {
         let format = CountFormat::new(b'E', self.params.line_break);
-        if self.is_relayed(layout)? {
+        if self.is_aggregated(layout)? {
             let pieces = [data.contiguous(), padding];
             let data = match data {
-                Source::Contiguous(_) => Own::Pieces(&pieces),
-                Source::Indirect(elements) => Own::Elements(elements, padding),
+                Source::Contiguous(_) => RankData::Runs(&pieces),
+                Source::Indirect(elements) => RankData::Elements(elements, padding),
             };
-            let all = [(entries, Own::Entries(format, sizes.unwrap_or_default(), &[])), (offset, data)];
-            return self.relay(layout, head, &all[usize::from(sizes.is_none())..]);
+            let all = [(entries, RankData::Entries(format, sizes.unwrap_or_default(), &[])), (offset, data)];
+            return self.write_aggregated(layout, head, &all[usize::from(sizes.is_none())..]);
         }
         self.write(layout, head, |out, layout| {
             put_entries(out, entries, &format, sizes.unwrap_or_default())?;
@@ -240,9 +244,9 @@ impl Sections {
     ) -> Result<(), Failure> {
         // A block has one count before its data, and belongs to one rank.
         let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
-        if is_array && self.is_relayed(layout)? {
-            let behind = offset + pieces[0].len() as u64;
-            return self.relay(layout, pieces[0], &[(behind, Own::Pieces(&pieces[1..]))]);
+        if is_array && self.is_aggregated(layout)? {
+            let after = offset + pieces[0].len() as u64;
+            return self.write_aggregated(layout, pieces[0], &[(after, RankData::Runs(&pieces[1..]))]);
         }
         self.write_all()?;
         if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
@@ -259,24 +263,31 @@ impl Sections {
 
     /// Whether a section is written by some ranks of each node for all. All ranks know.
     #[inline(never)]
-    pub(in crate::file::writer) fn is_relayed(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
+    pub(in crate::file::writer) fn is_aggregated(&mut self, layout: SectionLayout) -> Result<bool, Failure> {
         if self.is_small(layout) {
             return Ok(false);
         }
-        Ok(self.route.relay(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
+        Ok(self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?.is_some())
     }
 
     /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
     /// offset. Their number is the same on all ranks.
     #[cold]
-    fn relay(&mut self, layout: SectionLayout, head: &[u8], runs: &[(u64, Own<'_>)]) -> Result<(), Failure> {
+    fn write_aggregated(
+        &mut self,
+        layout: SectionLayout,
+        head: &[u8],
+        runs: &[(u64, RankData<'_>)],
+    ) -> Result<(), Failure> {
         self.write_all()?;
         let mut mine = Ok(());
-        if let Some(relay) = self.route.relay(&mut self.team, &self.params.tuning, layout.bytes())? {
+        if let Some(aggregators) =
+            self.route.aggregators(&mut self.team, &self.params.tuning, layout.bytes())?
+        {
             // The ranks of a node are to meet: from here on all of them take part.
             let agreed = self.team.agree(Ok(()))?;
             for (offset, own) in runs {
-                mine = mine.and(relay.write(&agreed, &mut self.file, *offset, own));
+                mine = mine.and(aggregators.write(&agreed, &mut self.file, *offset, own));
             }
         }
         self.progress.know();

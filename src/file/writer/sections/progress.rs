@@ -1,4 +1,4 @@
-//! How far a file is: up to where its sections are begun, written, complete and known to be so.
+//! The progress of a file: how many sections are begun, written, complete, and known to be complete.
 
 use std::ops::Range;
 
@@ -147,7 +147,7 @@ impl Progress {
         *self = Self::of_whole_file(end);
     }
 
-    /// Gives up the current call. Returns where it began: what it has written after that is to be cut off.
+    /// Gives up the current call. Returns where it began: what it has written after that is to be removed.
     pub fn give_up_call(&mut self) -> u64 {
         self.end = self.call_start.max(self.written.end);
         self.section_start = self.call_start;

@@ -210,7 +210,7 @@ impl SionHeader {
                 tail_at + 4,
                 "start of the second metadata block",
                 self.counts_at,
-                format!("{end}, behind {} blocks of chunks", self.max_blocks),
+                format!("{end}, after {} blocks of chunks", self.max_blocks),
             )),
             None => {
                 Err(file.wrong(tail_at, "most blocks of a task", self.max_blocks, "chunks below 2^63 bytes"))
@@ -218,7 +218,7 @@ impl SionHeader {
         }
     }
 
-    /// Where the second metadata block ends, without the mapping behind it.
+    /// Where the second metadata block ends, without the mapping after it.
     pub(super) fn tables_end(&self) -> Option<u64> {
         let numbers = sum(self.max_blocks, 1).and_then(|rows| product(rows, self.tasks))?;
         sum(self.counts_at, product(numbers, 8)?)

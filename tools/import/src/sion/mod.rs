@@ -2,7 +2,7 @@
 //!
 //! A physical file begins with its first metadata block: numbers, the ranks of its tasks, and the bytes of a chunk of each. Then come
 //! blocks: a chunk of each task, one after the other. The second metadata block follows: how many blocks each task has, and
-//! how many bytes of each chunk are used. In the first of several physical files a mapping is behind it: for each task the
+//! how many bytes of each chunk are used. In the first of several physical files a mapping follows it: for each task the
 //! file, and which of its tasks it is.
 
 mod header;
@@ -280,7 +280,7 @@ impl Sion {
         self.knows_order
     }
 
-    /// What is missing, in words, for each physical file: what was never written, what is cut off, and what is wrong.
+    /// What is missing, in words, for each physical file: what was never written, what is removed, and what is wrong.
     pub fn missing(&self) -> impl Iterator<Item = Error> {
         self.files.iter().filter_map(Physical::lost_lengths)
     }
@@ -301,7 +301,7 @@ impl Sion {
         )
     }
 
-    /// An error if data of a file are cut off.
+    /// An error if data of a file are removed.
     ///
     /// # Errors
     /// `ShortFile`.

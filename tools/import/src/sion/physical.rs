@@ -172,7 +172,7 @@ fn lengths(file: &Foreign, header: &SionHeader) -> Result<Vec<(u64, u64)>> {
         let used = used(file, at, found, header.chunks[task].1)?;
         let (blocks, bytes) = &mut lengths[task];
         if block >= *blocks && used > 0 {
-            return Err(file.wrong(at, "bytes in a block", found, format!("none behind {blocks} blocks")));
+            return Err(file.wrong(at, "bytes in a block", found, format!("none after {blocks} blocks")));
         }
         *bytes += used;
         Ok(())

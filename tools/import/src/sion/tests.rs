@@ -16,7 +16,7 @@ fn with_file<T>(bytes: &[u8], call: impl FnOnce(Result<Sion>) -> T) -> T {
 fn numbers_that_cannot_be_are_told() {
     let vector = vector("sion_a3_full.sion");
     let tasks = with_file(&vector, |sion| sion.unwrap().header().tasks);
-    // Behind the prefix, ranks of 8 bytes, and sizes of 8 bytes.
+    // After the prefix, ranks of 8 bytes, and sizes of 8 bytes.
     let sizes = 32 + 20 + 1024 + 8 * usize::try_from(tasks).unwrap();
     let tail = sizes + 8 * usize::try_from(tasks).unwrap();
     let large = i64::MAX.to_le_bytes();

@@ -1,4 +1,4 @@
-//! Finds the sections to print.
+//! Finds the sections that `scda cat` prints.
 
 use super::Args;
 use crate::datasets::{LAST_RECORD, Pairs, by_index, is_first};
@@ -92,7 +92,7 @@ pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choic
         Ok(())
     };
     if let Err(error) = search() {
-        // Damage behind the section can only hide other matches. Damage of the section itself is found when it is read.
+        // Damage after the section can only hide other matches. Damage of the section itself is found when it is read.
         match found.last() {
             None => return Err(error.into()),
             Some(last) if last.number <= passed => complain(&error.to_string()),

@@ -1,15 +1,15 @@
 //! The key-value records of a SIONlib file that was imported (docs/tools.md): a list of them, and their values in the streams.
 
 use super::{Args, one_record};
-use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::box_parts::{self, BoxParts};
 use crate::datasets::{LAST_RECORD, Pair, Walk, dataset_at};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::formats::{DataFormat, Show};
+use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{Output, escape};
 use crate::ranges::within;
 use crate::streams::each_piece;
-use scda::{DataType, Reader, Region, Section, SectionType, Stream, Streams};
+use scda::{DataType, IndexBox, Reader, Section, SectionType, Stream, Streams};
 use scda_base::numbers::to_usize;
 
 /// The name of the list of the records.
@@ -74,7 +74,7 @@ struct RecordPrinter<'a> {
     out: Output,
     input: &'a Input,
     lines: bool,
-    show: Option<Show>,
+    show: Option<DataPrinter>,
 }
 
 impl RecordPrinter<'_> {
@@ -104,7 +104,7 @@ impl RecordPrinter<'_> {
         } else {
             each_piece(&mut self.reader, &stream, offset..end, |data| {
                 let format = DataFormat::usual(data, out.is_terminal());
-                show.get_or_insert_with(|| Show::of_bytes(format, 0)).bytes(out, data)
+                show.get_or_insert_with(|| DataPrinter::of_bytes(format, 0)).bytes(out, data)
             })?;
         }
         self.now = Some((task, stream));
@@ -147,8 +147,8 @@ pub fn print(input: &Input, args: &Args) -> Result<()> {
         RecordPrinter { reader, streams, now: None, out: Output::new()?, input, lines, show: None };
     let (mut data, mut is_any) = (Vec::new(), false);
     let mut each = || -> Result<()> {
-        for slab in Slabs::new(&dataset, Region::all(&dataset.shape)) {
-            slabs::read(&mut list, &dataset, &slab, &mut data)?;
+        for slab in BoxParts::new(&dataset, IndexBox::all(&dataset.shape)) {
+            box_parts::read(&mut list, &dataset, &slab, &mut data)?;
             for row in data.as_chunks().0.as_chunks::<4>().0 {
                 let [task, key, offset, bytes] = row.map(u64::from_ne_bytes);
                 if args.stream.is_none_or(|only| only == task) && args.key.is_none_or(|only| only == key) {

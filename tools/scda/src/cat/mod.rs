@@ -4,15 +4,15 @@ mod find;
 mod keys;
 mod values;
 
+use crate::data_batches::{DataBatches, first_unreadable, units};
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
-use crate::formats::{DataFormat, Show};
+use crate::formats::{DataFormat, DataPrinter};
 use crate::output::{Output, escape};
-use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
 use crate::ranges::{Bounds, Ends, Records, parse_range, part};
 use crate::select::Selection;
-use crate::streams::{self, MeantStreams};
+use crate::streams::{self, StreamTarget};
 use find::{Choice, find};
 use scda::{Reader, Section};
 use std::ops::Range;
@@ -24,7 +24,7 @@ use values::Series;
 /// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
 /// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
 /// significant byte of a number first; complex numbers are (1.0,-2.0), raw items hexadecimal digits. Of what is damaged, it prints what
-/// comes before the damage; --range reads elements behind it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
+/// comes before the damage; --range reads elements after it. If damage may hide parts of streams, --stream prints what there is, with exit code 1.
 ///
 /// Numbers with units such as "hours since 2000-01-01", which the CF conventions have for times, are dates; --numbers shows the numbers.
 /// One that is no date, such as a fill value, or is finer than a microsecond, stays a number.
@@ -59,7 +59,7 @@ pub struct Args {
     /// with a range, as in --range, one after the other; with STEP, every STEP-th of them [default: -1]
     #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
     record: Option<Records>,
-    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1; dimensions behind those
+    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1; dimensions after those
     /// that are given are whole
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
@@ -92,7 +92,7 @@ pub struct Args {
     /// show the section of its data as it is stored
     #[arg(long, conflicts_with = "region")]
     raw: bool,
-    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
@@ -127,13 +127,13 @@ fn range(input: &Input, args: &Args, user: &[u8], all: u64) -> Result<Range<u64>
 /// Prints the stream of a task.
 fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
     match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
-        MeantStreams::Streams(found) => {
+        StreamTarget::Streams(found) => {
             let name = *found.streams.name();
             let range = |bytes| range(input, args, &name, bytes);
             let printed = streams::print(reader, input, &found.streams, task, range);
             and_known(printed, || found.check_whole(input))
         }
-        MeantStreams::Section(section, is_packed) => {
+        StreamTarget::Section(section, is_packed) => {
             if let Some(streams) = reader.varray_streams(section.offset)?.filter(|_| is_packed) {
                 let range = |bytes| range(input, args, &section.user, bytes);
                 return streams::print(reader, input, &streams, task, range);
@@ -175,14 +175,14 @@ fn section(
     reader.next_section(!args.raw)?;
     let all = units(section);
     let range = range(input, args, &section.user, all)?;
-    let mut pieces = Pieces::new(section, range.clone());
+    let mut pieces = DataBatches::new(section, range.clone());
     // The line of progress would stand in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
-    let mut show: Option<Show> = None;
+    let mut show: Option<DataPrinter> = None;
     let columns = args.cols.map(usize::from);
     check_columns(args, matches!(args.format, None | Some(DataFormat::Bytes | DataFormat::Text)))?;
     check_terminal(out, args.format == Some(DataFormat::Bytes), &section.user, "--as hex shows them")?;
-    let mut each = |pieces: &Pieces| {
+    let mut each = |pieces: &DataBatches| {
         if let Some(progress) = &mut progress {
             progress.add(pieces.data().len() as u64);
         }
@@ -190,7 +190,7 @@ fn section(
         let format = || args.format.clone().unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,
-            None => show.insert(Show::new(format(), columns, section, range.start, input.name())),
+            None => show.insert(DataPrinter::new(format(), columns, section, range.start, input.name())),
         };
         show.piece(out, pieces)
     };
@@ -205,7 +205,7 @@ fn section(
         // The data before the damage are shown, too.
         let unread = pieces.range();
         let end = first_unreadable(reader, section, unread.clone()).unwrap_or(unread.end);
-        let mut before = Pieces::new(section, unread.start..end);
+        let mut before = DataBatches::new(section, unread.start..end);
         while let Ok(true) = before.next(reader) {
             each(&before)?;
         }

@@ -1,16 +1,16 @@
-//! The values of datasets, in lines or as a table.
+//! Prints the values of datasets, line by line or as a table.
 
 use super::{Args, check_columns, check_terminal};
-use crate::datasets::slabs::{self, Slabs, each_item};
+use crate::datasets::box_parts::{self, BoxParts, each_item};
 use crate::datasets::{attributes_of, dataset_at, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::DataFormat;
 use crate::output::{Output, visible};
+use crate::plot::cf_decoding;
 use crate::plot::clock::Clock;
-use crate::plot::meaning;
 use crate::ranges::Bounds;
-use scda::{Dataset, DatasetHandle, Kind, Reader, Region, Section};
+use scda::{Dataset, DatasetHandle, IndexBox, Kind, Reader, Section};
 use scda_base::numbers::to_usize;
 use serde_json::Value;
 
@@ -96,9 +96,9 @@ impl Values<'_> {
     }
 
     /// Prints a box up to the first item that cannot be read.
-    fn print_readable(&mut self, reader: &mut Reader, region: &Region, data: &mut Vec<u8>) -> Result<()> {
-        let Err(fail) = slabs::read(reader, self.dataset, region, data) else { return self.print(data) };
-        let Some((first, second)) = slabs::halves(region) else { return Err(fail) };
+    fn print_readable(&mut self, reader: &mut Reader, region: &IndexBox, data: &mut Vec<u8>) -> Result<()> {
+        let Err(fail) = box_parts::read(reader, self.dataset, region, data) else { return self.print(data) };
+        let Some((first, second)) = box_parts::halves(region) else { return Err(fail) };
         self.print_readable(reader, &first, data)?;
         self.print_readable(reader, &second, data)
     }
@@ -112,7 +112,7 @@ struct Head {
     /// If it names them.
     names: Vec<String>,
     /// Which ones of the dataset.
-    columns: Region,
+    columns: IndexBox,
 }
 
 /// Prints datasets, one after the other.
@@ -178,8 +178,9 @@ impl Series {
         let mut values = Values { out, dataset: &dataset, as_bytes, columns, table, clock, in_line, text };
         let mut data = Vec::new();
         let mut result = Ok(());
-        for slab in Slabs::new(&dataset, region) {
-            result = slabs::read(reader, &dataset, &slab, &mut data).and_then(|()| values.print(&mut data));
+        for slab in BoxParts::new(&dataset, region) {
+            result =
+                box_parts::read(reader, &dataset, &slab, &mut data).and_then(|()| values.print(&mut data));
             if let Err(Fail::Scda(_)) = result {
                 result = values.print_readable(reader, &slab, &mut data);
             }
@@ -214,7 +215,7 @@ impl Series {
     }
 
     /// Prints the line of names of a table. Trouble if the next dataset has other ones.
-    fn head(&mut self, out: &mut Output, input: &Input, dataset: &Dataset, region: &Region) -> Result<()> {
+    fn head(&mut self, out: &mut Output, input: &Input, dataset: &Dataset, region: &IndexBox) -> Result<()> {
         let trouble = |words: String| {
             let name = visible(&dataset.name);
             Err(Fail::file(input.name(), format_args!("dataset \"{name}\": --as csv: {words}")))
@@ -226,7 +227,7 @@ impl Series {
         }
         // The first dimension counts the lines.
         let columns = |of: &[u64]| of.get(1..).unwrap_or_default().to_vec();
-        let columns = Region::new(columns(&region.start), columns(&region.count));
+        let columns = IndexBox::new(columns(&region.start), columns(&region.count));
         let is_complex = dataset.data_type.kind() == Kind::Complex;
         let head = Head { dataset: dataset.name.clone(), is_complex, names: names(dataset), columns };
         if let Some(before) = &self.head {
@@ -262,7 +263,7 @@ impl Series {
 
 /// How numbers stand for dates, by the attributes units and calendar of the CF conventions; not of packed ones.
 fn clock_of(dataset: &Dataset) -> Option<Clock> {
-    let attributes = meaning::attributes(&dataset.attributes);
+    let attributes = cf_decoding::attributes(&dataset.attributes);
     let text = |name: &str| attributes.get(name).and_then(Value::as_str);
     let is_number = matches!(dataset.data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float);
     let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attributes.contains_key(*name));

@@ -1,16 +1,16 @@
-//! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
+//! Compares metadata of datasets and groups with their sections, and checks the sections of streams.
 
+use super::additions::{AdditionsCheck, Relation};
 use super::decoding::undecodable;
 use super::finding::{Fault, Finding, Note, Part, Rigour, Scan};
-use super::later::{Later, Looked};
 use super::names::Names;
 use crate::datasets::{Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
+use crate::incomplete_streams::IncompleteStreams;
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
-use crate::unfinished::Unfinished;
 use scda::{ErrorKind, Reader, Streams};
 use std::collections::{BTreeMap, HashSet};
 
@@ -29,12 +29,12 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::strict(input, rigour.is_strict());
     let sealed = scan.sealed.filter(|_| rigour != Rigour::Thorough).map_or(0, |sealed| sealed.sections);
-    // Damage hides none behind it.
+    // Damage hides none after it.
     let whole = |part: &Part| match part {
         Part::Sections(number, range) => Some((*number, range.clone())),
         Part::Leading(..) => None,
     };
-    let (mut later, mut names) = (Later::default(), Names::default());
+    let (mut later, mut names) = (AdditionsCheck::default(), Names::default());
     // Rows that were added to a dataset count, and were read as its own, if a seal ends what is read.
     let counts = reader.is_sealed();
     let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
@@ -63,16 +63,16 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             names.see(&item, is_of_unknown);
             match later.look(&item, is_of_unknown, || walk.dataset_reader())? {
                 // Damage may have hidden the dataset.
-                Looked::Wrong(words) if before == 0 => {
+                Relation::Wrong(words) if before == 0 => {
                     scan.findings.push(Finding::of_dataset(item.number, &item.section, Fault::Words(words)));
                 }
-                Looked::Rows(rows)
+                Relation::Rows(rows)
                     if !counts && ![item.number - 1, item.number].iter().any(|n| damaged.contains(n)) =>
                 {
                     let readers = (walk.dataset_reader()?, &mut reader);
                     let how = (before == 0, item.number > sealed);
                     scan.findings.extend(later.check_rows(readers, &item, &rows, how)?);
-                    // For what goes on behind it.
+                    // For what continues after it.
                     reader.seek(item.section.offset)?;
                     reader.next_section(true)?;
                 }
@@ -81,7 +81,7 @@ pub fn check(input: &Input, scan: &mut Scan, rigour: Rigour) -> Result<()> {
             let fault = item.fault.take();
             if fault.is_some()
                 && let Some(streams) =
-                    Unfinished::find(&mut input.open_damaged(false)?, input, &item.section)?
+                    IncompleteStreams::find(&mut input.open_damaged(false)?, input, &item.section)?
             {
                 scan.notes.push(Note { number: item.number, words: streams.words() });
             }
@@ -152,7 +152,7 @@ fn one(
     } else if item.last() > sealed && !damaged.contains(&item.last()) {
         let finding = undecodable(walk.dataset_reader()?, reader, item.last(), found)?;
         scan.findings.extend(finding);
-        // For what goes on behind it.
+        // For what continues after it.
         reader.seek(item.section.offset)?;
         reader.next_section(true)?;
     }

@@ -1,10 +1,10 @@
-//! Items of datasets in which something can be wrong although their section is whole.
+//! Finds items that are wrong although their section is whole.
 
 use super::finding::{Fault, Finding};
 use crate::datasets::Found;
-use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::box_parts::{self, BoxParts};
 use crate::fail::Result;
-use scda::{AddedRows, DataType, Dataset, DatasetHandle, Layout, Reader, Region};
+use scda::{AddedRows, DataType, Dataset, DatasetHandle, IndexBox, Layout, Reader};
 use scda_base::numbers::to_usize;
 
 /// The most chunks that are decompressed together.
@@ -18,7 +18,7 @@ pub(super) fn undecodable(
     number: u64,
     found: &Found,
 ) -> Result<Option<Finding>> {
-    let own = Stretch::of(found);
+    let own = RowRange::of(found);
     let error = match own.iter().try_for_each(|rows| decode((of_dataset, &found.handle), reader, rows)) {
         Ok(()) => return Ok(None),
         Err(fail) => Fault::of(fail)?,
@@ -27,7 +27,7 @@ pub(super) fn undecodable(
 }
 
 /// The rows of a dataset that one section has.
-struct Stretch {
+struct RowRange {
     /// As if there were no others.
     dataset: Dataset,
     /// Where the section begins.
@@ -36,7 +36,7 @@ struct Stretch {
     first: u64,
 }
 
-impl Stretch {
+impl RowRange {
     /// All of a dataset.
     fn of(found: &Found) -> Vec<Self> {
         let mut own = found.dataset.clone();
@@ -51,8 +51,8 @@ impl Stretch {
         Self { dataset: rows.dataset.clone(), data: rows.data, first: rows.first }
     }
 
-    /// A region of these rows as one of the dataset.
-    fn whole(&self, mut region: Region) -> Region {
+    /// A box of these rows as one of the dataset.
+    fn whole(&self, mut region: IndexBox) -> IndexBox {
         region.start.iter_mut().take(1).for_each(|row| *row += self.first);
         region
     }
@@ -65,7 +65,7 @@ pub(super) fn decode_rows(
     dataset: &DatasetHandle,
     rows: &AddedRows,
 ) -> Result<()> {
-    let rows = Stretch::added(rows);
+    let rows = RowRange::added(rows);
     decode((reader, dataset), beside, &rows)
 }
 
@@ -74,17 +74,19 @@ pub(super) fn decode_rows(
 fn decode(
     (reader, dataset): (&mut Reader, &DatasetHandle),
     beside: &mut Reader,
-    rows: &Stretch,
+    rows: &RowRange,
 ) -> Result<()> {
     let (own, mut data) = (&rows.dataset, Vec::new());
-    let all = Region::all(&own.shape);
-    let mut read = |slab| slabs::read(reader, dataset, &rows.whole(slab), &mut data);
+    let all = IndexBox::all(&own.shape);
+    let mut read = |slab| box_parts::read(reader, dataset, &rows.whole(slab), &mut data);
     match own.layout {
         Layout::Chunked { text: false, .. } => decode_chunks((reader, dataset), beside, rows),
         _ if own.data_type != DataType::Bool => Ok(()),
-        Layout::Contiguous => Slabs::new(own, all).try_for_each(&mut read),
-        _ => slabs::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), slabs::MOST_BYTES)
-            .try_for_each(&mut read),
+        Layout::Contiguous => BoxParts::new(own, all).try_for_each(&mut read),
+        _ => {
+            box_parts::of_chunks(&all, &own.chunk_shape(), own.data_type.item_bytes(), box_parts::MOST_BYTES)
+                .try_for_each(&mut read)
+        }
     }
 }
 
@@ -93,28 +95,32 @@ fn decode(
 fn decode_chunks(
     (reader, dataset): (&mut Reader, &DatasetHandle),
     beside: &mut Reader,
-    rows: &Stretch,
+    rows: &RowRange,
 ) -> Result<()> {
     let own = &rows.dataset;
-    let (all, chunk) = (Region::all(&own.shape), own.chunk_shape());
+    let (all, chunk) = (IndexBox::all(&own.shape), own.chunk_shape());
     let counts: Vec<u64> = all.count.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
     let chunk_bytes = chunk.iter().product::<u64>().saturating_mul(own.data_type.item_bytes());
     beside.seek(rows.data)?;
     beside.next_section(true)?;
     let (mut sizes, mut data, mut first) = (Vec::new(), Vec::new(), 0);
-    for slab in Slabs::of_grid(&counts, chunk_bytes.max(slabs::MOST_BYTES / MOST_CHUNKS), slabs::MOST_BYTES) {
-        let count = slabs::items(&slab);
+    for slab in BoxParts::of_grid(
+        &counts,
+        chunk_bytes.max(box_parts::MOST_BYTES / MOST_CHUNKS),
+        box_parts::MOST_BYTES,
+    ) {
+        let count = box_parts::items(&slab);
         sizes.resize(to_usize(count), 0);
         beside.read_varray_sizes_range(first..first + count, &mut sizes)?;
         first += count;
-        let one = |index| Region::new(slabs::index_of(&slab, index), vec![1; slab.count.len()]);
-        let boxes: Vec<Region> = match sizes.contains(&0) {
+        let one = |index| IndexBox::new(box_parts::index_of(&slab, index), vec![1; slab.count.len()]);
+        let boxes: Vec<IndexBox> = match sizes.contains(&0) {
             false => vec![slab.clone()],
             true => (0..).zip(&sizes).filter(|(_, size)| **size > 0).map(|(index, _)| one(index)).collect(),
         };
-        let regions = boxes.iter().map(|slab| rows.whole(slabs::of_slab(slab, &chunk, &all)));
+        let regions = boxes.iter().map(|slab| rows.whole(box_parts::of_slab(slab, &chunk, &all)));
         let regions: Vec<_> = regions.collect();
-        slabs::read_all(reader, dataset, &regions, &mut data)?;
+        box_parts::read_all(reader, dataset, &regions, &mut data)?;
     }
     Ok(())
 }

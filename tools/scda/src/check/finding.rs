@@ -1,10 +1,10 @@
-//! What a file is like: what is wrong, and what is whole.
+//! The result of a check: what is wrong, and what is whole.
 
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::output::quote;
 use crate::rows::kind;
 use scda::{Error, ErrorKind, Section, SectionType, UserString};
-use scda_format::dataset::later::addition;
+use scda_format::dataset::additions::addition;
 use std::ops::Range;
 
 /// Something wrong.
@@ -180,7 +180,7 @@ pub struct Scan {
     pub sealed: Option<Sealing>,
     /// Whether only what is sealed counts, in a file that was created to be sealed.
     pub is_to_be_sealed: bool,
-    /// Bytes behind the last seal that were not looked at, because they were not committed.
+    /// Bytes after the last seal that were not looked at, because they were not committed.
     pub left_out: u64,
 }
 
@@ -218,7 +218,7 @@ impl Scan {
         self.sealed.is_some_and(|sealed| sealed.bytes == self.size)
     }
 
-    /// The bytes that were not committed: those behind the last seal, or behind the header of a file that was to get one.
+    /// The bytes that were not committed: those after the last seal, or after the header of a file that was to get one.
     pub fn uncommitted(&self) -> Option<u64> {
         let has_none = self.is_to_be_sealed && self.sealed.is_none();
         (self.left_out > 0 || has_none).then_some(self.left_out)

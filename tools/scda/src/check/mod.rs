@@ -1,21 +1,21 @@
 //! `scda check`: whether files are whole, and what is wrong.
 
+mod additions;
 mod datasets;
 mod decoding;
 mod finding;
-mod later;
 mod meshes;
 mod names;
 mod report;
 mod sealed;
 mod sums;
-mod unsealed;
-mod verified;
+mod uncommitted;
+mod verifying_reader;
 mod walk;
 
 pub use datasets::check as check_datasets;
 pub use finding::{Finding, Part, Rigour, Scan, sections, words};
-pub use verified::Verified;
+pub use verifying_reader::VerifyingReader;
 
 use crate::facts;
 use crate::fail::{Fail, Result, is_invalid};
@@ -49,7 +49,7 @@ use walk::walk;
 /// (docs/particles.md) likewise. Conventions of a later version are not checked; of more than 16,777,216 faces, edges and corners of trees
 /// only whether they lead to trees that exist.
 ///
-/// What is behind the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
+/// What follows the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
 /// a file is not complete. All that is committed can be read; --unsealed accepts the rest, too.
 ///
 /// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
@@ -70,7 +70,7 @@ pub struct Args {
     /// element of what is sealed, too
     #[arg(long)]
     strict: bool,
-    /// A file that was created to be sealed may have valid sections behind its last seal
+    /// A file that was created to be sealed may have valid sections after its last seal
     #[arg(long)]
     unsealed: bool,
     /// Report only what is wrong
@@ -183,10 +183,10 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
             let (words, end) = (out.colour(33, "NOT COMPLETE"), scan.size);
             let count = sections(scan.sealed.map_or(0, |sealed| sealed.sections));
             if bytes == 0 {
-                out.text(format_args!("{name}: {words}: no seal, and nothing behind the header\n"))?;
+                out.text(format_args!("{name}: {words}: no seal, and nothing after the header\n"))?;
             } else {
                 out.text(format_args!(
-                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes behind were not committed; scda salvage saves what is whole of them\n"
+                    "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes after that were not committed; scda salvage saves what is whole of them\n"
                 ))?;
             }
         } else if !args.quiet {

@@ -1,4 +1,4 @@
-//! Names of datasets that other sections have, too: whoever asks for a record of the dataset gets one of them, and an error.
+//! Finds sections that have the name of a dataset: a reader that asks for a record of the dataset would get them, and an error.
 
 use super::finding::{Fault, Finding, Rigour};
 use crate::datasets::{Item, Pair, Walk};

@@ -3,12 +3,12 @@
 use super::finding::{Fault, Finding, Scan, Sealing};
 use super::sums::sums;
 use super::walk::{header_at, walk};
+use crate::data_batches::{first_unreadable, for_each_sizes};
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
-use crate::pieces::{first_unreadable, for_each_sizes};
 use crate::progress::Progress;
 use scda::{Error, Reader, Section, SectionType};
-use scda::{Located, Sealed, Seals};
+use scda::{LocatedError, SealedPart, Seals};
 use scda_format::index::Row;
 use std::fs::File;
 
@@ -56,9 +56,9 @@ struct SealPart<'a> {
     file: &'a File,
     scan: &'a mut Scan,
     progress: &'a mut Progress,
-    sealed: &'a Sealed,
+    sealed: &'a SealedPart,
     /// All seals up to it.
-    seals: &'a [Sealed],
+    seals: &'a [SealedPart],
     number: u64,
 }
 
@@ -102,7 +102,7 @@ impl SealPart<'_> {
             true => {
                 let compared = self.reader.compare_row(self.sealed, row_number, row, anchors);
                 match invalid(compared)? {
-                    Some(error) => Located { error, is_exact: false },
+                    Some(error) => LocatedError { error, is_exact: false },
                     None if row.section.is_none() => return Ok(()),
                     None => {
                         self.scan.add_whole(number, row.offset..row.end());
@@ -117,7 +117,7 @@ impl SealPart<'_> {
 }
 
 /// The number of the section of a row, counted from 1; 0 for the header of the file.
-pub(super) fn section_number(sealed: &Sealed, row_number: u64, row: &Row) -> u64 {
+pub(super) fn section_number(sealed: &SealedPart, row_number: u64, row: &Row) -> u64 {
     match row.section {
         None => 0,
         Some(_) => sealed.first + row_number + 1 - sealed.header_rows(),
@@ -125,8 +125,8 @@ pub(super) fn section_number(sealed: &Sealed, row_number: u64, row: &Row) -> u64
 }
 
 /// What is wrong with the section of a row, and with which element.
-pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: Located) -> Finding {
-    let Located { error, is_exact } = located;
+pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, located: LocatedError) -> Finding {
+    let LocatedError { error, is_exact } = located;
     let offset = error.offset().filter(|_| is_exact);
     let mut finding = Finding::of_section(number, Fault::Invalid(error));
     finding.user = row.section.map(|_| row.user);

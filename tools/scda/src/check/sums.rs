@@ -17,7 +17,7 @@ const CHUNK_BYTES: u64 = 256 << 10;
 /// How often it is said how far it is.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Some sections, one behind the other, and what is known of their checksums.
+/// Some sections, one after the other, and what is known of their checksums.
 struct Sums<'a> {
     file: &'a File,
     rows: &'a [Row],
@@ -65,7 +65,7 @@ impl Sums<'_> {
     }
 }
 
-/// The checksums of sections that lie one behind the other. `progress` is told up to which offset they are known.
+/// The checksums of sections that lie one after the other. `progress` is told up to which offset they are known.
 ///
 /// # Errors
 /// Those of reading.

@@ -1,13 +1,13 @@
 //! Sections one after the other, by their headers, with all their data.
 
 use super::finding::{Fault, Finding, Scan};
+use crate::data_batches::{DataBatches, first_unreadable};
 use crate::fail::Result;
-use crate::pieces::{Pieces, first_unreadable};
 use crate::progress::Progress;
 use scda::{Reader, Section, SectionType};
 
 /// Reads a section to its end.
-fn read(reader: &mut Reader, pieces: &mut Pieces, progress: &mut Progress, base: u64) -> Result<()> {
+fn read(reader: &mut Reader, pieces: &mut DataBatches, progress: &mut Progress, base: u64) -> Result<()> {
     let mut bytes = 0;
     while pieces.next(reader)? {
         bytes += pieces.data().len() as u64;
@@ -29,7 +29,7 @@ fn examine(
     number: u64,
     position: u64,
     header: Option<Section>,
-    pieces: Option<&Pieces>,
+    pieces: Option<&DataBatches>,
     error: Fault,
 ) -> Finding {
     let mut finding = Finding { section: header, ..Finding::of_section(number, error) };
@@ -54,7 +54,7 @@ fn examine(
     finding
 }
 
-/// Goes behind a damaged section, if its headers and sizes tell where it ends.
+/// Skips a damaged section, if its headers and sizes tell where it ends.
 fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
     if header_at(reader, position, true).is_some() && reader.skip().is_ok() {
         return Some(());
@@ -69,7 +69,7 @@ fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
     Some(())
 }
 
-/// Reads all sections from one offset of the file to another, and nothing behind damage that hides where the next section
+/// Reads all sections from one offset of the file to another, and nothing after damage that hides where the next section
 /// is.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ pub fn walk(
             Ok(None) => return Ok(()),
             Ok(Some(header)) => {
                 section = Some(header);
-                let pieces = pieces.insert(Pieces::all(&header));
+                let pieces = pieces.insert(DataBatches::all(&header));
                 read(reader, pieces, progress, header.data_offset)
             }
             Err(error) => Err(error.into()),

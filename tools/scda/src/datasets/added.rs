@@ -1,7 +1,7 @@
-//! What was added to datasets later: attributes, and rows.
+//! Additions to datasets: attributes and rows.
 
 use scda::{SectionType, UserString};
-use scda_format::dataset::later::{
+use scda_format::dataset::additions::{
     ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_of, later_user, rows_of, rows_user,
 };
 use std::fmt;
@@ -43,31 +43,31 @@ pub fn announced(section_type: SectionType, user: &[u8]) -> Option<Addition> {
 }
 
 /// What a section adds to a dataset, as its user string says.
-pub struct Added {
+pub struct AdditionName {
     pub addition: Addition,
     /// Where the data of the dataset begin.
     pub data: u64,
 }
 
 /// What a section adds to a dataset, if it adds something.
-pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<Added> {
+pub fn added_to(section_type: SectionType, user: &[u8]) -> Option<AdditionName> {
     let (addition, named) = match section_type {
         SectionType::Inline => return None,
         SectionType::Block => (Addition::Attributes, later_of(user)),
         SectionType::Array | SectionType::Varray => (Addition::Rows, rows_of(user)),
     };
-    named.map(|(data, _)| Added { addition, data })
+    named.map(|(data, _)| AdditionName { addition, data })
 }
 
 /// The data of a dataset in a copy.
 #[derive(Clone, Copy)]
-pub struct Moved {
+pub struct MovedData {
     /// Where they begin.
     pub position: u64,
     pub user: UserString,
 }
 
-impl Moved {
+impl MovedData {
     /// The user string of a section that adds something to it. Only names that are text can have such sections.
     pub fn user_of(&self, addition: Addition) -> scda::Result<Option<UserString>> {
         let name = std::str::from_utf8(&self.user).ok();

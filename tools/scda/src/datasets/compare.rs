@@ -1,6 +1,6 @@
-//! Whether items of two datasets are the same, and how far they lie apart.
+//! Compares items of two datasets, and measures how far they differ.
 
-use super::slabs::each_item;
+use super::box_parts::each_item;
 use super::values::{Number, number};
 use scda::{DataType, Kind};
 use scda_base::numbers::to_usize;

@@ -1,17 +1,17 @@
 //! Datasets and groups in a file: two sections that are one thing (docs/datasets.md).
 
 mod added;
+pub mod box_parts;
 pub mod calendar;
 pub mod compare;
-pub mod in_order;
-pub mod slabs;
+pub mod ordered_items;
 pub mod source;
 pub mod times;
 pub mod tree;
 pub mod values;
 mod walk;
 
-pub use added::{Added, Addition, Moved, added_to, announced};
+pub use added::{Addition, AdditionName, MovedData, added_to, announced};
 pub use walk::{Item, Walk};
 
 use crate::fail::is_invalid;
@@ -176,7 +176,7 @@ impl<'a> Pairs<'a> {
     /// The pair that begins with this section; `None` if it is none.
     ///
     /// # Errors
-    /// What is wrong with the metadata, or with the section behind them.
+    /// What is wrong with the metadata, or with the section after them.
     pub fn at(&mut self, section: &Section) -> scda::Result<Option<Pair>> {
         if !is_first(section.section_type, &section.user) {
             return Ok(None);
@@ -342,7 +342,7 @@ fn as_single(text: &str) -> String {
     out
 }
 
-/// Type, units, and what keeps the data from being read: what a list has behind the name.
+/// Type, units, and what keeps the data from being read: what a list has after the name.
 pub fn remarks(dataset: &Dataset) -> String {
     let mut words = dataset.data_type.to_string();
     if let Some(units) = units(&dataset.attributes) {

@@ -1,10 +1,10 @@
 //! The items of a dataset in a file, for the writer of another.
 
-use super::in_order::InOrder;
+use super::ordered_items::OrderedItems;
 use super::{Found, to_little};
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
-use scda::{BoxStream, DataStream, Reader, Region, target_path};
+use scda::{BoxStream, DataStream, IndexBox, Reader, target_path};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub struct Source<'a> {
     found: &'a Found,
     /// Of the file that they are written to: what needs a temporary file has it in that folder.
     path: &'a Path,
-    order: InOrder<Spool<'a>>,
+    order: OrderedItems<Spool<'a>>,
     /// What was read in C order, and how much of it was handed out.
     data: Vec<u8>,
     used: usize,
@@ -53,8 +53,8 @@ impl<'a> Source<'a> {
     }
 }
 
-fn in_order<'a>(found: &Found, path: &'a Path) -> InOrder<Spool<'a>> {
-    InOrder::new(found, Box::new(move || spool(path)))
+fn in_order<'a>(found: &Found, path: &'a Path) -> OrderedItems<Spool<'a>> {
+    OrderedItems::new(found, Box::new(move || spool(path)))
 }
 
 /// A temporary file that has no name, in the folder of a file that is to be written.
@@ -96,7 +96,7 @@ impl DataStream for Source<'_> {
 }
 
 impl BoxStream for Source<'_> {
-    fn read_box(&mut self, region: &Region, data: &mut [u8]) -> io::Result<()> {
+    fn read_box(&mut self, region: &IndexBox, data: &mut [u8]) -> io::Result<()> {
         let read = self.found.handle.read(self.reader, std::slice::from_ref(region), &mut *data);
         read.map_err(io::Error::other)?;
         to_little(self.found.dataset.data_type, data);
@@ -104,7 +104,7 @@ impl BoxStream for Source<'_> {
         Ok(())
     }
 
-    fn is_fill(&mut self, region: &Region) -> io::Result<bool> {
+    fn is_fill(&mut self, region: &IndexBox) -> io::Result<bool> {
         self.found.handle.is_fill(self.reader, region).map_err(io::Error::other)
     }
 }

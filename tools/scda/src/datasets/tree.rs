@@ -144,11 +144,11 @@ mod tests {
             for leaf_items in [1_usize, 2, 5] {
                 for before in 0..12 {
                     for count in [0, 1, 2, 7, 40, 163] {
-                        for behind in [0, 1, 9] {
+                        for after in [0, 1, 9] {
                             let items = |seed: u8, n: usize| -> Vec<u8> {
                                 (0..n * item_bytes).map(|i| (i * 37 % 251).to_le_bytes()[0] ^ seed).collect()
                             };
-                            let (a, item, b) = (items(1, before), items(2, 1), items(3, behind));
+                            let (a, item, b) = (items(1, before), items(2, 1), items(3, after));
                             let mut tree = Tree::with_leaves(leaf_items as u64);
                             tree.put(&a, item_bytes);
                             tree.repeat(&item, count as u64);
@@ -158,7 +158,7 @@ mod tests {
                                 all.chunks(leaf_items * item_bytes).map(<[u8]>::to_vec).collect();
                             assert!(
                                 tree.finish() == naive(&leaves),
-                                "{item_bytes} {leaf_items} {before} {count} {behind}"
+                                "{item_bytes} {leaf_items} {before} {count} {after}"
                             );
                         }
                     }

@@ -1,4 +1,4 @@
-//! Items of a dataset as numbers and as text.
+//! Converts items of a dataset to numbers and text.
 
 use super::times;
 use crate::output::push_hex;

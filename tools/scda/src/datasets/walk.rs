@@ -1,11 +1,11 @@
-//! Goes through the sections of a file, with those that belong together.
+//! Walks the sections of a file, and combines those that belong together.
 
-use super::added::{Added, Addition, Moved, added_to, announced};
+use super::added::{Addition, AdditionName, MovedData, added_to, announced};
 use super::{Found, FoundStreams, Pair, Pairs, begins_streams, is_first};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use scda::{Reader, Section, SectionType, UserString};
-use scda_format::dataset::later::later_user;
+use scda_format::dataset::additions::later_user;
 use std::collections::{HashMap, HashSet};
 
 /// A section, the two of a pair, or the three of streams.
@@ -48,7 +48,7 @@ impl Item {
         }
     }
 
-    /// Goes behind it; the reader has read the header of the first section.
+    /// Skips it; the reader has read the header of the first section.
     pub fn skip(&self, reader: &mut Reader) -> scda::Result<()> {
         reader.skip()?;
         for _ in self.number..self.last() {
@@ -75,7 +75,7 @@ pub struct Walk<'a> {
     unknown: u64,
     /// The data of such datasets, of those with rows that were added, and, where no seal ends the file, of all, by where they are: themselves,
     /// or their copy, as [`Self::goes_to`] says. `None`: they have none.
-    moved: HashMap<u64, Option<Moved>>,
+    moved: HashMap<u64, Option<MovedData>>,
     /// How many sections were passed.
     pub number: u64,
 }
@@ -151,14 +151,14 @@ impl<'a> Walk<'a> {
         if item.fault.is_some() && is_first(section.section_type, &section.user) {
             self.unknown = item.number;
         } else if self.is_of_unknown(&item) {
-            let moved = Moved { position: section.offset, user: section.user };
+            let moved = MovedData { position: section.offset, user: section.user };
             self.moved.insert(section.offset, Some(moved));
         }
         if let Some(Pair::Dataset(found)) = item.pair.as_ref().filter(|_| !self.later) {
             self.rows.extend(found.added.iter().map(|rows| rows.metadata));
             if !found.added.is_empty() || !reader.is_sealed() {
                 let Section { offset: position, user, .. } = found.data;
-                self.moved.insert(position, Some(Moved { position, user }));
+                self.moved.insert(position, Some(MovedData { position, user }));
             }
             let name = found.later.and(std::str::from_utf8(&found.data.user).ok());
             self.attributes.extend(name.map(|name| later_user(found.data.offset, name)));
@@ -176,12 +176,12 @@ impl<'a> Walk<'a> {
     /// without a position, there is none.
     pub fn goes_to(&mut self, data: u64, position: Option<u64>) {
         if let Some(moved) = self.moved.get_mut(&data) {
-            *moved = moved.zip(position).map(|(moved, position)| Moved { position, ..moved });
+            *moved = moved.zip(position).map(|(moved, position)| MovedData { position, ..moved });
         }
     }
 
     /// The copy of the dataset to which something is added, if that was passed; `Some(None)` if there is no copy.
-    pub fn copy_of(&self, added: &Added) -> Option<Option<Moved>> {
+    pub fn copy_of(&self, added: &AdditionName) -> Option<Option<MovedData>> {
         self.moved.get(&added.data).copied()
     }
 
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         is_data && self.unknown > 0 && item.number == self.unknown + 1
     }
 
-    /// Goes behind the sections of what was added to a dataset later, if the one whose header was just read is the first of them. What
+    /// Skips the sections of what was added to a dataset later, if the one whose header was just read is the first of them. What
     /// was added to none stays: nobody else has it.
     fn passes_later(&self, reader: &mut Reader, section: &Section) -> scda::Result<bool> {
         let Some(announced) = announced(section.section_type, &section.user) else { return Ok(false) };
@@ -201,11 +201,11 @@ impl<'a> Walk<'a> {
         reader.skip()?;
         let second = reader.next_section(true)?;
         let is_passed = second.is_some_and(|second| match added_to(second.section_type, &second.user) {
-            Some(Added { addition: Addition::Attributes, .. }) => {
+            Some(AdditionName { addition: Addition::Attributes, .. }) => {
                 let user = std::str::from_utf8(&second.user);
                 announced == Addition::Attributes && user.is_ok_and(|user| self.attributes.contains(user))
             }
-            Some(Added { addition, .. }) => addition == announced,
+            Some(AdditionName { addition, .. }) => addition == announced,
             None => false,
         });
         if is_passed {

@@ -1,20 +1,20 @@
 //! Where datasets and attributes differ.
 
-use super::report::{At, Difference};
+use super::report::{Difference, Location};
+use crate::datasets::box_parts::{self, BoxParts};
 use crate::datasets::compare::{Deviation, Tolerance, are_numbers, for_each_unlike};
-use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
 use crate::output::visible;
 use crate::progress::Progress;
-use scda::{Dataset, DatasetHandle, Reader, Region};
+use scda::{Dataset, DatasetHandle, IndexBox, Reader};
 use scda_format::dataset::fill;
 use scda_format::dataset::json::compact;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The attributes that differ; their order is no difference.
-pub fn of_attributes(at: &At, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<Difference> {
+pub fn of_attributes(at: &Location, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<Difference> {
     let sorted = |text| -> BTreeMap<String, String> {
         attributes_of(text).into_iter().map(|member| (member.key, compact(member.text))).collect()
     };
@@ -33,7 +33,7 @@ pub fn of_attributes(at: &At, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<
 }
 
 /// Differences of two datasets of one name, but for their data.
-pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
+pub fn of_metadata(at: &Location, a: &Dataset, b: &Dataset) -> Vec<Difference> {
     let name = at.words("dataset", a.name.as_bytes());
     let facts = |dataset: &Dataset| {
         let fill = dataset.fill_item();
@@ -55,7 +55,7 @@ pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
 }
 
 /// An item that differs.
-struct Unlike {
+struct ItemDifference {
     index: Vec<u64>,
     a: String,
     b: String,
@@ -67,14 +67,14 @@ struct Summary {
     count: u64,
     /// Those of which a number is NaN in one of the files.
     nans: u64,
-    first: Option<Unlike>,
+    first: Option<ItemDifference>,
     /// The largest deviations, absolute and relative.
-    largest: [Option<(f64, Unlike)>; 2],
+    largest: [Option<(f64, ItemDifference)>; 2],
 }
 
 impl Summary {
     /// Counts an item that differs.
-    fn add(&mut self, apart: Deviation, unlike: impl Fn() -> Unlike) {
+    fn add(&mut self, apart: Deviation, unlike: impl Fn() -> ItemDifference) {
         self.count += 1;
         self.first.get_or_insert_with(&unlike);
         self.nans += u64::from(apart.absolute.is_nan());
@@ -86,15 +86,15 @@ impl Summary {
         }
     }
 
-    fn difference(self, at: &At, dataset: &Dataset) -> Option<Difference> {
+    fn difference(self, at: &Location, dataset: &Dataset) -> Option<Difference> {
         let Self { count, nans, first, largest: [absolute, relative] } = self;
         let first = first?;
         let items: u64 = dataset.shape.iter().product();
-        let words = |Unlike { index, a, b }: &Unlike| format!("{index:?}: {a} | {b}");
+        let words = |ItemDifference { index, a, b }: &ItemDifference| format!("{index:?}: {a} | {b}");
         let s = if count == 1 { "s" } else { "" };
         let name = at.words("dataset", dataset.name.as_bytes());
         let mut text = format!("{name}: {count} of {items} items differ{s}; first {}", words(&first));
-        let Unlike { index, a, b } = &first;
+        let ItemDifference { index, a, b } = &first;
         let mut more = json!({ "differing": count, "items": items, "index": index, "a": a, "b": b });
         if are_numbers(dataset.data_type) {
             let is_whole = !dataset.data_type.has_floats();
@@ -103,7 +103,7 @@ impl Summary {
             {
                 more[format!("largest_{what}")] = largest.as_ref().map_or(
                     Value::Null,
-                    |(value, Unlike { index, a, b })| json!({ "deviation": number(*value), "index": index, "a": a, "b": b }),
+                    |(value, ItemDifference { index, a, b })| json!({ "deviation": number(*value), "index": index, "a": a, "b": b }),
                 );
                 if let Some((value, unlike)) = largest {
                     let value = in_words(*value, is_whole);
@@ -133,9 +133,9 @@ fn number(value: f64) -> Value {
     if value.is_infinite() { "Infinity".into() } else { value.into() }
 }
 
-/// Compares the values of two datasets of one type and shape. With `quiet`, nothing behind the first difference is read.
+/// Compares the values of two datasets of one type and shape. With `quiet`, nothing after the first difference is read.
 pub fn of_values(
-    at: &At,
+    at: &Location,
     (a, b): (&DatasetHandle, &DatasetHandle),
     (in_a, in_b): (&mut Reader, &mut Reader),
     tolerance: Option<Tolerance>,
@@ -144,23 +144,23 @@ pub fn of_values(
 ) -> Result<Option<Difference>> {
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
     let have_same_fill = a.fill_item() == b.fill_item();
-    for slab in Slabs::new(a, Region::all(&a.shape)) {
+    for slab in BoxParts::new(a, IndexBox::all(&a.shape)) {
         // Files of some bytes may have any number of such items.
         if have_same_fill && a.is_fill(in_a, &slab)? && b.is_fill(in_b, &slab)? {
             continue;
         }
-        slabs::read(in_a, a, &slab, &mut x)?;
-        slabs::read(in_b, b, &slab, &mut y)?;
+        box_parts::read(in_a, a, &slab, &mut x)?;
+        box_parts::read(in_b, b, &slab, &mut y)?;
         progress.add(x.len() as u64);
         for_each_unlike(a.data_type, (&x, &y), tolerance, |place, apart| {
             let show = |data: &[u8]| {
                 let mut text = String::new();
-                let item = slabs::each_item(a.data_type, data).nth(place).unwrap_or_default();
+                let item = box_parts::each_item(a.data_type, data).nth(place).unwrap_or_default();
                 values::show(a.data_type, item, &mut text);
                 text
             };
-            let index = || slabs::index_of(&slab, place as u64);
-            found.add(apart, || Unlike { index: index(), a: show(&x), b: show(&y) });
+            let index = || box_parts::index_of(&slab, place as u64);
+            found.add(apart, || ItemDifference { index: index(), a: show(&x), b: show(&y) });
         });
         if quiet && found.count > 0 {
             break;
@@ -172,10 +172,10 @@ pub fn of_values(
 /// Reads a dataset: data that are damaged are no difference but trouble.
 pub fn read_all(reader: &mut Reader, dataset: &DatasetHandle) -> Result<()> {
     let mut data = Vec::new();
-    Slabs::new(dataset, Region::all(&dataset.shape)).try_for_each(|slab| {
+    BoxParts::new(dataset, IndexBox::all(&dataset.shape)).try_for_each(|slab| {
         match dataset.is_fill(reader, &slab)? {
             true => Ok(()),
-            false => slabs::read(reader, dataset, &slab, &mut data),
+            false => box_parts::read(reader, dataset, &slab, &mut data),
         }
     })
 }

@@ -6,26 +6,26 @@ mod sections;
 mod streams;
 mod walk;
 
+use crate::data_batches::{DataBatches, units};
 use crate::datasets::compare::Tolerance;
 use crate::datasets::{Found, Item, Pair};
 use crate::facts::{failure, put_bytes};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
-use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
 use crate::transfer::read_metadata;
-use report::{At, Difference, of_headers, of_items, only};
+use report::{Difference, Location, of_headers, of_items, only};
 use scda::{Reader, Section};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use walk::{Both, Side};
+use walk::{PairedWalk, Side};
 
 /// Compare what two files hold
 ///
 /// Compares datasets, streams and other sections of the same name: the first ones of it, then the second ones, and so on,
 /// wherever in the files they are; and of groups the attributes that they have, which are those set last. Compression, line breaks, and the program that wrote the file are no differences, and
-/// the order is none without --order. Lists all differences, and what only one of the files has. With --quiet, nothing behind
+/// the order is none without --order. Lists all differences, and what only one of the files has. With --quiet, nothing after
 /// the first difference is read.
 ///
 /// Of datasets, compares type, shape, names of dimensions, fill value, attributes, and the values; how they are stored,
@@ -90,7 +90,7 @@ fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> 
     if is_unlike && !args.quiet {
         reader.seek(section.offset)?;
         reader.next_section(!args.raw)?;
-        let mut pieces = Pieces::all(section);
+        let mut pieces = DataBatches::all(section);
         while pieces.next(reader)? {}
     }
     Ok(reader.skip()?)
@@ -108,16 +108,16 @@ fn end_item(reader: &mut Reader, item: &Item, args: &Args) -> Result<()> {
 }
 
 /// Two things of the same kind and name, whose headers the readers have read.
-struct Things<'a, 'b, 'c> {
+struct ComparedPair<'a, 'b, 'c> {
     a: &'a mut Side<'b>,
     b: &'a mut Side<'c>,
     args: &'a Args,
     progress: &'a mut Progress,
 }
 
-impl Things<'_, '_, '_> {
-    /// Compares them, and goes behind them.
-    fn compare(&mut self, at: &At, x: &Item, y: &Item) -> Result<Vec<Difference>> {
+impl ComparedPair<'_, '_, '_> {
+    /// Compares them, and skips them.
+    fn compare(&mut self, at: &Location, x: &Item, y: &Item) -> Result<Vec<Difference>> {
         if let (Some(found), Some(other)) = (x.readable(), y.readable()) {
             let differences = self.datasets(at, found, other)?;
             x.skip(&mut self.a.reader)?;
@@ -130,7 +130,7 @@ impl Things<'_, '_, '_> {
             end_item(&mut self.b.reader, y, self.args)?;
             return Ok(vec![of_items(at, x, y)]);
         }
-        let at = At { numbers: (x.number, y.number), record: at.record };
+        let at = Location { numbers: (x.number, y.number), record: at.record };
         let mut differences = match (&x.pair, &y.pair) {
             (Some(Pair::Dataset(found)), Some(Pair::Dataset(other))) => self.metadata(&at, found, other)?,
             _ => Vec::from_iter(self.sections(&at, &x.section, &y.section)?),
@@ -151,7 +151,7 @@ impl Things<'_, '_, '_> {
     }
 
     /// Compares the metadata of datasets that cannot be read. How they are laid out, and where their attributes stand, is no difference.
-    fn metadata(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn metadata(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
         let texts = (
             read_metadata(&mut self.a.reader, &found.block)?,
             read_metadata(&mut self.b.reader, &other.block)?,
@@ -182,7 +182,7 @@ impl Things<'_, '_, '_> {
     }
 
     /// Compares the sections with rows that were added to datasets that cannot be read.
-    fn rows(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn rows(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
         let before = [&self.a.reader, &self.b.reader].map(|reader| reader.position().unwrap_or(0));
         let mut differences = Vec::new();
         for (x, y) in found.added.iter().zip(&other.added) {
@@ -200,7 +200,7 @@ impl Things<'_, '_, '_> {
         Ok(differences)
     }
 
-    fn sections(&mut self, at: &At, x: &Section, y: &Section) -> Result<Option<Difference>> {
+    fn sections(&mut self, at: &Location, x: &Section, y: &Section) -> Result<Option<Difference>> {
         // What was added to a dataset has the place of that in its name, which tells nothing of what the files hold.
         let is_same_addition = || self.a.addition(x).is_some_and(|x| Some(x) == self.b.addition(y));
         let is_same = x.section_type == y.section_type
@@ -218,7 +218,7 @@ impl Things<'_, '_, '_> {
     }
 
     /// All differences of the metadata, and how the values differ.
-    fn datasets(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+    fn datasets(&mut self, at: &Location, found: &Found, other: &Found) -> Result<Vec<Difference>> {
         let Args { rtol, atol, quiet, .. } = *self.args;
         let (a, b) = (&found.dataset, &other.dataset);
         let mut differences = datasets::of_metadata(at, a, b);
@@ -249,8 +249,8 @@ fn compare(
     args: &Args,
     (a, b): (&Input, &Input),
     mut each: impl FnMut(Difference) -> Result<bool>,
-) -> Result<Option<At>> {
-    let mut both = Both::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
+) -> Result<Option<Location>> {
+    let mut both = PairedWalk::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
     let mut progress = Progress::new("diff", both.a.reader.file_size().unwrap_or(0));
     let (x, y) = (both.a.reader.user(), both.b.reader.user());
     if x != y {
@@ -263,8 +263,8 @@ fn compare(
         }
     }
     let mut has_enough = false;
-    let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &At| {
-        let differences = Things { a, b, args, progress: &mut progress }.compare(at, x, y)?;
+    let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &Location| {
+        let differences = ComparedPair { a, b, args, progress: &mut progress }.compare(at, x, y)?;
         progress.set(a.reader.position().unwrap_or(0));
         for difference in differences {
             if !each(difference)? {
@@ -292,7 +292,7 @@ fn compare(
     for (x, y) in both.groups() {
         let (x, y) = (both.a.again(x)?, both.b.again(y)?);
         let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair) else { continue };
-        let at = At { numbers: (main_number(&x), main_number(&y)), record: 0 };
+        let at = Location { numbers: (main_number(&x), main_number(&y)), record: 0 };
         let attributes = (&found.group.attributes, &other.group.attributes);
         for difference in datasets::of_attributes(&at, "group", &found.block.user, attributes.0, attributes.1)
         {

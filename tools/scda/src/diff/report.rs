@@ -1,4 +1,4 @@
-//! What differs, in words and as an object.
+//! Differences as text and as JSON.
 
 use crate::datasets::{Item, Pair, shape_word};
 use crate::facts::{dataset_facts, facts, group_facts, put_bytes};
@@ -14,14 +14,14 @@ pub struct Difference {
 }
 
 /// Where the two things are that are compared.
-pub struct At {
+pub struct Location {
     /// The numbers of their sections in both files.
     pub numbers: (u64, u64),
     /// How many of this name are before them.
     pub record: u64,
 }
 
-impl At {
+impl Location {
     /// Their section, or those in both files.
     pub fn sections(&self) -> String {
         match self.numbers {
@@ -100,14 +100,14 @@ fn item_facts(item: &Item) -> Value {
 }
 
 /// Sections of one name with other headers.
-pub fn of_headers(at: &At, a: &Section, b: &Section) -> Difference {
+pub fn of_headers(at: &Location, a: &Section, b: &Section) -> Difference {
     let text = format!("{}: {} | {}", at.sections(), section_in_words(a), section_in_words(b));
     let (x, y) = (facts(at.numbers.0, a), facts(at.numbers.1, b));
     at.difference(text, &a.user, "header", json!({ "a": x, "b": y }))
 }
 
 /// Things of one name that cannot be compared.
-pub fn of_items(at: &At, a: &Item, b: &Item) -> Difference {
+pub fn of_items(at: &Location, a: &Item, b: &Item) -> Difference {
     let text = format!("{}: {} | {}", at.sections(), item_in_words(a), item_in_words(b));
     at.difference(text, a.user(), "header", json!({ "a": item_facts(a), "b": item_facts(b) }))
 }

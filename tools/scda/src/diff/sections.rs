@@ -1,8 +1,8 @@
 //! Where sections with the same header differ.
 
-use super::report::{At, Difference};
+use super::report::{Difference, Location};
+use crate::data_batches::DataBatches;
 use crate::fail::Result;
-use crate::pieces::Pieces;
 use crate::progress::Progress;
 use crate::rows::kind;
 use scda::{Reader, Section, SectionType};
@@ -11,12 +11,12 @@ use serde_json::json;
 
 /// Compares the data of the sections, whose headers are the same.
 pub fn of_data(
-    at: &At,
+    at: &Location,
     (section, other): (&Section, &Section),
     (a, b): (&mut Reader, &mut Reader),
     progress: &mut Progress,
 ) -> Result<Option<Difference>> {
-    let (mut in_a, mut in_b) = (Pieces::all(section), Pieces::all(other));
+    let (mut in_a, mut in_b) = (DataBatches::all(section), DataBatches::all(other));
     if section.section_type == SectionType::Varray
         && let Some(difference) = of_sizes(at, section, (a, b))?
     {
@@ -66,7 +66,11 @@ pub fn of_data(
     }
 }
 
-fn of_sizes(at: &At, section: &Section, (a, b): (&mut Reader, &mut Reader)) -> Result<Option<Difference>> {
+fn of_sizes(
+    at: &Location,
+    section: &Section,
+    (a, b): (&mut Reader, &mut Reader),
+) -> Result<Option<Difference>> {
     let (mut sizes_a, mut sizes_b) = (vec![0; 1 << 14], vec![0; 1 << 14]);
     let mut done = 0;
     while done < section.count {

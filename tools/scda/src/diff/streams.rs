@@ -1,6 +1,6 @@
 //! Where sets of streams differ. How they are cut into parts and chunks is no difference.
 
-use super::report::{At, Difference};
+use super::report::{Difference, Location};
 use crate::fail::Result;
 use crate::progress::Progress;
 use crate::streams::each_piece;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 /// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Compares two sets: how many streams differ, and where the first one of them. With `quiet`, nothing behind that is read.
+/// Compares two sets: how many streams differ, and where the first one of them. With `quiet`, nothing after that is read.
 pub fn of_sets(
-    at: &At,
+    at: &Location,
     (a, b): (&Streams, &Streams),
     (in_a, in_b): (&mut Reader, &mut Reader),
     quiet: bool,

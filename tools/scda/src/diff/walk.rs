@@ -1,7 +1,7 @@
-//! Finds the things of two files that are to be compared: those of the same kind and name, one after the other.
+//! Pairs the contents of two files for comparison: those of the same kind and name.
 
-use super::report::At;
-use crate::datasets::{Added, Addition, Item, Pair, Walk, added_to};
+use super::report::Location;
+use crate::datasets::{Addition, AdditionName, Item, Pair, Walk, added_to};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use scda::{Reader, Section, Streams};
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a thing is: those of different kinds are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum ThingKind {
+enum EntryKind {
     Section,
     /// What was added to a dataset that is none to this library.
-    Added(Addition),
+    AdditionName(Addition),
     Dataset,
     Streams,
     /// A part of streams whose first part is missing.
@@ -20,11 +20,11 @@ enum ThingKind {
 }
 
 /// A kind and a name.
-type Key = (ThingKind, Vec<u8>);
+type Key = (EntryKind, Vec<u8>);
 
 /// Where a thing begins.
 #[derive(Clone, Copy)]
-pub struct Beginning {
+pub struct EntryStart {
     /// How many sections are before it.
     before: u64,
     offset: u64,
@@ -37,10 +37,10 @@ pub struct Side<'a> {
     /// Whether all of it was passed: going back changes nothing of that.
     is_over: bool,
     /// The sets of streams up to here, each with its place, and which is the last one of each name.
-    sets: Vec<(Beginning, Streams)>,
+    sets: Vec<(EntryStart, Streams)>,
     last_sets: HashMap<Vec<u8>, usize>,
     /// The last attributes of each group up to here, which are those that it has.
-    groups: BTreeMap<String, Beginning>,
+    groups: BTreeMap<String, EntryStart>,
 }
 
 impl<'a> Side<'a> {
@@ -52,14 +52,14 @@ impl<'a> Side<'a> {
 
     fn key_of(&self, item: &Item) -> Key {
         match (&item.pair, &item.streams) {
-            (Some(Pair::Dataset(found)), _) => (ThingKind::Dataset, found.dataset.name.clone().into_bytes()),
+            (Some(Pair::Dataset(found)), _) => (EntryKind::Dataset, found.dataset.name.clone().into_bytes()),
             (_, Some(found)) => {
-                let kind = if found.streams.part() > 0 { ThingKind::Part } else { ThingKind::Streams };
+                let kind = if found.streams.part() > 0 { EntryKind::Part } else { EntryKind::Streams };
                 (kind, found.streams.name().to_vec())
             }
             _ => match self.addition(&item.section) {
-                Some((addition, user)) => (ThingKind::Added(addition), user),
-                None => (ThingKind::Section, item.section.user.to_vec()),
+                Some((addition, user)) => (EntryKind::AdditionName(addition), user),
+                None => (EntryKind::Section, item.section.user.to_vec()),
             },
         }
     }
@@ -67,7 +67,7 @@ impl<'a> Side<'a> {
     /// What a section adds to a dataset that was passed, and the user string of that: what the section is called says, too, where the
     /// dataset is in the file, which is no difference.
     pub fn addition(&self, section: &Section) -> Option<(Addition, Vec<u8>)> {
-        let Added { addition, data } = added_to(section.section_type, &section.user)?;
+        let AdditionName { addition, data } = added_to(section.section_type, &section.user)?;
         Some((addition, self.walk.passed(data)?.to_vec()))
     }
 
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
         while !self.is_over {
             let Some(item) = self.walk.next(&mut self.reader)? else { break };
             if let Some(Pair::Group(found)) = &item.pair {
-                self.groups.insert(found.group.path.clone(), Beginning::of(&item));
+                self.groups.insert(found.group.path.clone(), EntryStart::of(&item));
                 item.skip(&mut self.reader)?;
                 continue;
             }
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
             let name = found.streams.name().to_vec();
             if found.streams.part() == 0 {
                 self.last_sets.insert(name, self.sets.len());
-                self.sets.push((Beginning::of(&item), found.streams.clone()));
+                self.sets.push((EntryStart::of(&item), found.streams.clone()));
                 return Ok(Some(item));
             }
             let Some(&last) = self.last_sets.get(&name) else { return Ok(Some(item)) };
@@ -102,32 +102,32 @@ impl<'a> Side<'a> {
     }
 
     /// Goes back to a thing.
-    pub fn again(&mut self, place: Beginning) -> Result<Item> {
+    pub fn again(&mut self, place: EntryStart) -> Result<Item> {
         self.reader.seek(place.offset)?;
         self.walk.number = place.before;
         let item = self.walk.next(&mut self.reader)?;
         item.ok_or_else(|| Fail::file(self.walk.file_name(), "has changed meanwhile"))
     }
 
-    /// Where it goes on behind a thing.
-    fn behind(&mut self, item: &Item) -> Result<Beginning> {
+    /// Where it continues after a thing.
+    fn after(&mut self, item: &Item) -> Result<EntryStart> {
         item.skip(&mut self.reader)?;
-        Ok(Beginning { before: item.last(), offset: self.reader.position().unwrap_or(0) })
+        Ok(EntryStart { before: item.last(), offset: self.reader.position().unwrap_or(0) })
     }
 
-    fn go_on(&mut self, place: Beginning) -> Result<()> {
+    fn go_on(&mut self, place: EntryStart) -> Result<()> {
         self.walk.number = place.before;
         Ok(self.reader.seek(place.offset)?)
     }
 
     /// The set that begins here.
-    pub fn set(&self, place: Beginning) -> Option<&Streams> {
+    pub fn set(&self, place: EntryStart) -> Option<&Streams> {
         let found = self.sets.binary_search_by_key(&place.before, |(place, _)| place.before);
         found.ok().map(|index| &self.sets[index].1)
     }
 }
 
-impl Beginning {
+impl EntryStart {
     fn of(item: &Item) -> Self {
         Self { before: item.number - 1, offset: item.section.offset }
     }
@@ -135,39 +135,39 @@ impl Beginning {
 
 /// The things of one key that were met.
 #[derive(Default)]
-struct Met {
+struct Occurrences {
     /// How many in the first file, and in the second one.
     counts: [u64; 2],
     /// Those without a counterpart so far, in the file that has more.
-    waiting: VecDeque<Beginning>,
+    waiting: VecDeque<EntryStart>,
 }
 
 /// A thing that only one file has.
-pub struct Alone {
-    pub place: Beginning,
+pub struct UnmatchedEntry {
+    pub place: EntryStart,
     pub is_first: bool,
     pub record: u64,
 }
 
 /// Two sets of streams of one name, which are compared when all their parts are known.
 pub struct Sets {
-    pub places: (Beginning, Beginning),
-    pub at: At,
+    pub places: (EntryStart, EntryStart),
+    pub at: Location,
 }
 
 /// Two files that are gone through together.
-pub struct Both<'a> {
+pub struct PairedWalk<'a> {
     pub a: Side<'a>,
     pub b: Side<'a>,
-    met: HashMap<Key, Met>,
+    met: HashMap<Key, Occurrences>,
     pub sets: Vec<Sets>,
     /// The largest numbers of things that have a counterpart.
     largest: (u64, u64),
     /// The first ones that are in another order.
-    pub out_of_order: Option<At>,
+    pub out_of_order: Option<Location>,
 }
 
-impl<'a> Both<'a> {
+impl<'a> PairedWalk<'a> {
     pub fn new(a: Side<'a>, b: Side<'a>) -> Self {
         Self { a, b, met: HashMap::new(), sets: Vec::new(), largest: (0, 0), out_of_order: None }
     }
@@ -175,7 +175,7 @@ impl<'a> Both<'a> {
     /// Goes on by a thing in each file. Those that have a counterpart are handed out; false at the end, and if `compare` has had enough.
     pub fn step(
         &mut self,
-        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
+        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &Location) -> Result<bool>,
     ) -> Result<bool> {
         let (x, y) = (self.a.next()?, self.b.next()?);
         if let (Some(x), Some(y)) = (&x, &y) {
@@ -185,8 +185,8 @@ impl<'a> Both<'a> {
                 let record = met.counts[0];
                 met.counts = [record + 1; 2];
                 return match key.0 {
-                    ThingKind::Streams => {
-                        self.pair_sets((Beginning::of(x), Beginning::of(y)), record);
+                    EntryKind::Streams => {
+                        self.pair_sets((EntryStart::of(x), EntryStart::of(y)), record);
                         x.skip(&mut self.a.reader)?;
                         y.skip(&mut self.b.reader)?;
                         Ok(true)
@@ -198,8 +198,8 @@ impl<'a> Both<'a> {
                 };
             }
         }
-        let after_x = x.as_ref().map(|item| self.a.behind(item)).transpose()?;
-        let after_y = y.as_ref().map(|item| self.b.behind(item)).transpose()?;
+        let after_x = x.as_ref().map(|item| self.a.after(item)).transpose()?;
+        let after_y = y.as_ref().map(|item| self.b.after(item)).transpose()?;
         for (item, side) in [(&x, 0), (&y, 1)] {
             if let Some(item) = item
                 && !self.meet(item, side, compare)?
@@ -217,11 +217,11 @@ impl<'a> Both<'a> {
         &mut self,
         item: &Item,
         side: usize,
-        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
+        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &Location) -> Result<bool>,
     ) -> Result<bool> {
         let key = if side == 0 { self.a.key_of(item) } else { self.b.key_of(item) };
-        let here = Beginning::of(item);
-        let is_set = key.0 == ThingKind::Streams;
+        let here = EntryStart::of(item);
+        let is_set = key.0 == EntryKind::Streams;
         let met = self.met.entry(key).or_default();
         let record = met.counts[side];
         met.counts[side] += 1;
@@ -240,41 +240,41 @@ impl<'a> Both<'a> {
         compare(&mut self.a, &mut self.b, &x, &y, &at)
     }
 
-    fn at(&mut self, (x, y): (&Item, &Item), record: u64) -> At {
+    fn at(&mut self, (x, y): (&Item, &Item), record: u64) -> Location {
         let numbers = (super::main_number(x), super::main_number(y));
         self.note_order(numbers, record);
-        At { numbers, record }
+        Location { numbers, record }
     }
 
-    fn pair_sets(&mut self, places: (Beginning, Beginning), record: u64) {
-        // The chunks have the name, and are behind the block.
+    fn pair_sets(&mut self, places: (EntryStart, EntryStart), record: u64) {
+        // The chunks have the name, and follow the block.
         let numbers = (places.0.before + 2, places.1.before + 2);
         self.note_order(numbers, record);
-        self.sets.push(Sets { places, at: At { numbers, record } });
+        self.sets.push(Sets { places, at: Location { numbers, record } });
     }
 
-    /// Things are met in the order of one of the files: one is in another order if one behind it was met before.
+    /// Things are met in the order of one of the files: one is in another order if one after it was met before.
     fn note_order(&mut self, numbers: (u64, u64), record: u64) {
         if numbers.0 < self.largest.0 || numbers.1 < self.largest.1 {
-            self.out_of_order.get_or_insert(At { numbers, record });
+            self.out_of_order.get_or_insert(Location { numbers, record });
         }
         self.largest = (self.largest.0.max(numbers.0), self.largest.1.max(numbers.1));
     }
 
     /// Where the attributes of groups are that both files have; call it at the end.
-    pub fn groups(&self) -> Vec<(Beginning, Beginning)> {
+    pub fn groups(&self) -> Vec<(EntryStart, EntryStart)> {
         let (a, b) = (&self.a.groups, &self.b.groups);
         a.iter().filter_map(|(path, &place)| Some((place, *b.get(path)?))).collect()
     }
 
     /// The things without a counterpart, those of the first file before those of the second one; call it at the end.
-    pub fn alone(&mut self) -> Vec<Alone> {
+    pub fn alone(&mut self) -> Vec<UnmatchedEntry> {
         let mut all = Vec::new();
         for (_, met) in self.met.drain() {
             let is_first = met.counts[0] > met.counts[1];
             let most = met.counts[0].max(met.counts[1]);
             let from = most - met.waiting.len() as u64;
-            all.extend(met.waiting.iter().zip(from..).map(|(&place, record)| Alone {
+            all.extend(met.waiting.iter().zip(from..).map(|(&place, record)| UnmatchedEntry {
                 place,
                 is_first,
                 record,
@@ -282,7 +282,7 @@ impl<'a> Both<'a> {
         }
         for (is_first, own, other) in [(true, &self.a, &self.b), (false, &self.b, &self.a)] {
             let alone = own.groups.iter().filter(|(path, _)| !other.groups.contains_key(*path));
-            all.extend(alone.map(|(_, &place)| Alone { place, is_first, record: 0 }));
+            all.extend(alone.map(|(_, &place)| UnmatchedEntry { place, is_first, record: 0 }));
         }
         all.sort_by_key(|one| (!one.is_first, one.place.before));
         all

@@ -1,9 +1,9 @@
-//! What `scda doctor` examines in an MPI job: also MPI, MPI-IO and the nodes.
+//! The tests of `scda doctor` in an MPI job: MPI, MPI-IO and the nodes, too.
 
 use super::Args;
 use super::trials::{Report, Scratch, Trial, bytes, describe, describe_stripes, said_by_environment};
 use crate::fail::{self, Fail};
-use scda::writers_of_pieces;
+use scda::aggregators_of_node;
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
 use scda_base::numbers::to_usize;
 use scda_ranks::mpi::{finalize, initialize, load_library};
@@ -127,7 +127,7 @@ fn describe_writers(report: &mut Report, stripe: u64, nodes: u64, ranks: usize) 
     let wanted = said_by_environment().writers_per_node;
     let pieces: &[u64] = if nodes < 2 && wanted == 0 { &[] } else { &[4 << 10, 64 << 10, 1 << 20, 10 << 20] };
     let several = pieces.iter().filter_map(|&piece| {
-        let writers = writers_of_pieces(wanted, ranks, piece, stripe)?;
+        let writers = aggregators_of_node(wanted, ranks, piece, stripe)?;
         Some(format!("{writers} for pieces of {}", bytes(piece)))
     });
     let several: Vec<_> = several.collect();

@@ -1,4 +1,4 @@
-//! What `scda doctor` examines, with any communicator: a folder, by each driver.
+//! The tests of `scda doctor` with any communicator: a folder, by each driver.
 
 use scda::stripe_of_block;
 use scda::{

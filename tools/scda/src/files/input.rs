@@ -21,7 +21,7 @@ pub struct Input {
     name: String,
     threads: usize,
     max_memory: u64,
-    /// Whether what is behind its last seal is read, too.
+    /// Whether what follows its last seal is read, too.
     unsealed: bool,
     /// Whether was said that it is not.
     told: Cell<bool>,
@@ -63,7 +63,7 @@ impl Input {
         Ok(input(format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, Some(spool)))
     }
 
-    /// Reads all that is there, also what is behind the last seal, if that is wanted.
+    /// Reads all that is there, also what follows the last seal, if that is wanted.
     pub fn with_unsealed(self, unsealed: bool) -> Self {
         Self { unsealed, ..self }
     }
@@ -121,7 +121,7 @@ impl Input {
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };
             complain(&format!(
-                "{}: not complete: {bytes} bytes behind {after} were not committed, and are left out",
+                "{}: not complete: {bytes} bytes after {after} were not committed, and are left out",
                 self.name
             ));
         }

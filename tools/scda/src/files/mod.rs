@@ -7,8 +7,8 @@ mod output;
 
 pub use input::{Input, temporary_file};
 pub use names::{
-    Held, Identity, State, check_free, check_not_left, check_replaceable, is_standard, lock, mode_like,
-    status,
+    Identity, LockedInput, State, check_free, check_not_left, check_replaceable, is_standard, lock,
+    mode_like, status,
 };
 pub use options::{EncoderName, Resources, Seal, Style, Threads};
 pub use output::OutputFile;

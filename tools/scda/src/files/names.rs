@@ -1,4 +1,4 @@
-//! What has a name: which file it is, whether it is in the way or has changed meanwhile, and the lock of those who write it.
+//! Identity of files: which file a name means, whether it is in the way or has changed, and the lock of its writers.
 
 use crate::fail::{Fail, Result};
 use rustix::fs::{FlockOperation, flock};
@@ -62,12 +62,12 @@ pub const NEW_FILE_MODE: u32 = 0o666;
 
 /// A file that is read and then replaced. Replacing it takes the lock of programs that write it; what they did before is seen
 /// by its state.
-pub struct Held {
+pub struct LockedInput {
     path: PathBuf,
     before: Metadata,
 }
 
-impl Held {
+impl LockedInput {
     /// Trouble if another program writes it.
     pub fn new(path: &Path) -> Result<Self> {
         let name = path.display().to_string();

@@ -70,10 +70,10 @@ impl OutputFile {
         // After an error, the core cuts what was appended off again, as long as it has the lock of the file.
         (params.raw, params.sync, params.mark_incomplete) = (true, true, true);
         let writer = Writer::append(Solo, path, &params).inspect_err(|_| signals::end())?;
-        let cut = writer.bytes_cut_off();
+        let cut = writer.bytes_rolled_back();
         if cut > 0 {
             let name = path.display();
-            complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not committed"));
+            complain(&format!("{name}: removed {cut} bytes after the last seal, which were not committed"));
         }
         Ok(Self { path: path.to_owned(), force: true, params, spool: None, writer: Some(writer) })
     }
@@ -82,7 +82,7 @@ impl OutputFile {
         self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
     }
 
-    /// Writes the metadata of a dataset, so that contiguous data of `data_bytes` bytes behind them are aligned.
+    /// Writes the metadata of a dataset, so that contiguous data of `data_bytes` bytes after them are aligned.
     pub fn metadata(&mut self, mut text: String, data_bytes: u64) -> Result<()> {
         let position = self.position()?;
         metadata::align(&mut text, data_bytes, position);

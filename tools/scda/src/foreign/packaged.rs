@@ -13,7 +13,7 @@ pub struct Packaged {
     beginning: Option<&'static str>,
     /// The same, one of these.
     magics: &'static [&'static [u8]],
-    /// How the names of its files end: HDF5 may begin behind a block of the user's.
+    /// How the names of its files end: HDF5 may begin after a block of the user's.
     endings: &'static [&'static str],
     /// If it has folders: each of them has one of these files.
     members: &'static [&'static str],

@@ -3,7 +3,7 @@
 use super::{Format, Import, ImportSource, attributes};
 use crate::fail::Result;
 use crate::output::{complain, hex, quote};
-use crate::progress::{Counted, Progress};
+use crate::progress::{CountingReader, Progress};
 use scda::Dataset;
 use scda_import::sdf::{Array, MAGIC, Sdf};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl Format for SdfFormat {
             let (data_type, shape) = array.dataset();
             let mut dataset = Dataset::new(name, data_type, shape);
             dataset.attributes = json!({ "sdf": facts_of(order, array) }).to_string();
-            let mut data = Counted { data: sdf.data(array), progress: &mut progress };
+            let mut data = CountingReader { data: sdf.data(array), progress: &mut progress };
             writer.dataset_from(&dataset, &mut data)?;
         }
         drop(progress);

@@ -4,9 +4,9 @@ use super::{Format, Import, ImportSource, attributes, file_name};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
-use crate::progress::{Counted, Progress};
+use crate::progress::{CountingReader, Progress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use scda::{DataType, Dataset, Encode, Region, Writer};
+use scda::{DataType, Dataset, Encode, IndexBox, Writer};
 use scda_import::Foreign;
 use scda_import::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn write(import: &Import<'_>, input: Input, file: &Foreign) -> Result<()> {
     }
     let mut progress =
         Progress::new(&format!("import {name}"), sion.files().map(|(file, _)| file.size()).sum());
-    let mut streams = Counted { data: sion.streams(), progress: &mut progress };
+    let mut streams = CountingReader { data: sion.streams(), progress: &mut progress };
     writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut streams, Encode::None)?;
     drop(progress);
     output.finish()
@@ -184,7 +184,7 @@ fn put<const N: usize>(
 ) -> Result<()> {
     let data: Vec<u8> = numbers.flatten().collect();
     let dataset = Dataset::new(name, data_type, [(data.len() / N) as u64]);
-    Ok(writer.dataset(&dataset, &[Region::all(&dataset.shape)], &data)?)
+    Ok(writer.dataset(&dataset, &[IndexBox::all(&dataset.shape)], &data)?)
 }
 
 /// What the headers say.

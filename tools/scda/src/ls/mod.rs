@@ -8,13 +8,13 @@ use crate::datasets::{
 };
 use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Resources};
+use crate::incomplete_streams::IncompleteStreams;
 use crate::manifest::{self, Contents};
 use crate::output::{Output, complain, quote, visible};
-use crate::plot::meaning::{Meaning, attributes};
+use crate::plot::cf_decoding::{CfDecoding, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
 use crate::statistics::Statistics;
-use crate::unfinished::Unfinished;
 use scda::{DataType, Layout, Reader, SectionType};
 use scda_format::dataset::rounding;
 use std::path::PathBuf;
@@ -28,11 +28,11 @@ use std::path::PathBuf;
 /// shown as ~E; -l and --json read the sizes.
 ///
 /// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
-/// behind the name its type and units. With -l the smallest and the largest number, the mean, and how many are not finite, which reads the data. So has a part of a set of streams, which is three: the number of the second section; S; the
+/// after the name its type and units. With -l the smallest and the largest number, the mean, and how many are not finite, which reads the data. So has a part of a set of streams, which is three: the number of the second section; S; the
 /// number of tasks; the bytes of a chunk; the bytes of all its streams.
 ///
 /// Of a dataset with an unknown codec or wrong metadata, each section has a line; for wrong metadata, the exit code is 1. --json prints,
-/// behind the sections before any damage, an error.
+/// after the sections before any damage, an error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ pub struct Args {
     /// With --json: print the data, too
     #[arg(long, requires = "json")]
     data: bool,
-    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
@@ -138,7 +138,7 @@ fn walk_list(
 ) -> Result<()> {
     let mut selected = 0;
     let mut walk = if args.raw { Walk::new(input, true) } else { Walk::with_streams(input) };
-    // What is behind the last one that is meant may be damaged.
+    // What follows the last one that is meant may be damaged.
     while !select::none_from(&args.select, walk.number + 1) {
         let Some(item) = walk.next(reader)? else { break };
         if !select::any_of(&args.select, &item, walk.pairs())? {
@@ -148,7 +148,8 @@ fn walk_list(
         selected += 1;
         faults.add(item.fault.as_ref());
         if item.fault.is_some()
-            && let Some(streams) = Unfinished::find(&mut input.open_damaged(false)?, input, &item.section)?
+            && let Some(streams) =
+                IncompleteStreams::find(&mut input.open_damaged(false)?, input, &item.section)?
         {
             let name = visible(input.name());
             complain(&format!("{name}: section {}: {}", item.number, streams.words()));
@@ -273,7 +274,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &[Strin
 fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bool) -> Result<Vec<String>> {
     let Found { dataset, .. } = found;
     let bytes = dataset.data_bytes().unwrap_or(u64::MAX);
-    let meanings = Meaning::all(dataset);
+    let meanings = CfDecoding::all(dataset);
     if bytes == 0 || meanings.is_empty() {
         return Ok(Vec::new());
     }

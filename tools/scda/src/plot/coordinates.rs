@@ -1,9 +1,9 @@
 //! The coordinates of a dimension: the dataset of its name.
 
 use super::axis::Scale;
+use super::cf_decoding::{CfDecoding, with_units};
 use super::clock::Clock;
-use super::figure::Placed;
-use super::meaning::{Meaning, with_units};
+use super::figure::PlacedTick;
 use super::sample::{Line, Points};
 use crate::fail::Result;
 use scda::{Dataset, Reader};
@@ -44,7 +44,7 @@ impl Coordinates {
             if found.shape != [dataset.shape[dimension]] || found.name == dataset.name {
                 continue;
             }
-            let Some(meaning) = Meaning::new(&found) else { continue };
+            let Some(meaning) = CfDecoding::new(&found) else { continue };
             let line = Line { dimension: 0, from: 0, to: found.shape[0], fixed: vec![0] };
             let Points { indices, numbers, .. } = line.read(reader, &found, &meaning)?.points(MOST);
             let ascends = numbers.is_sorted_by(|a, b| a < b) || numbers.is_sorted_by(|a, b| a > b);
@@ -77,7 +77,7 @@ impl Coordinates {
     }
 
     /// The ticks of an axis from one coordinate to another one.
-    pub fn ticks_by_value(&self, first: f64, last: f64, most: f64) -> Vec<Placed> {
+    pub fn ticks_by_value(&self, first: f64, last: f64, most: f64) -> Vec<PlacedTick> {
         let place = |value: f64| (value - first) / (last - first);
         self.scale(first, last).ticks(most).into_iter().map(|tick| (place(tick.value), tick.text)).collect()
     }
@@ -98,7 +98,7 @@ impl Coordinates {
     }
 
     /// The ticks of the indices from `from` to `to`.
-    pub fn ticks(&self, from: f64, to: f64, most: f64) -> Vec<Placed> {
+    pub fn ticks(&self, from: f64, to: f64, most: f64) -> Vec<PlacedTick> {
         let scale = self.scale(self.value(from), self.value(to));
         let sign = if self.descend() { -1.0 } else { 1.0 };
         let values: Vec<_> = self.values.iter().map(|value| value * sign).collect();

@@ -11,10 +11,10 @@ const GRID: Rgb = [0xdd; 3];
 const LINE: Rgb = [0x1f, 0x5f, 0xb4];
 
 /// A tick at a place of an axis, from 0 to 1: from the left, or from below.
-pub type Placed = (f64, String);
+pub type PlacedTick = (f64, String);
 
 /// The ticks of a scale at their places.
-pub fn placed(scale: &Scale, most: f64) -> Vec<Placed> {
+pub fn placed(scale: &Scale, most: f64) -> Vec<PlacedTick> {
     let at = |Tick { value, text }| (scale.place(value), text);
     scale.ticks(most).into_iter().map(at).collect()
 }
@@ -64,9 +64,9 @@ impl Figure {
     /// The frame with ticks and names of the axes.
     pub fn axes(
         &mut self,
-        x_ticks: &[Placed],
+        x_ticks: &[PlacedTick],
         x_name: &str,
-        y_ticks: &[Placed],
+        y_ticks: &[PlacedTick],
         y_name: &str,
         has_grid: bool,
     ) {

@@ -2,11 +2,11 @@
 
 pub mod axis;
 pub mod canvas;
+pub mod cf_decoding;
 pub mod clock;
 pub mod colour;
 pub mod coordinates;
 pub mod figure;
-pub mod meaning;
 pub mod mesh;
 pub mod raster;
 pub mod sample;
@@ -28,7 +28,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use subject::{Curve, Image, OfMesh, Subject};
+use subject::{Curve, Image, MeshPlot, Subject};
 
 /// Draw a dataset or a mesh as a picture
 ///
@@ -261,8 +261,8 @@ fn draw_image(args: &Args, image: &Image) -> Result<Figure> {
     Ok(figure)
 }
 
-fn draw_mesh(args: &Args, subject: &OfMesh) -> Result<Figure> {
-    let OfMesh { mesh, numbers, label, title } = subject;
+fn draw_mesh(args: &Args, subject: &MeshPlot) -> Result<Figure> {
+    let MeshPlot { mesh, numbers, label, title } = subject;
     let [turn, tilt] = if mesh.is_flat { [0.0; 2] } else { args.from.0.map(f64::to_radians) };
     // The angle above the horizon: from above, x is to the right and y up.
     let tilt = if mesh.is_flat { 0.0 } else { std::f64::consts::FRAC_PI_2 - tilt };

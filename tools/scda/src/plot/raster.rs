@@ -16,7 +16,7 @@ pub struct Camera {
 }
 
 /// What is seen.
-pub struct Seen {
+pub struct Visibility {
     /// The number of the cell plus one, or 0, row by row from above.
     pub cells: Vec<u32>,
     /// How bright its face is.
@@ -47,8 +47,8 @@ impl Camera {
     }
 
     /// Draws polygons; where several are, the nearest one is seen.
-    pub fn draw(&self, faces: &Faces, [width, height]: [usize; 2]) -> Seen {
-        let mut seen = Seen { cells: vec![0; width * height], shades: vec![255; width * height] };
+    pub fn draw(&self, faces: &Faces, [width, height]: [usize; 2]) -> Visibility {
+        let mut seen = Visibility { cells: vec![0; width * height], shades: vec![255; width * height] };
         let mut depths = vec![f64::NEG_INFINITY; width * height];
         let middle = [units(width) / 2.0, units(height) / 2.0];
         let radius = self.radius(faces, [width, height]);

@@ -1,9 +1,9 @@
 //! Some of the items of a dataset: as many as can be seen. So a picture of a large dataset reads a small part of it.
 
-use super::meaning::Meaning;
-use crate::datasets::slabs;
+use super::cf_decoding::CfDecoding;
+use crate::datasets::box_parts;
 use crate::fail::Result;
-use scda::{Dataset, DatasetHandle, Layout, Reader, Region};
+use scda::{Dataset, DatasetHandle, IndexBox, Layout, Reader};
 use scda_base::numbers::to_usize;
 
 /// The most bytes that are read at once.
@@ -96,7 +96,7 @@ impl Plane {
         &self,
         reader: &mut Reader,
         dataset: &DatasetHandle,
-        meaning: &Meaning,
+        meaning: &CfDecoding,
     ) -> Result<([Samples; 2], Vec<f64>)> {
         let samples = self.bounded(dataset);
         // Rows are read along the later dimension, whose items are near each other.
@@ -116,7 +116,7 @@ impl Plane {
         &self,
         reader: &mut Reader,
         dataset: &DatasetHandle,
-        meaning: &Meaning,
+        meaning: &CfDecoding,
         samples: [Samples; 2],
         [outer, inner]: [usize; 2],
         item: u64,
@@ -133,7 +133,7 @@ impl Plane {
         let is_sparse = !columns.are_all() && apart > FAR_BYTES && dataset.layout == Layout::Contiguous
             || all.saturating_mul(item) > MOST_BYTES;
         let region = |row: u64, from: u64, count: u64| {
-            let mut region = Region::new(self.fixed.clone(), vec![1; self.fixed.len()]);
+            let mut region = IndexBox::new(self.fixed.clone(), vec![1; self.fixed.len()]);
             region.start[row_dimension] = row;
             (region.start[column_dimension], region.count[column_dimension]) = (from, count);
             region
@@ -151,7 +151,7 @@ impl Plane {
                     regions.push(region(row, columns.from, all));
                 }
             }
-            slabs::read_all(reader, dataset, &regions, &mut data)?;
+            box_parts::read_all(reader, dataset, &regions, &mut data)?;
             if is_sparse || columns.are_all() {
                 meaning.append(&data, &mut numbers);
                 continue;
@@ -197,7 +197,7 @@ pub struct Points {
 
 impl Line {
     /// Reads it; of very many items, some.
-    pub fn read(&self, reader: &mut Reader, dataset: &DatasetHandle, meaning: &Meaning) -> Result<Items> {
+    pub fn read(&self, reader: &mut Reader, dataset: &DatasetHandle, meaning: &CfDecoding) -> Result<Items> {
         let n = self.to - self.from;
         let are_sampled = n > MOST_OF_LINE;
         let samples = Samples::new(self.from, self.to, if are_sampled { 1 << 14 } else { to_usize(n) });
@@ -225,15 +225,15 @@ impl Line {
         &self,
         reader: &mut Reader,
         dataset: &DatasetHandle,
-        meaning: &Meaning,
+        meaning: &CfDecoding,
         samples: Samples,
     ) -> Result<Vec<f64>> {
         let regions: Vec<_> = match samples.are_all() {
-            true => vec![Region::new([self.from], [self.to - self.from])],
-            false => samples.indices().map(|index| Region::new([index], [1])).collect(),
+            true => vec![IndexBox::new([self.from], [self.to - self.from])],
+            false => samples.indices().map(|index| IndexBox::new([index], [1])).collect(),
         };
         let (mut data, mut numbers) = (Vec::new(), Vec::new());
-        slabs::read_all(reader, dataset, &regions, &mut data)?;
+        box_parts::read_all(reader, dataset, &regions, &mut data)?;
         meaning.append(&data, &mut numbers);
         Ok(numbers)
     }

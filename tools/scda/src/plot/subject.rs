@@ -1,12 +1,12 @@
 //! What is to be drawn.
 
+use super::cf_decoding::{CfDecoding, readable};
 use super::clock::Clock;
 use super::coordinates::{Coordinates, real};
-use super::meaning::{Meaning, readable};
 use super::mesh::{FieldPlace, Mesh};
 use super::sample::{Line, Plane, Points, Samples, THOROUGH};
 use super::{Args, indices, title};
-use crate::datasets::slabs;
+use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::visible;
@@ -36,7 +36,7 @@ pub struct Image {
 }
 
 /// A mesh, with a number of each cell.
-pub struct OfMesh {
+pub struct MeshPlot {
     pub mesh: Mesh,
     pub numbers: Vec<f64>,
     pub label: String,
@@ -46,7 +46,7 @@ pub struct OfMesh {
 pub enum Subject {
     Curve(Box<Curve>),
     Image(Box<Image>),
-    Mesh(Box<OfMesh>),
+    Mesh(Box<MeshPlot>),
 }
 
 fn trouble<T>(name: &str, words: impl std::fmt::Display) -> Result<T> {
@@ -59,9 +59,9 @@ pub fn dataset(
     name: &str,
     record: u64,
     component: Option<&str>,
-) -> Result<(DatasetHandle, Meaning)> {
+) -> Result<(DatasetHandle, CfDecoding)> {
     let dataset = readable(reader, name, record)?;
-    let meaning = Meaning::of_items(&dataset, component)?;
+    let meaning = CfDecoding::of_items(&dataset, component)?;
     Ok((dataset, meaning))
 }
 
@@ -117,7 +117,7 @@ fn of_mesh(reader: &mut Reader, args: &Args, place: &FieldPlace, what: &str) -> 
         false => String::new(),
     };
     let title = format!("{}{what}{cut}{count}", visible(&args.name));
-    Ok(Subject::Mesh(Box::new(OfMesh { mesh, numbers, label, title })))
+    Ok(Subject::Mesh(Box::new(MeshPlot { mesh, numbers, label, title })))
 }
 
 /// A number of each record as a line.
@@ -132,13 +132,13 @@ fn over_records(
     for &record in records {
         let (dataset, meaning) = dataset(reader, name, record, args.component.as_deref())?;
         let region = Bounds::region(args.region.as_ref(), input, &dataset)?;
-        if slabs::items(&region) != 1 {
+        if box_parts::items(&region) != 1 {
             return trouble(
                 name,
                 "a range of records is drawn of one number each: expected one record, or --box",
             );
         }
-        slabs::read(reader, &dataset, &region, &mut data)?;
+        box_parts::read(reader, &dataset, &region, &mut data)?;
         meaning.append(&data, &mut points.numbers);
         points.indices.push(record);
         (label, clock) = (meaning.label(name), meaning.clock);
@@ -171,7 +171,7 @@ fn of_dataset(
     if args.region.is_none() {
         region.count.iter_mut().take(n.saturating_sub(2)).for_each(|count| *count = 1.min(*count));
     }
-    if slabs::items(&region) == 0 {
+    if box_parts::items(&region) == 0 {
         return trouble(name, "there is nothing to draw: the box has no items");
     }
     let wide: Vec<_> = (0..n).filter(|&dimension| region.count[dimension] > 1).collect();

@@ -18,8 +18,8 @@ pub fn text_of(number: f64, step: f64) -> String {
     if (1e-4..1e6).contains(&size) {
         return format!("{number:.*}", digits((step.log10() + 1e-9).floor()));
     }
-    let behind = digits((step.log10() + 1e-9).floor() - size.log10().floor());
-    let text = format!("{number:.behind$e}");
+    let after = digits((step.log10() + 1e-9).floor() - size.log10().floor());
+    let text = format!("{number:.after$e}");
     text
 }
 

@@ -1,17 +1,17 @@
 //! What the page asks, and what is answered.
 
 use super::http::Answer;
-use super::open::{Open, View};
+use super::open::{OpenFile, View};
 use super::parameters::Parameters;
 use super::{meshes, pictures};
+use crate::data_batches::{DataBatches, units};
 use crate::datasets::stream_part_at;
 use crate::fail::{Fail, Result};
 use crate::output::{escape, hex, visible};
-use crate::pieces::{Pieces, units};
+use crate::plot::cf_decoding::{CfDecoding, attributes, readable, with_units};
 use crate::plot::clock::Clock;
 use crate::plot::colour::Map;
 use crate::plot::coordinates::Coordinates;
-use crate::plot::meaning::{Meaning, attributes, readable, with_units};
 use crate::plot::mesh::FieldPlace;
 use crate::statistics::Statistics;
 use scda::{DataType, Dataset, Member};
@@ -41,7 +41,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// The most bytes of a section in one answer.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// Answers a request for a path behind the token.
+/// Answers a request for a path after the token.
 pub fn answer(view: &View, path: &str) -> Answer {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     if let Some((_, kind, text)) = PAGES.iter().find(|(name, ..)| *name == path) {
@@ -103,7 +103,7 @@ fn files(view: &View) -> Result<Answer> {
 }
 
 /// What there is to say of a line of the catalogue, or of a record of it.
-fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+fn item(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let entry = open.entry(parameters)?;
     let (kind, name, number) = (entry.kind, entry.name.clone(), entry.number);
     if kind == "group" {
@@ -127,10 +127,10 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         }));
     }
     let mesh = FieldPlace::is_field(&mut open.reader, &name)?;
-    let members = Meaning::members(&dataset);
-    let parts = Meaning::parts(&dataset);
+    let members = CfDecoding::members(&dataset);
+    let parts = CfDecoding::parts(&dataset);
     let column = parameters.text("component").filter(|column| !members.is_empty() || parts.contains(column));
-    let meaning = Meaning::of_items(&dataset, column).ok();
+    let meaning = CfDecoding::of_items(&dataset, column).ok();
     let is_ragged = mesh && FieldPlace::is_ragged(&mut open.reader, &name)?;
     Ok(Answer::json(&json!({
         "kind": kind,
@@ -164,7 +164,7 @@ fn columns(dataset: &Dataset) -> Vec<Value> {
 }
 
 /// Goes to the section with a number, from 1 on, and reads its header.
-fn go_to(open: &mut Open, number: u64) -> Result<scda::Section> {
+fn go_to(open: &mut OpenFile, number: u64) -> Result<scda::Section> {
     open.reader.seek_section(number.saturating_sub(1))?;
     let section = open.reader.next_section(true)?;
     section.ok_or_else(|| Fail::file(open.input.name(), "the file has changed"))
@@ -188,7 +188,7 @@ fn shown(data: &[u8]) -> Value {
 }
 
 /// The beginning of a section, or of some of its elements.
-fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+fn bytes(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let number = open.entry(parameters)?.number;
     let section = go_to(open, number)?;
     let all = units(&section);
@@ -200,7 +200,7 @@ fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     if unit > MOST_BYTES * 256 {
         return Err(Fail::Trouble(format!("elements of {unit} bytes are not shown: scda cat writes them")));
     }
-    let (mut pieces, mut data) = (Pieces::new(&section, from..to), Vec::new());
+    let (mut pieces, mut data) = (DataBatches::new(&section, from..to), Vec::new());
     while data.len() < to_usize(MOST_BYTES) && pieces.next(&mut open.reader)? {
         data.extend_from_slice(pieces.data());
     }
@@ -210,8 +210,8 @@ fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     Ok(Answer::json(&found))
 }
 
-/// The beginning of the stream of a task, or of what is behind a byte.
-fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+/// The beginning of the stream of a task, or of what follows a byte.
+fn stream(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let number = open.entry(parameters)?.number;
     let offset = go_to(open, number)?.offset;
     let streams = stream_part_at(&mut open.reader, offset)?
@@ -231,10 +231,10 @@ fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
     Ok(Answer::json(&found))
 }
 
-fn statistics(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+fn statistics(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let (name, record) = (open.name(parameters)?, parameters.get("record")?);
     let dataset = readable(&mut open.reader, &name, record)?;
-    let meanings = Meaning::all(&dataset);
+    let meanings = CfDecoding::all(&dataset);
     let found = Statistics::read(&mut open.reader, &dataset, &meanings, open.input.threads())?;
     let first = found.first().filter(|found| found.finite > 0);
     Ok(Answer::json(&json!({

@@ -25,7 +25,7 @@ impl Guard {
         &self.path
     }
 
-    /// The path of a request behind the token.
+    /// The path of a request after the token.
     ///
     /// # Errors
     /// What is answered to others. It does not tell which of these it is.

@@ -146,9 +146,9 @@ pub fn bytes_of(numbers: &[f64]) -> Vec<u8> {
 /// The connections that have not sent the token, the oldest first. Any user of the machine can open them: too many of them cost the
 /// oldest ones, and never keep out a new one, which may be the page's.
 #[derive(Default)]
-struct Strangers(Mutex<VecDeque<Arc<TcpStream>>>);
+struct UnknownClients(Mutex<VecDeque<Arc<TcpStream>>>);
 
-impl Strangers {
+impl UnknownClients {
     fn all(&self) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,7 +178,7 @@ pub fn serve(
     path_of: impl Fn(&Request) -> Result<&str, Answer> + Sync,
     answer: impl Fn(&str) -> Answer + Sync,
 ) {
-    let (strangers, path_of, answer) = (Strangers::default(), &path_of, &answer);
+    let (strangers, path_of, answer) = (UnknownClients::default(), &path_of, &answer);
     let strangers = &strangers;
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
@@ -201,7 +201,7 @@ pub fn serve(
 /// Answers the request of a connection. Whoever asked may have gone away: errors are not missed.
 fn talk(
     stream: &Arc<TcpStream>,
-    strangers: &Strangers,
+    strangers: &UnknownClients,
     path_of: &impl Fn(&Request) -> Result<&str, Answer>,
     answer: &impl Fn(&str) -> Answer,
 ) {

@@ -1,7 +1,7 @@
 //! Meshes: read once, and drawn from where they are looked at.
 
 use super::http::{Answer, bytes_of};
-use super::open::{Field, Open};
+use super::open::{Field, OpenFile};
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::plot::axis::Scale;
@@ -21,7 +21,7 @@ fn cut(parameters: &Parameters) -> Result<Cut> {
 }
 
 /// The mesh and the numbers that a request means, which it leaves in the cache.
-fn load<'a>(open: &'a mut Open, parameters: &Parameters) -> Result<(&'a Mesh, &'a Field)> {
+fn load<'a>(open: &'a mut OpenFile, parameters: &Parameters) -> Result<(&'a Mesh, &'a Field)> {
     let none = || Fail::Trouble("there is no mesh".to_owned());
     let (name, record) = (open.name(parameters)?, parameters.get("record")?);
     let place = FieldPlace::find(&mut open.reader, &name, record)?.ok_or_else(none)?;
@@ -45,7 +45,7 @@ fn load<'a>(open: &'a mut Open, parameters: &Parameters) -> Result<(&'a Mesh, &'
 }
 
 /// What there is to know of a mesh before it is drawn.
-pub fn mesh(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+pub fn mesh(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let (mesh, (numbers, label)) = load(open, parameters)?;
     let scale = Scale::of(numbers, false, [None; 2]).map_err(Fail::Trouble)?;
     let least = numbers.iter().copied().filter(|number| *number > 0.0).fold(f64::INFINITY, f64::min);
@@ -64,7 +64,7 @@ pub fn mesh(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 }
 
 /// A picture of a mesh: the number at each pixel, the cell plus one, and how bright it is.
-pub fn raster(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+pub fn raster(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let (mesh, (numbers, _)) = load(open, parameters)?;
     let side = |key: &str| Ok::<_, Fail>(parameters.get::<usize>(key)?.clamp(1, MOST_PIXELS));
     let size = [side("width")?, side("height")?];

@@ -53,7 +53,7 @@ pub struct Args {
     /// Print the address, but open no browser
     #[arg(long)]
     no_browser: bool,
-    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    /// Also what follows the last seal of a sealed file: what a killed job has left, or another one writes now
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use super::catalogue::{Catalogue, Entry};
 use super::parameters::Parameters;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::plot::meaning::Meaning;
+use crate::plot::cf_decoding::CfDecoding;
 use crate::plot::mesh::{FieldPlace, Mesh};
 use crate::plot::subject;
 use scda::{DatasetHandle, Reader};
@@ -25,7 +25,7 @@ type FieldKey = (FieldPlace, Option<String>);
 pub type Field = (Vec<f64>, String);
 
 /// A file that is open.
-pub struct Open {
+pub struct OpenFile {
     pub input: Input,
     pub reader: Reader,
     pub catalogue: Catalogue,
@@ -34,7 +34,7 @@ pub struct Open {
 
 /// The files.
 pub struct View {
-    pub files: Vec<Mutex<Open>>,
+    pub files: Vec<Mutex<OpenFile>>,
 }
 
 impl View {
@@ -42,12 +42,12 @@ impl View {
         let open = |input: Input| {
             let mut reader = input.open_damaged(false)?;
             let catalogue = Catalogue::new(&input, &mut reader)?;
-            Ok(Mutex::new(Open { input, reader, catalogue, cache: Cache::default() }))
+            Ok(Mutex::new(OpenFile { input, reader, catalogue, cache: Cache::default() }))
         };
         Ok(Self { files: inputs.into_iter().map(open).collect::<Result<_>>()? })
     }
 
-    pub fn file(&self, number: usize) -> Result<MutexGuard<'_, Open>> {
+    pub fn file(&self, number: usize) -> Result<MutexGuard<'_, OpenFile>> {
         let file = self.files.get(number);
         let file = file.ok_or_else(|| {
             Fail::Trouble(format!("there are {} files, and no file {number}", self.files.len()))
@@ -57,7 +57,7 @@ impl View {
     }
 }
 
-impl Open {
+impl OpenFile {
     /// The line of the catalogue that a request means.
     pub fn entry(&self, parameters: &Parameters) -> Result<&Entry> {
         let number: usize = parameters.get("item")?;
@@ -73,7 +73,7 @@ impl Open {
     }
 
     /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
-    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, DatasetHandle, Meaning)> {
+    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, DatasetHandle, CfDecoding)> {
         let entry = self.entry(parameters)?;
         let (name, record) = (entry.name.clone(), parameters.get("record")?);
         let (dataset, meaning) =

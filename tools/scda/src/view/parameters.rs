@@ -1,4 +1,4 @@
-//! The parameters of a request: what stands behind the question mark.
+//! The parameters of a request: what follows the question mark.
 
 use crate::fail::{Fail, Result};
 use std::collections::HashMap;

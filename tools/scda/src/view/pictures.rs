@@ -1,16 +1,16 @@
 //! Parts of datasets, as many items as are seen: images, lines, tables.
 
 use super::http::{Answer, bytes_of};
-use super::open::Open;
+use super::open::OpenFile;
 use super::parameters::Parameters;
-use crate::datasets::{slabs, values};
+use crate::datasets::{box_parts, values};
 use crate::fail::{Fail, Result};
 use crate::output::visible;
+use crate::plot::cf_decoding::CfDecoding;
 use crate::plot::coordinates::real;
-use crate::plot::meaning::Meaning;
 use crate::plot::sample::{Items, Line, Plane, QUICK, Samples, THOROUGH};
 use crate::plot::subject;
-use scda::{DataType, Dataset, DatasetHandle, Member, Region};
+use scda::{DataType, Dataset, DatasetHandle, IndexBox, Member};
 use scda_base::numbers::to_usize;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn range(parameters: &Parameters, dataset: &Dataset, keys: [&str; 3]) -> Result<
 }
 
 /// An image of two dimensions.
-pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+pub fn plane(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let (_, _, dataset, meaning) = open.dataset(parameters)?;
     let (rows, y0, y1) = range(parameters, &dataset, ["rows", "y0", "y1"])?;
     let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
@@ -94,16 +94,16 @@ impl LineItems {
 }
 
 /// A line.
-pub fn read_line(open: &mut Open, parameters: &Parameters) -> Result<LineItems> {
+pub fn read_line(open: &mut OpenFile, parameters: &Parameters) -> Result<LineItems> {
     let (_, _, dataset, meaning) = open.dataset(parameters)?;
     line_of(open, parameters, dataset, &meaning)
 }
 
 fn line_of(
-    open: &mut Open,
+    open: &mut OpenFile,
     parameters: &Parameters,
     dataset: DatasetHandle,
-    meaning: &Meaning,
+    meaning: &CfDecoding,
 ) -> Result<LineItems> {
     let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
     let line = Line { dimension, from, to, fixed: fixed(parameters, &dataset)? };
@@ -112,7 +112,12 @@ fn line_of(
 }
 
 /// The line of the dataset of the same name in another file, minus this one.
-pub fn difference(first: LineItems, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
+pub fn difference(
+    first: LineItems,
+    other: &mut OpenFile,
+    name: &str,
+    parameters: &Parameters,
+) -> Result<Answer> {
     let (dataset, meaning) =
         subject::dataset(&mut other.reader, name, parameters.get("record")?, parameters.text("component"))?;
     if dataset.shape != first.shape {
@@ -133,7 +138,7 @@ pub fn difference(first: LineItems, other: &mut Open, name: &str, parameters: &P
 }
 
 /// An item of each record as a line.
-pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+pub fn records(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let (name, ..) = open.dataset(parameters)?;
     let count = open.reader.find_all(scda_format::dataset::stored_name(&name).as_bytes())?.len() as u64;
     let samples = Samples::new(0, count, MOST);
@@ -149,7 +154,12 @@ pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
             numbers.push(f64::NAN);
             continue;
         }
-        slabs::read(&mut open.reader, &dataset, &Region::new(at.clone(), vec![1; at.len()]), &mut data)?;
+        box_parts::read(
+            &mut open.reader,
+            &dataset,
+            &IndexBox::new(at.clone(), vec![1; at.len()]),
+            &mut data,
+        )?;
         meaning.append(&data, &mut numbers);
     }
     let head = json!({"count": indices.len(), "sampled": samples.count as u64 != count});
@@ -157,13 +167,13 @@ pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
 }
 
 /// Items as text: of structs the members, or a range of them, one after the other.
-pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+pub fn table(open: &mut OpenFile, parameters: &Parameters) -> Result<Answer> {
     let entry = open.name(parameters)?;
     let record: i64 = parameters.get("record")?;
     let found = open.reader.dataset_record(&entry, record)?;
     let dataset = found.ok_or_else(|| Fail::Trouble("there is no such dataset".to_owned()))?;
     let fixed = fixed(parameters, &dataset)?;
-    let mut region = Region::new(fixed.clone(), vec![1; fixed.len()]);
+    let mut region = IndexBox::new(fixed.clone(), vec![1; fixed.len()]);
     let mut are_turned = false;
     if !fixed.is_empty() {
         let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
@@ -190,14 +200,14 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         };
         columns = members.iter().map(place).collect();
     }
-    let cells = slabs::items(&region).saturating_mul(columns.len() as u64);
+    let cells = box_parts::items(&region).saturating_mul(columns.len() as u64);
     if cells > MOST_CELLS {
         return trouble(format!("found {cells} cells, expected at most {MOST_CELLS}"));
     }
     let mut data = Vec::new();
-    slabs::read(&mut open.reader, &dataset, &region, &mut data)?;
+    box_parts::read(&mut open.reader, &dataset, &region, &mut data)?;
     let mut cells = Vec::new();
-    for item in slabs::each_item(dataset.data_type, &data) {
+    for item in box_parts::each_item(dataset.data_type, &data) {
         for (data_type, place) in &columns {
             let mut text = String::new();
             // An item of any length is shown whole.

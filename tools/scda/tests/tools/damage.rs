@@ -165,11 +165,11 @@ fn a_damaged_element_is_named() {
         assert!(place.read("d.scda") == place.read("e.scda"));
         let before = place.scda(&format!("cat a.scda {number} --range :{broken}")).good().out;
         assert!(place.scda(&format!("cat c.scda {number}")).good().out == before);
-        // The same is read of the damaged file, and what is behind the damage.
+        // The same is read of the damaged file, and what follows the damage.
         assert!(place.scda(&format!("cat b.scda {number}")).bad(1, "scda: b.scda: byte ").out == before);
-        let behind = format!("{number} --range {}:", broken + 1);
-        let expected = place.scda(&format!("cat a.scda {behind}")).good().out;
-        assert!(place.scda(&format!("cat b.scda {behind}")).good().out == expected);
+        let after = format!("{number} --range {}:", broken + 1);
+        let expected = place.scda(&format!("cat a.scda {after}")).good().out;
+        assert!(place.scda(&format!("cat b.scda {after}")).good().out == expected);
     }
 }
 
@@ -299,7 +299,7 @@ fn what_is_before_damage_is_there() {
     place.write("cut.scda", &broken);
     let run = place.scda("cat cut.scda varray").bad(1, "byte ");
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
-    // Directly behind the last section that is wanted.
+    // Directly after the last section that is wanted.
     let mut broken = bytes.clone();
     broken[at] = b'?';
     place.write("cut.scda", &broken);
@@ -458,10 +458,10 @@ fn one_bad_size_hides_no_other_element() {
         assert!(place.scda("cat b.scda field").bad(1, "count entry").out == expected);
         place.scda("salvage -f b.scda saved.scda").bad_or_good();
         assert!(place.scda("cat saved.scda field").good().out == expected);
-        // The other entries tell where the elements behind it are, if it is one of the first.
-        let behind = place.scda("cat a.scda field --range 21:").good().out;
+        // The other entries tell where the elements after it are, if it is one of the first.
+        let after = place.scda("cat a.scda field --range 21:").good().out;
         let run = place.scda("cat b.scda field --range 21:");
-        assert_eq!((run.code, run.out == behind), if entries == first { (0, true) } else { (1, false) });
+        assert_eq!((run.code, run.out == after), if entries == first { (0, true) } else { (1, false) });
     }
     // Where even the kind is not known, the user string is.
     let text = r#"{"sections": [{"type": "A", "user": "field", "N": 5, "E": 8, "encoded": true, "generate": "zeros"}]}"#;

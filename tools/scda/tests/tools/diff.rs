@@ -46,7 +46,7 @@ fn things_are_paired_by_name_and_record() {
     let (one, two, three, y) =
         (dataset("x", "1,2"), dataset("x", "3,4"), dataset("x", "5,6"), dataset("y", "7"));
     make(&place, "a.scda", &[STEP, &one, BLOCK, &two, GROUP, &y]);
-    // One more in front: what is behind it is the same still.
+    // One more in front: what follows it is the same still.
     let more = dataset("new", "0");
     make(&place, "b.scda", &[&more, STEP, &one, BLOCK, &two, GROUP, &y]);
     let only = |file: &str, what: &str| format!("only in {file}: section {what}\n");
@@ -74,7 +74,7 @@ fn things_are_paired_by_name_and_record() {
     found.sort_unstable();
     sorted.sort_unstable();
     assert_eq!(found, sorted);
-    // What only one has comes behind what differs, and the order behind all.
+    // What only one has follows what differs, and the order after all.
     assert!(run.text().lines().rev().zip(expected.iter().rev()).take(3).all(|(a, b)| a == *b));
     let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
     let all = json["differences"].as_array().unwrap();

@@ -3,7 +3,7 @@
 use crate::meshes::{Part, bytes, invalid, write, wrong_number};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int8, Int32, Int64, Uint8};
-use scda::{DataType, Dataset, Region, Solo, WriteOptions, Writer};
+use scda::{DataType, Dataset, IndexBox, Solo, WriteOptions, Writer};
 
 const HALF: i64 = 1 << 29;
 
@@ -80,7 +80,7 @@ fn wrong_numbers_are_found() {
         ("coordinates", 9, 1, "quadrant 4, in tree 1: found coordinate 1 1, expected 0"),
         ("coordinates", 6, -1, "quadrant 3, in tree 0: found coordinate 0 -1"),
         ("level", 3, 2, "found quadrant 3 as the last one of tree 0, which it does not fill"),
-        ("level", 0, 0, "quadrant 1, in tree 0: found a quadrant behind the end of its tree"),
+        ("level", 0, 0, "quadrant 1, in tree 0: found a quadrant after the end of its tree"),
         ("level", 1, 31, "quadrant 1, in tree 0: found level 31"),
         ("level", 4, 1, "found quadrant 4 as the last one of tree 1"),
         ("tree_offsets", 0, 1, "number 0: found 1, expected 0"),
@@ -152,7 +152,7 @@ fn wrong_numbers_of_corners_are_found() {
         let mut field = Dataset::new("mesh/fields/u", Float32, [5, columns]);
         field.dimension_names = vec![Some("quadrant".into()), Some(name.into())];
         let data = vec![0; usize::try_from(5 * columns * 4).unwrap()];
-        file.dataset(&field, &[Region::all(&field.shape)], &data).unwrap();
+        file.dataset(&field, &[IndexBox::all(&field.shape)], &data).unwrap();
         file.close().unwrap();
         if words.is_empty() {
             place.scda("check bad.scda").good();
@@ -208,7 +208,7 @@ fn what_belongs_to_another_mesh_is_found() {
         (vec![(time(), none), (meshes(1), b), (data(), a)], named),
         (vec![(time(), none), (meshes(1), b), (ragged(), a)], named),
         (vec![(time(), none), (field("fields/u"), b)], "of step 2"),
-        // The mesh changes behind the field, in the same step; only the last field of a name counts.
+        // The mesh changes after the field, in the same step; only the last field of a name counts.
         (vec![(time(), none), (field("fields/u"), a), (meshes(1), b)], named),
         (vec![(time(), none), (field("fields/u"), a), (meshes(1), b), (field("fields/u"), b)], ""),
         (vec![(time(), none), (field("fields/u"), Some("1")), (time(), none)], "found \"1\", expected"),
@@ -221,7 +221,7 @@ fn what_belongs_to_another_mesh_is_found() {
                 if let Some(checksum) = checksum.filter(|_| !["level", "tree_offsets"].contains(&name)) {
                     dataset.attributes = format!("{{\"scda_mesh\": \"{checksum}\"}}");
                 }
-                file.dataset(&dataset, &[Region::all(&shape)], &bytes(data_type, &numbers)).unwrap();
+                file.dataset(&dataset, &[IndexBox::all(&shape)], &bytes(data_type, &numbers)).unwrap();
             }
         }
         file.close().unwrap();

@@ -1,7 +1,7 @@
 //! `scda import`: files that the codes of SDF and SIONlib have made become what their manifests say.
 
 use crate::run::{Place, vector};
-use scda::{DataType, ReadOptions, Reader, Region, Sink, Solo};
+use scda::{DataType, IndexBox, ReadOptions, Reader, Sink, Solo};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ fn attributes(reader: &mut Reader) -> Value {
 fn numbers(reader: &mut Reader, name: &str) -> (Vec<u64>, Vec<u64>) {
     let dataset = reader.dataset_record(name, 0).unwrap().unwrap_or_else(|| panic!("{name}"));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[IndexBox::all(&dataset.shape)], &mut data).unwrap();
     let numbers = match dataset.data_type {
         DataType::Bool => data.iter().map(|&byte| byte.into()).collect(),
         _ => data.as_chunks::<8>().0.iter().map(|&bytes| u64::from_ne_bytes(bytes)).collect(),
@@ -101,7 +101,7 @@ fn check_array(reader: &mut Reader, name: &str, record: i64, expected: &Value) {
     assert_eq!(dataset.data_type, data_type);
     assert_eq!(found.get("byte_order").is_some(), matches!(data_type, DataType::Raw(_)));
     let mut data = vec![0; usize::try_from(dataset.data_bytes().unwrap()).unwrap()];
-    dataset.read(reader, &[Region::all(&dataset.shape)], &mut data).unwrap();
+    dataset.read(reader, &[IndexBox::all(&dataset.shape)], &mut data).unwrap();
     for (index, expected) in list(&expected["first_values"]).iter().enumerate() {
         let bytes = &data[index * number..][..number];
         let mut word = [0; 8];
@@ -345,7 +345,7 @@ fn key_value_records_are_printed() {
           {"type": "V", "user": "sion/streams", "elements_text": ["0123456789abcdef1234"]}]}"#;
         place.with_input("make --force - b.scda", list.as_bytes()).good();
         place.scda("cat b.scda sion/streams --keys").bad(1, "has 5 bytes from 16 on, beyond 20 bytes");
-        // Of several files: a list belongs to the streams behind it.
+        // Of several files: a list belongs to the streams after it.
         place.scda(&format!("import --force {} b.scda", file("sion_a3_full.sion"))).good();
         place.scda("join --force b.scda a.scda -o c.scda").good();
         assert_eq!(place.scda("cat c.scda sion/streams --keys --record 1").good().out, run.out);
@@ -556,7 +556,7 @@ fn tasks_of_the_physical_files_that_are_there_are_saved() {
     let blocks = numbers(&mut open(&place, "a.scda"), "sion/blocks").1;
     let ranks = numbers(&mut open(&place, "a.scda"), "sion/global_ranks").1;
 
-    // The second is missing, no file, cut off, of another set, or no file of SIONlib.
+    // The second is missing, no file, removed, of another set, or no file of SIONlib.
     let other = std::fs::read(file("sion_a3_mpi.sion")).unwrap();
     let cut = second[..1100].to_vec();
     for (bad, words, code) in [
@@ -619,7 +619,7 @@ fn tasks_of_the_physical_files_that_are_there_are_saved() {
 #[test]
 fn lengths_and_mappings_that_are_wrong_are_as_if_they_were_missing() {
     let place = Place::new();
-    // Behind 3 block counts: more bytes in the first block of task 0 than its chunk has.
+    // After 3 block counts: more bytes in the first block of task 0 than its chunk has.
     let mut sion = std::fs::read(file("sion_a3_mpi.sion")).unwrap();
     place.write("a.sion", &sion[..9216]);
     place.scda("import a.sion a.scda").bad(0, "second metadata block, without which");
@@ -715,7 +715,7 @@ fn unused_chunks_may_have_minus_one_byte() {
     place.write("a.sion", &sion);
     place.scda("import a.sion a.scda").good();
     let expected = streams(&mut open(&place, "a.scda"));
-    // Behind 3 block counts: task 1 has used none of the second block, nor of the third one.
+    // After 3 block counts: task 1 has used none of the second block, nor of the third one.
     for row in [1, 2] {
         sion[9216 + 24 + 24 * row + 8..][..8].copy_from_slice(&(-1_i64).to_le_bytes());
     }
@@ -726,7 +726,7 @@ fn unused_chunks_may_have_minus_one_byte() {
     place.write("b.sion", &sion);
     place
         .scda("import -f b.sion b.scda")
-        .bad(1, "b.sion: byte 9272: bytes in a block: found 7, expected none behind 1 blocks");
+        .bad(1, "b.sion: byte 9272: bytes in a block: found 7, expected none after 1 blocks");
 }
 
 #[test]
@@ -789,7 +789,7 @@ fn labels_that_no_dataset_can_have_get_other_names() {
             Err(_) => assert_eq!(facts["label_hex"], "ff"),
         }
         let mut data = [0; 2];
-        found.read(&mut reader, &[Region::all(&[2])], &mut data).unwrap();
+        found.read(&mut reader, &[IndexBox::all(&[2])], &mut data).unwrap();
         assert_eq!(data.map(usize::from), [2 * order, 2 * order + 1]);
     }
 }
@@ -804,7 +804,7 @@ fn texts_may_end_without_a_blank() {
     let x = reader.dataset_record("x", 0).unwrap().unwrap();
     assert_eq!((x.data_type, x.shape.clone()), (DataType::Int16, vec![]));
     let mut data = [0; 2];
-    x.read(&mut reader, &[Region::all(&[])], &mut data).unwrap();
+    x.read(&mut reader, &[IndexBox::all(&[])], &mut data).unwrap();
     assert_eq!(i16::from_ne_bytes(data), 0x0001);
     assert_eq!(reader.dataset_record("y", 0).unwrap().unwrap().shape, [2, 1]);
 }
@@ -836,7 +836,7 @@ fn arrays_before_one_that_was_not_written_are_saved() {
         for (name, expected) in [("a", [0, 1]), ("b", [2, 3])] {
             let found = reader.dataset_record(name, 0).unwrap().unwrap();
             let mut data = [0; 2];
-            found.read(&mut reader, &[Region::all(&[2])], &mut data).unwrap();
+            found.read(&mut reader, &[IndexBox::all(&[2])], &mut data).unwrap();
             assert_eq!(data, expected);
         }
         assert!(reader.dataset_record("c", 0).unwrap().is_none());

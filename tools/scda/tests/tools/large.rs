@@ -350,7 +350,7 @@ fn sums_do_not_depend_on_what_is_stored() {
         dataset.layout = Layout::Chunked { shape: Some(chunk.to_vec()), text: false };
         dataset.fill_value = vec![fill; 3];
         // All items but those of a box are zeros, which are stored if they are not the fill value.
-        let (region, count) = (scda::Region::new([7, 50_000], [9, 30_000]), 9 * 30_000 * 3);
+        let (region, count) = (scda::IndexBox::new([7, 50_000], [9, 30_000]), 9 * 30_000 * 3);
         let box_data: Vec<u8> = (0..count).map(|i: usize| (i % 251).to_le_bytes()[0]).collect();
         if fill == 0 {
             file.dataset(&dataset, &[region], &box_data[..]).unwrap();
@@ -360,7 +360,7 @@ fn sums_do_not_depend_on_what_is_stored() {
                 let to = ((7 + row) * 90_000 + 50_000) * 3;
                 all[to..to + 90_000].copy_from_slice(&box_data[row * 90_000..][..90_000]);
             }
-            file.dataset(&dataset, &[scda::Region::all(&[rows, columns])], &all[..]).unwrap();
+            file.dataset(&dataset, &[scda::IndexBox::all(&[rows, columns])], &all[..]).unwrap();
         }
         file.close().unwrap();
         place.scda(&format!("sum --json {name}")).good().json()["sections"][0]["sha256"].to_string()

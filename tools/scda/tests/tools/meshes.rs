@@ -1,7 +1,7 @@
 //! Files with the datasets of a mesh.
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
+use scda::{DataType, Dataset, IndexBox, Layout, Solo, WriteOptions, Writer};
 
 /// A dataset: name, type, shape, numbers. If there are fewer numbers than items, the others have the fill value, 0.
 pub type Part = (&'static str, DataType, Vec<u64>, Vec<i64>);
@@ -27,7 +27,7 @@ pub fn write(place: &Place, name: &str, attributes: &str, parts: &[Part]) {
             dataset.layout = Layout::Chunked { shape: Some(chunk), text: false };
             file.dataset(&dataset, &[], &[]).unwrap();
         } else {
-            file.dataset(&dataset, &[Region::all(shape)], &bytes(*data_type, numbers)).unwrap();
+            file.dataset(&dataset, &[IndexBox::all(shape)], &bytes(*data_type, numbers)).unwrap();
         }
     }
     file.close().unwrap();

@@ -188,10 +188,10 @@ fn meshes_of_each_kind_have_the_colours_of_their_numbers() {
     let mut file = Writer::create(Solo, &place.path("p.scda"), b"", &WriteOptions::default()).unwrap();
     file.group("dust", r#"{"scda_particles": 1}"#).unwrap();
     let offsets = Dataset::new("dust/offsets", DataType::Int64, [2]);
-    let all = scda::Region::all(&[2]);
+    let all = scda::IndexBox::all(&[2]);
     file.dataset(&offsets, &[all], &[0_i64.to_ne_bytes(), 6_i64.to_ne_bytes()].concat()).unwrap();
     let atoms = Dataset::new("dust/fields/atoms", DataType::Struct(item), [6]);
-    file.dataset(&atoms, &[scda::Region::all(&[6])], &data).unwrap();
+    file.dataset(&atoms, &[scda::IndexBox::all(&[6])], &data).unwrap();
     file.close().unwrap();
     assert_eq!(drawn("p.scda dust/fields/atoms --component mass"), four);
     assert_eq!(drawn("p.scda dust/fields/atoms"), four, "the first member that is no position");

@@ -2,7 +2,7 @@
 
 use crate::run::Place;
 
-/// Prints the arguments behind the program, and exits with 1.
+/// Prints the arguments after the program, and exits with 1.
 const STAND_IN: &str = "#!/bin/sh\n[ \"$1\" = -c ] || exit 9\nshift 2\nprintf '<%s>' \"$@\"\nexit 1\n";
 /// The real interpreter, which finds no package.
 const BARE: &str = "#!/bin/sh\nexec python3 -S -E \"$@\"\n";

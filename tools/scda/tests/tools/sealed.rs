@@ -3,7 +3,7 @@
 use crate::run::{Place, with_few_elements, with_sections};
 use crate::sampled::one_of;
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, LineBreak, ReadOptions, Reader, Region, Solo,
+    Communicator, DataType, Dataset, Encode, IndexBox, Layout, LineBreak, ReadOptions, Reader, Solo,
     WriteOptions, Writer, run_on_threads,
 };
 use scda_format::truncation;
@@ -65,7 +65,7 @@ fn a_file_may_have_both_line_breaks() {
         };
         let file = Writer::create(Solo, &path, b"", &params(first)).unwrap();
         let run = place.scda("check a.scda");
-        let expected = "a.scda: NOT COMPLETE: no seal, and nothing behind the header\n";
+        let expected = "a.scda: NOT COMPLETE: no seal, and nothing after the header\n";
         assert_eq!((run.code, run.text()), (1, expected));
         file.close().unwrap();
         for style in [then, first] {
@@ -152,7 +152,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
         file.group("flow", r#"{"a": 1}"#)?;
         let mut dataset = Dataset::new("flow/rows", DataType::Int16, [3, 2]);
         let put = |file: &mut Writer, dataset: &Dataset| {
-            let row = Region::new([rank as u64, 0], [1, 2]);
+            let row = IndexBox::new([rank as u64, 0], [1, 2]);
             file.dataset(dataset, &[row], &[0, u8::try_from(rank).unwrap(), 1, 2])
         };
         put(&mut file, &dataset)?;
@@ -181,7 +181,7 @@ fn each_flipped_bit_of_datasets_and_streams_is_found_and_named() {
     params.seal = true;
     let mut file = Writer::create(Solo, &place.path("b.scda"), b"", &params).unwrap();
     let dataset = Dataset::new("aligned", DataType::Uint8, [1 << 16]);
-    file.dataset(&dataset, &[Region::all(&[1 << 16])], &[7; 1 << 16]).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[1 << 16])], &[7; 1 << 16]).unwrap();
     file.close().unwrap();
     let (good, sections) = (place.read("b.scda"), single_sections(&place, "b.scda"));
     assert!(sections[0].1 - sections[0].0 > 3000 && good[3000..3100] == [b' '; 100]);
@@ -418,7 +418,7 @@ fn sealed_files_are_appended_to_in_place() {
     // Onto itself.
     place.scda("append -s 1-3 a.scda a.scda").good();
     assert_eq!(place.scda("check --json a.scda").good().json()["sealed"]["sections"], 33);
-    // Nothing changes if it fails, not even behind what was appended already.
+    // Nothing changes if it fails, not even after what was appended already.
     let before = place.read("a.scda");
     let bytes = place.read("more.scda");
     place.write("cut.scda", &bytes[..bytes.len() - 32]);
@@ -426,12 +426,12 @@ fn sealed_files_are_appended_to_in_place() {
     place.scda("append a.scda more.scda missing.scda").bad(2, "missing.scda");
     place.scda("append -s nothing a.scda more.scda").bad(2, "no section");
     assert!(place.read("a.scda") == before);
-    // What is behind the last seal is lost only if told so, whole sections or not.
+    // What follows the last seal is lost only if told so, whole sections or not.
     for tail in [&bytes[128..], &bytes[128..1000]] {
         let torn = [&before[..], tail].concat();
         place.write("a.scda", &torn);
         let words = format!(
-            "scda: a.scda: {} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda salvage --seal ",
+            "scda: a.scda: {} bytes after its last seal are not sealed; scda rewind removes them, and scda salvage --seal ",
             tail.len()
         );
         for command in ["append -s 1 a.scda more.scda", "append a.scda a.scda", "attr a.scda / x=1"] {
@@ -439,7 +439,7 @@ fn sealed_files_are_appended_to_in_place() {
             assert!(place.read("a.scda") == torn, "{command}");
         }
     }
-    // A cut section behind the whole ones is an error, also for who reads these on demand.
+    // A cut section after the whole ones is an error, also for who reads these on demand.
     for command in ["ls", "ls -l", "ls --json", "check"] {
         place.scda(&format!("{command} --unsealed a.scda")).bad(1, "");
     }
@@ -496,24 +496,24 @@ fn a_file_is_cut_back_to_its_seals() {
     assert_eq!(lines[0], ["seal", "sections", "bytes"]);
     assert_eq!((lines[1][..2].to_vec(), lines[2][..2].to_vec()), (vec!["1", "10"], vec!["2", "20"]));
     assert_eq!(place.scda("rewind a.scda").good().text(), "a.scda: ends with seal 2 already\n");
-    // What is not whole is cut off, and whole sections only if told so.
+    // What is not whole is removed, and whole sections only if told so.
     for torn in [&b"A something"[..], &[0; 4000], &good[128..200]] {
         place.write("b.scda", [&good[..], torn].concat());
         assert!(place.scda("rewind --list b.scda").good().text().lines().count() == 4);
         let run = place.scda("rewind b.scda").good();
         let n = torn.len();
-        let words = format!("b.scda: cuts off what is behind seal 2: {n} bytes that are no whole section\n");
+        let words = format!("b.scda: removes what follows seal 2: {n} bytes that are no whole section\n");
         assert_eq!(run.text(), words);
         assert!(place.read("b.scda") == good);
     }
     let cut = good.len() - first;
-    let words = format!("would cut off what is behind seal 1: {cut} bytes with 10 sections; --force does so");
+    let words = format!("would remove what follows seal 1: {cut} bytes with 10 sections; --force does so");
     place.scda("rewind b.scda 1").bad(2, &words);
     assert!(place.read("b.scda") == good);
     place.scda("rewind --force b.scda 1").good();
     assert!(place.read("b.scda") == good[..first]);
     place.scda("check b.scda").good();
-    // Power was lost meanwhile: what is cut off is damaged already.
+    // Power was lost meanwhile: what is removed is damaged already.
     let mut stopped = [&good[..], &truncation::bytes(first as u64, LineBreak::Unix)].concat();
     stopped[first..first.next_multiple_of(4096).min(good.len())].fill(0);
     place.write("b.scda", &stopped);
@@ -521,10 +521,10 @@ fn a_file_is_cut_back_to_its_seals() {
     place.scda("rewind b.scda").good();
     assert!(place.read("b.scda") == good[..first]);
     place.write("b.scda", [&good[..], &good[128..224]].concat());
-    place.scda("rewind b.scda").bad(2, "behind seal 2: 96 bytes with 1 section; ");
+    place.scda("rewind b.scda").bad(2, "what follows seal 2: 96 bytes with 1 section; ");
     place.scda("rewind -f b.scda").good();
     assert!(place.read("b.scda") == good);
-    // Damage does not hide a seal behind it.
+    // Damage does not hide a seal after it.
     let mut bad = [&good[..], b"torn"].concat();
     bad[first] = b'?';
     place.write("b.scda", &bad);
@@ -547,7 +547,7 @@ fn a_file_is_cut_back_to_its_seals() {
     }
     with_sections(&place, "plain.scda");
     place.scda("rewind plain.scda").bad(2, "it has no seal");
-    // While somebody appends, nothing is cut off.
+    // While somebody appends, nothing is removed.
     place.write("b.scda", [&good[..], b"torn"].concat());
     place.shell("flock -x b.scda scda rewind b.scda").bad(2, "another program is writing the file");
     assert!(place.read("b.scda") == [&good[..], b"torn"].concat());
@@ -563,7 +563,7 @@ fn old_files_are_sealed() {
     let sealed = place.read("a.scda");
     assert!(sealed.starts_with(&plain));
     assert_eq!(place.scda("seal a.scda").good().text(), "a.scda: is sealed already\n");
-    // What is behind a seal may be what a killed program has left: it is neither sealed nor cut off.
+    // What follows a seal may be what a killed program has left: it is neither sealed nor removed.
     let tail = [&sealed[..], &plain[128..]].concat();
     place.write("b.scda", &tail);
     let run = place.scda("check b.scda").good();
@@ -572,8 +572,8 @@ fn old_files_are_sealed() {
         "{}",
         run.text()
     );
-    place.scda("seal b.scda").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
-    place.scda("attr b.scda / x=1").bad(2, "scda rewind cuts them off, and scda salvage --seal ");
+    place.scda("seal b.scda").bad(2, "bytes after its last seal are not sealed; scda rewind ");
+    place.scda("attr b.scda / x=1").bad(2, "scda rewind removes them, and scda salvage --seal ");
     // As advised: also if the last section is cut.
     place.write("cut.scda", &tail[..tail.len() - 32]);
     place.scda("attr cut.scda / x=1").bad(2, "scda salvage --seal saves what is whole");
@@ -586,7 +586,7 @@ fn old_files_are_sealed() {
         run.err
     );
     place.scda("check saved.scda").good();
-    place.scda("append b.scda b.scda").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
+    place.scda("append b.scda b.scda").bad(2, "bytes after its last seal are not sealed; scda rewind ");
     assert!(place.read("b.scda") == tail);
     place.scda("copy --seal b.scda c.scda").good();
     assert_eq!(place.scda("check --json c.scda").good().json()["sealed"]["sections"], 20);
@@ -607,11 +607,11 @@ fn old_files_are_sealed() {
         place.write("b.scda", &sealed[..end]);
         let run = place.scda("seal b.scda");
         let words =
-            format!("scda: b.scda: cut off {} bytes of a seal that was not completed\n", end - plain.len());
+            format!("scda: b.scda: removed {} bytes of a seal that was not completed\n", end - plain.len());
         assert_eq!((run.code, run.err), (0, words));
         assert!(place.read("b.scda") == sealed);
     }
-    // What is behind the header of a file that was to be sealed may be half a step.
+    // What follows the header of a file that was to be sealed may be half a step.
     let mut marked = plain.clone();
     marked[8..32].copy_from_slice(b"libscda 0.1 sealed ----\n");
     place.write("b.scda", &marked);
@@ -652,7 +652,7 @@ fn what_is_whole_behind_damage_is_saved_by_the_seal() {
         place.scda(&format!("copy -f {others} a.scda expected.scda")).good();
         place.scda(&format!("diff expected.scda {saved}")).good();
     };
-    // All of a header, which without a seal hides everything behind it.
+    // All of a header, which without a seal hides everything after it.
     let mut bad = good.clone();
     bad[sections[3].0..][..160].fill(0);
     place.write("b.scda", &bad);

@@ -4,7 +4,7 @@ use crate::forests::{ATTRIBUTES, CHECKSUMS, forest, mesh};
 use crate::meshes::{Part, bytes, write};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int32, Int64, Uint8};
-use scda::{DataType, Dataset, Region, Solo, WriteOptions, Writer};
+use scda::{DataType, Dataset, IndexBox, Solo, WriteOptions, Writer};
 
 /// Appends datasets, each with the checksum of its mesh, if it has one.
 fn append(place: &Place, name: &str, parts: Vec<Part>, checksum: &str) {
@@ -14,7 +14,7 @@ fn append(place: &Place, name: &str, parts: Vec<Part>, checksum: &str) {
         if name == "coordinates" || name.starts_with("fields/") {
             dataset.attributes = format!("{{\"scda_mesh\": \"{checksum}\"}}");
         }
-        file.dataset(&dataset, &[Region::all(&shape)], &bytes(data_type, &numbers)).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&shape)], &bytes(data_type, &numbers)).unwrap();
     }
     file.close().unwrap();
 }
@@ -46,7 +46,7 @@ fn steps_are_copied_with_the_mesh_that_they_need() {
             ("1", vec![1], vec![0]),
             ("-5", vec![0], vec![0]),
             ("1:3", vec![1, 2], vec![0, 1]),
-            // Behind the first step, whose mesh is another one.
+            // After the first step, whose mesh is another one.
             ("::3", vec![0, 3], vec![0, 1]),
             ("::2", vec![0, 2, 4], vec![0, 1]),
         ] {

@@ -2,7 +2,7 @@
 
 use crate::run::{Place, Run};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, LineBreak, ReadOptions, Reader, Region, Solo, Source,
+    Communicator, DataType, Dataset, Encode, IndexBox, Layout, LineBreak, ReadOptions, Reader, Solo, Source,
     WriteOptions, Writer, run_on_threads,
 };
 use std::io::Read;
@@ -147,7 +147,7 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     let mut dataset = Dataset::new("rho", DataType::Uint8, [12]);
     dataset.layout = Layout::Chunked { shape: Some(vec![4]), text: false };
     let mut file = Writer::create(Solo, &place.path("f.scda"), b"", &WriteOptions::default()).unwrap();
-    file.dataset(&dataset, &[Region::new([0], [12])], &[7; 12]).unwrap();
+    file.dataset(&dataset, &[IndexBox::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
         let words = "\"rho\" is a dataset, neither a set of streams nor a varray";
@@ -343,7 +343,7 @@ fn damaged_streams_are_found() {
     // Another set is whole.
     let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
     assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
-    // Of what is cut off, the block alone is no streams.
+    // Of what is removed, the block alone is no streams.
     for length in [at - 200, at - 400] {
         std::fs::write(place.path("cut.scda"), &good[..length]).unwrap();
         let saved = run(&place, &["salvage", "--force", "cut.scda", "saved.scda"]);
@@ -354,7 +354,7 @@ fn damaged_streams_are_found() {
         run(&place, &["check", "saved.scda"]).good();
         assert!(!run(&place, &["ls", "saved.scda"]).good().text().contains("scda streams 00"));
     }
-    // What is cut off.
+    // What is removed.
     std::fs::write(place.path("cut.scda"), &good[..at - 200]).unwrap();
     let cut = run(&place, &["ls", "cut.scda"]);
     assert!(cut.code == 1 && cut.text().contains("\"before\""), "{cut:?}");
@@ -410,14 +410,14 @@ fn damage_that_may_hide_more_of_a_stream_is_no_success() {
     let place = Place::new();
     write(&place, "f.scda", true);
     let good = std::fs::read(place.path("f.scda")).unwrap();
-    let behind = place_of(&good, b"task 2\n");
-    // The end of the file is cut off, a number is damaged, a name of a part is another one: all in the second part or behind it.
-    let cut = good[..behind].to_vec();
+    let after = place_of(&good, b"task 2\n");
+    // The end of the file is removed, a number is damaged, a name of a part is another one: all in the second part or after it.
+    let cut = good[..after].to_vec();
     let mut number = good.clone();
     let at = place_of(&good, b"U 7 -");
     number[at..at + 7].copy_from_slice(b"U 9999 ");
     let mut block = good.clone();
-    let second = behind - 2500 + place_of(&good[behind - 2500..], b"A log ");
+    let second = after - 2500 + place_of(&good[after - 2500..], b"A log ");
     let at = good[..second].windows(15).rposition(|text| text == b"scda streams 00").unwrap();
     block[at] = b'S';
     let mut name = good.clone();
@@ -430,7 +430,7 @@ fn damage_that_may_hide_more_of_a_stream_is_no_success() {
         } else {
             "the streams \"log\" may be incomplete"
         };
-        // What was committed before the end that is cut off is whole.
+        // What was committed before the end that is removed is whole.
         let (code, words) = if which == 0 { (0, "not complete: ") } else { (1, words) };
         let cat = run(&place, &["cat", "bad.scda", "3", "--stream", "1"]).bad(code, words);
         assert!(cat.out == "first ".repeat(300).as_bytes(), "{which}");
@@ -723,7 +723,7 @@ fn streams_that_were_not_ended_are_saved() {
     }
 }
 
-/// As if the job was killed while it ended the streams: behind the bytes of the streams it writes the padding, the header of the chunks,
+/// As if the job was killed while it ended the streams: after the bytes of the streams it writes the padding, the header of the chunks,
 /// and their lengths, of which several ranks write the first bytes last.
 #[test]
 fn streams_that_were_ended_in_part_are_saved() {

@@ -130,7 +130,7 @@ fn a_damaged_header_or_seal_is_not_copied() {
     let (place, good) = prepared();
     let end = sections(&place, "good.scda").last().unwrap().1;
     for (command, unchanged) in COMMANDS.into_iter().chain([("attr bad.scda / x=1", "bad.scda")]) {
-        // The user string of the file, and the table behind the sections.
+        // The user string of the file, and the table after the sections.
         let run = refused(&place, &good, 34, 1, command, unchanged);
         assert!(run.err.contains("bad.scda: header of the file: byte 34: "), "{command}: {}", run.err);
         let run = refused(&place, &good, end + 128 + 300, 1, command, unchanged);
@@ -322,7 +322,7 @@ fn what_comes_from_behind_a_seal_or_from_another_file_is_decoded() {
     bad[end - 50] ^= 2;
     place.write("bad.scda", &bad);
     place.scda("copy --seal --replace flow/zlib=bad.scda good.scda out.scda").bad(1, "bad.scda: section ");
-    // Sections that no seal has, behind others.
+    // Sections that no seal has, after others.
     place.write("tail.scda", [&sealed[..], &good[128..]].concat());
     place.scda("copy --seal --unsealed tail.scda out.scda").good();
     place.scda("check --strict out.scda").good();

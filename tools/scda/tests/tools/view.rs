@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The command as it serves, which ends with this.
 struct Serving {
     child: Child,
-    /// What the address has behind the host.
+    /// What the address has after the host.
     path: String,
     port: u16,
 }
@@ -63,7 +63,7 @@ impl Serving {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// The head of an answer in bytes, and the numbers behind it.
+    /// The head of an answer in bytes, and the numbers after it.
     fn numbers(&self, path: &str) -> (serde_json::Value, Vec<f64>) {
         let (code, body) = self.get(path);
         assert_eq!(code, 200, "{path}: {}", String::from_utf8_lossy(&body));
@@ -230,7 +230,7 @@ fn structs(place: &Place) {
     dataset.attributes = r#"{"units": {"mass": "kg"}}"#.to_owned();
     let rows: Vec<u8> = (0..100).flat_map(row).collect();
     let mut file = Writer::create(Solo, &place.path("structs.scda"), b"", &WriteOptions::default()).unwrap();
-    file.dataset(&dataset, &[scda::Region::all(&[100])], &rows).unwrap();
+    file.dataset(&dataset, &[scda::IndexBox::all(&[100])], &rows).unwrap();
     file.close().unwrap();
 }
 

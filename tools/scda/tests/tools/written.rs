@@ -204,7 +204,7 @@ fn differences_are_found_and_named() {
     place.scda("diff a.scda missing.scda").bad(2, "scda: missing.scda: ");
     place.write("not.scda", "something else");
     place.scda("diff a.scda not.scda").bad(2, "not an scda file");
-    // Data that are damaged are trouble, also where the headers differ already, and behind a difference.
+    // Data that are damaged are trouble, also where the headers differ already, and after a difference.
     for name in ["element-size", "element-adler", "element-character"] {
         let file = place.bad_data(&format!("{name}.scda"));
         for other in ["raw.unix.scda", "mixed.unix.scda"] {

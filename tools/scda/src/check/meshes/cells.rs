@@ -4,7 +4,7 @@ use super::column::Datasets;
 use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, hold, last, wrong};
 use scda::DataType;
-use scda_meshes::Wrong;
+use scda_meshes::MeshError;
 use scda_meshes::cells::{Checked as CheckedCells, check_point};
 use scda_meshes::names::{CELL_PARTS, CELLS, TIME};
 
@@ -63,7 +63,7 @@ fn sizes(datasets: &mut Datasets<'_>, parts: [u64; 4]) -> Checked<(u64, u64)> {
         let (shape, end) = (shape.next(datasets)?, offset.next(datasets)?);
         // Of the type that was compared.
         let added = checked.add(u8::try_from(shape).unwrap_or(u8::MAX), end);
-        added.or_else(|Wrong { part, words }| wrong(section(part), words))?;
+        added.or_else(|MeshError { part, words }| wrong(section(part), words))?;
     }
     hold(offsets, checked.end())?;
     datasets.bound(&corner)?;

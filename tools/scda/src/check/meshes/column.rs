@@ -1,7 +1,7 @@
 //! The numbers of datasets one after the other, in bounded memory.
 
 use super::{Checked, Stop, wrong};
-use crate::datasets::in_order::InOrder;
+use crate::datasets::ordered_items::OrderedItems;
 use crate::datasets::{Found, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, temporary_file};
@@ -26,7 +26,7 @@ pub struct Datasets<'a> {
 pub struct Column {
     number: u64,
     found: Box<Found>,
-    order: InOrder<fn() -> Result<File>>,
+    order: OrderedItems<fn() -> Result<File>>,
     data: Vec<u8>,
     at: usize,
 }
@@ -56,7 +56,7 @@ impl<'a> Datasets<'a> {
     pub fn open(&mut self, number: u64) -> Result<Option<Column>> {
         let found = self.go_to(number)?.filter(|found| found.dataset.unsupported.is_none());
         Ok(found.map(|found| {
-            let order = InOrder::new(&found, temporary_file as fn() -> Result<File>);
+            let order = OrderedItems::new(&found, temporary_file as fn() -> Result<File>);
             Column { number, found, order, data: Vec::new(), at: 0 }
         }))
     }

@@ -72,7 +72,7 @@ impl Connectivity<'_, '_, '_> {
         let most = i64::try_from(trees).unwrap_or(i64::MAX) - 1;
         let (_, to_tree) = self.bounded(first, DataType::Int32, &[None, Some(faces)], 0, most)?;
         let Some(number) = self.part("tree_to_face") else {
-            return wrong(first, "no tree_to_face is behind it");
+            return wrong(first, "no tree_to_face follows it");
         };
         let codes = i64::try_from(faces * corners / 2).unwrap_or(0);
         let (_, to_face) = self.bounded(number, DataType::Int8, &[Some(trees), Some(faces)], 0, codes - 1)?;
@@ -99,7 +99,7 @@ impl Connectivity<'_, '_, '_> {
                 return wrong(number, format!("found {vertices} vertices for {trees} trees"));
             }
             let Some(number) = self.part("tree_to_vertex") else {
-                return wrong(number, "no tree_to_vertex is behind it");
+                return wrong(number, "no tree_to_vertex follows it");
             };
             let most = i64::try_from(vertices).unwrap_or(i64::MAX) - 1;
             self.bounded(number, DataType::Int32, &[Some(trees), Some(corners)], 0, most)?;
@@ -130,7 +130,7 @@ impl Connectivity<'_, '_, '_> {
         let [tree_to, offsets, to_tree, to_code] = names.each_ref().map(|name| self.part(name));
         let Some(tree_to) = tree_to else { return Ok(()) };
         let (Some(offsets), Some(to_tree), Some(to_code)) = (offsets, to_tree, to_code) else {
-            return wrong(tree_to, format!("found not all of {} behind it", names[1..].join(", ")));
+            return wrong(tree_to, format!("found not all of {} after it", names[1..].join(", ")));
         };
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let mut column = self.datasets.typed(offsets, DataType::Int32, &[None])?;

@@ -22,7 +22,7 @@ impl TreeCurve {
             return Err(format!("found level {level}, expected at most {MAX_LEVEL}"));
         }
         let Some(next) = self.next else {
-            return Err("found a quadrant behind the end of its tree".to_owned());
+            return Err("found a quadrant after the end of its tree".to_owned());
         };
         let edge = 1_u32 << (MAX_LEVEL - level);
         for (dimension, (&found, expected)) in corner.iter().zip(next).enumerate() {
@@ -37,7 +37,7 @@ impl TreeCurve {
                 ));
             }
         }
-        self.next = behind(next, level, self.dimension);
+        self.next = after(next, level, self.dimension);
         Ok(())
     }
 
@@ -47,8 +47,8 @@ impl TreeCurve {
     }
 }
 
-/// Where the quadrant behind this one begins.
-fn behind(mut corner: [u32; 3], level: u8, dimension: usize) -> Option<[u32; 3]> {
+/// Where the quadrant after this one begins.
+fn after(mut corner: [u32; 3], level: u8, dimension: usize) -> Option<[u32; 3]> {
     for level in (1..=level).rev() {
         let bit = 1 << (MAX_LEVEL - level);
         for coordinate in &mut corner[..dimension] {

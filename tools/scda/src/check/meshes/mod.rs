@@ -19,14 +19,14 @@ use crate::files::Input;
 use column::Datasets;
 use scda_format::dataset::GROUP_CONVENTION;
 use scda_format::dataset::json::compact;
-use scda_meshes::Wrong;
+use scda_meshes::MeshError;
 use scda_meshes::names::{CELLS, DIMENSION, FOREST, OF_MESH, PARTICLES, PATCHES};
 use std::collections::{BTreeMap, HashMap};
 
 /// Why a mesh is not checked to its end.
 enum Stop {
     /// It is wrong, in words, at the section with this number, from 0 on.
-    Wrong(u64, String),
+    MeshError(u64, String),
     /// The section with this number, from 0 on, says that it is larger than it can be if it is meant.
     TooLarge(u64, String),
     Fail(Fail),
@@ -41,12 +41,12 @@ impl<E: Into<Fail>> From<E> for Stop {
 type Checked<T = ()> = Result<T, Stop>;
 
 fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
-    Err(Stop::Wrong(number, words.into()))
+    Err(Stop::MeshError(number, words.into()))
 }
 
 /// What a rule finds wrong, at a section.
-fn hold<T>(number: u64, checked: Result<T, Wrong>) -> Checked<T> {
-    checked.or_else(|Wrong { words, .. }| wrong(number, words))
+fn hold<T>(number: u64, checked: Result<T, MeshError>) -> Checked<T> {
+    checked.or_else(|MeshError { words, .. }| wrong(number, words))
 }
 
 /// A group that says that it is a mesh.
@@ -137,7 +137,7 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
         let checked = checks.iter().try_for_each(|check| check(mesh, &mut datasets));
         match checked.and_then(|()| particles::check(mesh, &meshes, &mut datasets)) {
             Ok(()) => {}
-            Err(Stop::Wrong(number, words)) => {
+            Err(Stop::MeshError(number, words)) => {
                 let section = datasets.header(number)?;
                 let user = section.map(|section| section.user);
                 let fault = Finding::of_section(number + 1, Fault::Words(words));

@@ -6,7 +6,7 @@ use super::steps::{MeshSteps, expect_rows};
 use super::{Checked, MeshGroup, Stop, hold, wrong};
 use scda::DataType;
 use scda_base::numbers::to_usize;
-use scda_meshes::Wrong;
+use scda_meshes::MeshError;
 use scda_meshes::names::{DIMENSION, PATCH_PARTS, PATCHES, TIME};
 use scda_meshes::patches::{Checked as CheckedPatches, Frame};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub fn has(name: &str) -> bool {
     name == TIME || PATCH_PARTS.contains(&name) || name.starts_with("fields/")
 }
 
-/// A box of cells: the first one and the one behind the last one, on each axis; of axes that the mesh lacks 0 and 1.
+/// A box of cells: the first one and the one after the last one, on each axis; of axes that the mesh lacks 0 and 1.
 type CellBox = [(i64, i64); 3];
 
 /// Checks a mesh of this convention.
@@ -82,7 +82,7 @@ fn patches(datasets: &mut Datasets<'_>, dimension: u64, parts: [u64; 5]) -> Chec
     let [boxes, levels, ratio, domain, geometry] = parts;
     let (axes, d) = (to_usize(dimension), Some(dimension));
     let frame = frame(datasets, dimension, [ratio, domain, geometry])?;
-    frame.check().or_else(|Wrong { part, words }| wrong(section(part), words))?;
+    frame.check().or_else(|MeshError { part, words }| wrong(section(part), words))?;
     let mut numbers = datasets.typed(boxes, DataType::Int64, &[None, Some(2), d])?;
     let count = numbers.rows();
     let mut level = datasets.typed(levels, DataType::Int32, &[Some(count)])?;
@@ -102,7 +102,7 @@ fn patches(datasets: &mut Datasets<'_>, dimension: u64, parts: [u64; 5]) -> Chec
         }
         // Of the type that was compared.
         let added = checked.add(i32::try_from(on).unwrap_or(-1), &one);
-        added.or_else(|Wrong { part, words }| wrong(section(part), words))?;
+        added.or_else(|MeshError { part, words }| wrong(section(part), words))?;
         if on > last {
             apart(&mut same_level, boxes, last, &mut comparisons)?;
             last = on;

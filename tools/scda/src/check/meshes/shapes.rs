@@ -113,7 +113,7 @@ struct Element {
 }
 
 impl Element {
-    /// Compares an element with its tree and with the end of the one before it, and returns its own end. An error is in words, behind
+    /// Compares an element with its tree and with the end of the one before it, and returns its own end. An error is in words, after
     /// the place of the dataset in [`SHAPED_PARTS`].
     fn check(&self, shape: TreeShape, dimension: usize, begin: u128) -> Result<u128, (usize, String)> {
         let most = finest(dimension);
@@ -215,15 +215,15 @@ impl Connectivity<'_, '_, '_> {
         let (first, dimension) = (self.first, self.dimension);
         let (faces, corners) = (2 * dimension as u64, 1_u64 << dimension);
         let [Some(to_face), Some(shapes)] = ["tree_to_face", "tree_shape"].map(|name| self.part(name)) else {
-            return wrong(first, "no tree_to_face or no tree_shape is behind it");
+            return wrong(first, "no tree_to_face or no tree_shape follows it");
         };
         let mut shape = self.datasets.typed(shapes, DataType::Uint8, &[None])?;
         let trees = shape.rows();
         self.datasets.bound(&shape)?;
         let shown = &[Some(trees), Some(faces)];
         let most = i64::try_from(trees).unwrap_or(i64::MAX) - 1;
-        let (_, tree_behind) = self.bounded(first, DataType::Int64, shown, -1, most)?;
-        let (_, face_behind) =
+        let (_, tree_neighbour) = self.bounded(first, DataType::Int64, shown, -1, most)?;
+        let (_, face_neighbour) =
             self.bounded(to_face, DataType::Int8, shown, -1, i64::try_from(4 * faces).unwrap_or(0) - 1)?;
         let n = usize::try_from(faces).unwrap_or(0);
         let index = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -235,12 +235,12 @@ impl Connectivity<'_, '_, '_> {
                     format!("tree {tree}: found shape {number}, expected one of dimension {dimension}"),
                 );
             };
-            if tree_behind.is_empty() {
+            if tree_neighbour.is_empty() {
                 continue; // there are too many
             }
             for face in 0..n {
                 let at = usize::try_from(tree).unwrap_or(usize::MAX) * n + face;
-                let (behind, code) = (tree_behind[at], face_behind[at]);
+                let (behind, code) = (tree_neighbour[at], face_neighbour[at]);
                 let is_there = (face as u64) < has;
                 if is_there != (behind >= 0) || is_there != (code >= 0) {
                     let words = format!("tree {tree}: face {face} leads to tree {behind}, of {has} faces");
@@ -248,7 +248,7 @@ impl Connectivity<'_, '_, '_> {
                 }
                 if is_there {
                     let back = index(behind) * n + index(code) % n;
-                    if (index(tree_behind[back]), index(face_behind[back]) % n) != (at / n, face) {
+                    if (index(tree_neighbour[back]), index(face_neighbour[back]) % n) != (at / n, face) {
                         let words = format!(
                             "tree {tree}: face {face} leads to tree {behind}, which does not lead back"
                         );

@@ -4,8 +4,8 @@ use super::parts::{self, Parts};
 use super::{Cut, Mesh, MeshKind, kind};
 use crate::fail::{Fail, Result};
 use crate::output::visible;
+use crate::plot::cf_decoding::{CfDecoding, readable};
 use crate::plot::figure::units;
-use crate::plot::meaning::{Meaning, readable};
 use scda::{DatasetHandle, Reader};
 use scda_base::numbers::to_usize;
 use scda_format::dataset::stored_name;
@@ -131,7 +131,7 @@ impl FieldPlace {
             return Ok((counts.to_vec(), format!("values of {} per {}", visible(name), self.kind.cell())));
         };
         let dataset = readable(reader, &name, record)?;
-        let (meaning, at) = Meaning::column(&dataset, Some(column))?;
+        let (meaning, at) = CfDecoding::column(&dataset, Some(column))?;
         let values = parts::read(reader, &dataset, &meaning)?;
         let rows = dataset.shape.first().copied().map_or(0, to_usize);
         let (per_row, mut begin, at) = (values.len() / rows.max(1), 0, at.unwrap_or(0));
@@ -164,7 +164,7 @@ impl Mesh {
         dataset: &DatasetHandle,
         column: Option<&str>,
     ) -> Result<(Vec<f64>, String)> {
-        let (meaning, component) = Meaning::column(dataset, column)?;
+        let (meaning, component) = CfDecoding::column(dataset, column)?;
         let values = parts::read(reader, dataset, &meaning)?;
         let rows = dataset.shape.first().copied().map_or(0, to_usize);
         let per_row = values.len() / rows.max(1);

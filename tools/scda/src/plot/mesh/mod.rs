@@ -4,13 +4,13 @@
 mod cells;
 mod field;
 mod forest;
+mod hybrid_forest;
 mod particles;
 mod parts;
 mod patches;
-mod shaped;
 mod shapes;
 
-use super::meaning::attributes;
+use super::cf_decoding::attributes;
 use crate::fail::Result;
 pub use field::FieldPlace;
 use parts::Parts;
@@ -144,7 +144,7 @@ impl Mesh {
         }
         let mut mesh = match kind {
             MeshKind::Forest(dimension) => forest::load(&mut parts, dimension, cut)?,
-            MeshKind::Shaped(dimension) => shaped::load(&mut parts, dimension, cut)?,
+            MeshKind::Shaped(dimension) => hybrid_forest::load(&mut parts, dimension, cut)?,
             MeshKind::Cells => cells::load(&mut parts, cut)?,
             MeshKind::Patches(dimension) => patches::load(&mut parts, dimension, cut)?,
             MeshKind::Particles => particles::load(&mut parts)?,

@@ -4,7 +4,7 @@ use super::parts::{MOST, Parts, read};
 use super::{Faces, Mesh};
 use crate::datasets::dataset_at;
 use crate::fail::Result;
-use crate::plot::meaning::Meaning;
+use crate::plot::cf_decoding::CfDecoding;
 
 /// The column that says where particles are.
 pub const POSITION: &str = "position";
@@ -52,10 +52,10 @@ fn positions(parts: &mut Parts<'_>, begin: u64) -> Result<Option<Vec<f64>>> {
         let Some(dataset) = dataset.filter(|dataset| dataset.name.starts_with(&folder)) else {
             continue;
         };
-        if Meaning::members(&dataset).iter().any(|(name, _)| name == POSITION) {
+        if CfDecoding::members(&dataset).iter().any(|(name, _)| name == POSITION) {
             let name = format!("fields/{}", &dataset.name[folder.len()..]);
             let Some(dataset) = parts.dataset(&name, begin)? else { break };
-            let (meaning, _) = Meaning::column(&dataset, Some(POSITION))?;
+            let (meaning, _) = CfDecoding::column(&dataset, Some(POSITION))?;
             return Ok(Some(read(parts.reader, &dataset, &meaning)?));
         }
     }

@@ -1,10 +1,10 @@
 //! The datasets of a mesh: those of one step.
 
-use crate::datasets::slabs;
+use crate::datasets::box_parts;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
-use crate::plot::meaning::Meaning;
-use scda::{DatasetHandle, Reader, Region};
+use crate::plot::cf_decoding::CfDecoding;
+use scda::{DatasetHandle, IndexBox, Reader};
 /// The most cells of a mesh that are drawn: all of them are in memory.
 pub const MOST: u64 = 1 << 25;
 
@@ -48,7 +48,7 @@ impl Parts<'_> {
     /// Its numbers.
     pub fn last(&mut self, name: &str, begin: u64) -> Result<Option<Numbers>> {
         let Some(dataset) = self.dataset(name, begin)? else { return Ok(None) };
-        let (meaning, _) = Meaning::column(&dataset, None)?;
+        let (meaning, _) = CfDecoding::column(&dataset, None)?;
         Ok(Some((dataset.shape.clone(), read(self.reader, &dataset, &meaning)?)))
     }
 
@@ -61,15 +61,15 @@ impl Parts<'_> {
 }
 
 /// All numbers of a dataset.
-pub fn read(reader: &mut Reader, dataset: &DatasetHandle, meaning: &Meaning) -> Result<Vec<f64>> {
+pub fn read(reader: &mut Reader, dataset: &DatasetHandle, meaning: &CfDecoding) -> Result<Vec<f64>> {
     let items = dataset.shape.iter().fold(1_u64, |all, &n| all.saturating_mul(n));
     if items > 32 * MOST {
         let name = visible(&dataset.name);
         return Err(Fail::Trouble(format!("{name}: cannot be drawn: {items} items are too many")));
     }
     let (mut numbers, mut data) = (Vec::new(), Vec::new());
-    for slab in slabs::Slabs::new(dataset, Region::all(&dataset.shape)) {
-        slabs::read(reader, dataset, &slab, &mut data)?;
+    for slab in box_parts::BoxParts::new(dataset, IndexBox::all(&dataset.shape)) {
+        box_parts::read(reader, dataset, &slab, &mut data)?;
         meaning.append(&data, &mut numbers);
     }
     Ok(numbers)

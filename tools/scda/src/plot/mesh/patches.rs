@@ -4,7 +4,7 @@ use super::parts::{MOST, Parts, whole};
 use super::{Cut, Faces, Mesh, shapes};
 use crate::fail::Result;
 use scda_base::numbers::to_usize;
-use scda_meshes::Wrong;
+use scda_meshes::MeshError;
 use scda_meshes::patches::{Checked, Frame};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// So often patches are compared with each other.
 const MOST_COMPARISONS: u64 = 100_000_000;
 
-/// Cells: the first one and the one behind the last one on each axis; on axes that the mesh lacks 0 and 1.
+/// Cells: the first one and the one after the last one on each axis; on axes that the mesh lacks 0 and 1.
 type Cells = [[i64; 2]; 3];
 
 struct Patch {
@@ -114,7 +114,7 @@ fn each([x, y, z]: Cells) -> impl Iterator<Item = [i64; 3]> {
     range(z).flat_map(move |k| range(y).flat_map(move |j| range(x).map(move |i| [i, j, k])))
 }
 
-/// The mesh of a step: cells that finer ones do not cover. In space, their faces without a cell of this or of a coarser level behind them.
+/// The mesh of a step: cells that finer ones do not cover. In space, their faces without a cell of this or of a coarser level next to them.
 pub fn load(parts: &mut Parts<'_>, dimension: usize, cut: Cut) -> Result<Mesh> {
     let (mut levels, of_cells) = levels(parts, dimension)?;
     let covered = covered(&mut levels, of_cells.len());
@@ -172,7 +172,7 @@ fn levels(parts: &mut Parts<'_>, dimension: usize) -> Result<(Vec<Level>, Vec<f6
         domain: domain.iter().map(|&cell| whole(cell)).collect(),
         geometry: geometry.clone(),
     };
-    if let Err(Wrong { part, words }) = frame.check() {
+    if let Err(MeshError { part, words }) = frame.check() {
         return parts.fail(format_args!("{part}: {words}"));
     }
     let count = of_patches.len();
@@ -204,7 +204,7 @@ fn levels(parts: &mut Parts<'_>, dimension: usize) -> Result<(Vec<Level>, Vec<f6
         let found: Vec<i64> = found.iter().map(|&number| whole(number)).collect();
         let n = match checked.add(i32::try_from(whole(*number)).unwrap_or(-1), &found) {
             Ok(n) => n,
-            Err(Wrong { part, words }) => return parts.fail(format_args!("{part}: {words}")),
+            Err(MeshError { part, words }) => return parts.fail(format_args!("{part}: {words}")),
         };
         let mut cells = [[0, 1]; 3];
         for (axis, place) in cells.iter_mut().take(dimension).enumerate() {
@@ -262,7 +262,7 @@ fn covered(levels: &mut [Level], cells: usize) -> Vec<bool> {
     counts.into_iter().map(|count| count > 0).collect()
 }
 
-/// Adds the faces of a patch behind which there is nothing.
+/// Adds the faces of a patch next to which there is nothing.
 fn outer_faces(levels: &mut [Level], finest: usize, number: usize, covered: &[bool], faces: &mut Faces) {
     for (face, corners) in shapes::VOXEL.iter().enumerate() {
         let (axis, is_end) = (face / 2, face % 2 == 1);
@@ -271,12 +271,12 @@ fn outer_faces(levels: &mut [Level], finest: usize, number: usize, covered: &[bo
         cells[axis] = [at, at + 1];
         for cell in each(cells) {
             let of_cell = levels[finest].patches[number].number(cell);
-            let mut behind = cell;
-            behind[axis] += if is_end { 1 } else { -1 };
+            let mut after = cell;
+            after[axis] += if is_end { 1 } else { -1 };
             let is_inner = covered[of_cell]
                 || (0..=finest).rev().any(|level| {
-                    let is_there = levels[level].has(behind);
-                    (0..3).for_each(|axis| behind[axis] = behind[axis].div_euclid(levels[level].ratio[axis]));
+                    let is_there = levels[level].has(after);
+                    (0..3).for_each(|axis| after[axis] = after[axis].div_euclid(levels[level].ratio[axis]));
                     is_there
                 });
             if !is_inner {

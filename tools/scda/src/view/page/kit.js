@@ -26,7 +26,7 @@ export async function ask(path, parameters = {}) {
   return (await fetched(path, parameters)).json();
 }
 
-// A head of JSON, and behind it what `take` takes.
+// A head of JSON, and after it what `take` takes.
 export async function binary(path, parameters) {
   const buffer = await (await fetched(path, parameters)).arrayBuffer();
   const length = new DataView(buffer).getUint32(0, true);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A file with metadata of a dataset, and what follows them; metadata of a good dataset behind all.
+/// A file with metadata of a dataset, and what follows them; metadata of a good dataset after all.
 fn with_metadata(place: &Place, name: &str, metadata: &str, follows: &str) {
     let text = serde_json::json!(metadata);
     let user = "scda dataset 00";
@@ -83,7 +83,7 @@ fn metadata_are_checked_against_their_sections() {
         format!(r#"{{"sections": [{{"type": "B", "user": "scda dataset 00", "data_text": {text}}}]}}"#);
     place.with_input("make -f - a.scda", text.as_bytes()).good();
     let run = place.scda("check a.scda").bad(1, "");
-    assert!(run.text().contains("the file ends behind its metadata, without its data"), "{}", run.text());
+    assert!(run.text().contains("the file ends after its metadata, without its data"), "{}", run.text());
     let text = r#"{"sections": [{"type": "I", "user": "scda group 00", "data_text": "Below: attributes of this group\n"}]}"#;
     place.with_input("make -f - a.scda", text.as_bytes()).good();
     let run = place.scda("check a.scda").bad(1, "");
@@ -171,10 +171,10 @@ fn streams_of_chunks_are_checked() {
         sealed_as_it_is(&place, "b.scda", "c.scda");
         place.scda("check c.scda").good();
         place.scda("check --strict c.scda").bad(1, "");
-        // Nor is it sealed when it is saved, also behind other damage.
-        let mut behind = place.read("b.scda");
-        behind.splice(128..128, block.iter().copied());
-        for (name, file, number) in [("b.scda", &damaged, 2), ("d.scda", &behind, 3)] {
+        // Nor is it sealed when it is saved, also after other damage.
+        let mut after = place.read("b.scda");
+        after.splice(128..128, block.iter().copied());
+        for (name, file, number) in [("b.scda", &damaged, 2), ("d.scda", &after, 3)] {
             place.write(name, file);
             let run = place.scda(&format!("salvage -f --seal {name} c.scda"));
             let words = "scda: c.scda: is not sealed, because of datasets that are not valid";
@@ -301,7 +301,7 @@ fn chunks_without_bytes_take_no_time() {
     (dataset.name, dataset.shape) = ("one".into(), vec![3, 1 << 20]);
     dataset.layout = Layout::Chunked { shape: Some(vec![1, 1 << 10]), text: false };
     dataset.codec = Codec::Zlib;
-    let region = Region::new([1, 5000], [1, 1]);
+    let region = IndexBox::new([1, 5000], [1, 1]);
     file.dataset(&dataset, &[region], &7_u64.to_ne_bytes()).unwrap();
     file.close().unwrap();
     place.shell("ulimit -t 5; exec scda check a.scda").good();

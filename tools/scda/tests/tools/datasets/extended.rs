@@ -2,7 +2,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 use crate::run::Place;
-use scda::{Codec, DataType, Dataset, Encode, Layout, Region, Solo, Source, WriteOptions, Writer};
+use scda::{Codec, DataType, Dataset, Encode, IndexBox, Layout, Solo, Source, WriteOptions, Writer};
 
 /// Three kinds of datasets with rows that were added in later commits: plain, in chunks, and bools.
 fn extended(place: &Place, name: &str) {
@@ -23,7 +23,7 @@ fn extended(place: &Place, name: &str) {
             let data: Vec<u8> = (0..6 * item)
                 .map(|i| if i % item == 0 { (i as u8 / item as u8 + turn) % 2 } else { 0 })
                 .collect();
-            file.dataset(&dataset, &[Region::all(&[2, 3])], &data).unwrap();
+            file.dataset(&dataset, &[IndexBox::all(&[2, 3])], &data).unwrap();
         }
         file.commit().unwrap();
     }
@@ -163,7 +163,7 @@ fn rows_behind_damaged_ones_are_saved_by_themselves() {
             let mut dataset = Dataset::new("rho", DataType::Uint8, [2]);
             dataset.extends = turn > 0;
             let byte = b'a' + 4 * record + turn;
-            file.dataset(&dataset, &[Region::all(&[2])], &[byte, byte]).unwrap();
+            file.dataset(&dataset, &[IndexBox::all(&[2])], &[byte, byte]).unwrap();
         }
     }
     file.close().unwrap();
@@ -201,7 +201,7 @@ fn rows_in_text_are_saved_by_the_new_place() {
         let mut dataset = Dataset::new("rho", DataType::Uint8, [2]);
         dataset.layout = Layout::Chunked { shape: None, text: true };
         dataset.extends = extends;
-        file.dataset(&dataset, &[Region::all(&[2])], b"ab").unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&[2])], b"ab").unwrap();
     }
     file.close().unwrap();
     let mut bytes = place.read("a.scda");
@@ -222,7 +222,7 @@ fn a_copy_keeps_the_compression_of_rows() {
     let mut file = Writer::create(Solo, &place.path("plain.scda"), b"", &params).unwrap();
     let mut dataset = Dataset::new("rho", DataType::Uint8, [4, 1000]);
     dataset.attributes = r#"{"units": "m"}"#.into();
-    file.dataset(&dataset, &[Region::all(&[4, 1000])], &[7; 4000]).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[4, 1000])], &[7; 4000]).unwrap();
     file.close().unwrap();
     let bytes = place.read("plain.scda");
     let start = sections(&bytes, "B scda dataset 00")[0];
@@ -232,7 +232,7 @@ fn a_copy_keeps_the_compression_of_rows() {
     file.block(b"scda dataset 00", 0, metadata.len() as u64, Some(metadata), Encode::None).unwrap();
     file.array(b"rho", &[4], 1000, Source::Contiguous(&[7; 4000]), Encode::Always).unwrap();
     dataset.extends = true;
-    file.dataset(&dataset, &[Region::all(&[4, 1000])], &[8; 4000]).unwrap();
+    file.dataset(&dataset, &[IndexBox::all(&[4, 1000])], &[8; 4000]).unwrap();
     file.close().unwrap();
     for (how, is_compressed) in [("", true), ("--style mime", true), ("--decode", false)] {
         place.scda(&format!("copy -f {how} a.scda b.scda")).good();
@@ -347,10 +347,10 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     let data = file.position().unwrap();
     file.varray(name.as_bytes(), &[1], &[3], None, Source::Contiguous(b"own"), Encode::None).unwrap();
     file.inline(b"scda attributes 00", 0, Some(b"Below: attributes of a dataset.\n")).unwrap();
-    let user = scda_format::dataset::later::later_user(data, &name);
+    let user = scda_format::dataset::additions::later_user(data, &name);
     file.block(user.as_bytes(), 0, 13, Some(b"{\n  \"n\": 2\n}\n"), Encode::None).unwrap();
     file.close().unwrap();
-    let user = scda_format::dataset::later::rows_user(data, &name);
+    let user = scda_format::dataset::additions::rows_user(data, &name);
     append_as_others(&place, "a.scda", &future("\"int1024\"", 2), &user);
     place.scda("check --strict a.scda").good();
     let copied = |name: &str, how: &str| {
@@ -366,7 +366,7 @@ fn what_was_added_to_a_dataset_of_an_unknown_type_is_copied_with_it() {
     assert!((diff.code, diff.text().lines().count()) == (1, 2), "{diff:?}");
 }
 
-/// A dataset in chunks with rows that were added twice, each behind a seal. Returns how many bytes are before the last seal.
+/// A dataset in chunks with rows that were added twice, each after a seal. Returns how many bytes are before the last seal.
 fn chunked(place: &Place, name: &str) -> usize {
     let path = place.path(name);
     let mut params = WriteOptions::default();
@@ -379,7 +379,7 @@ fn chunked(place: &Place, name: &str) -> usize {
         dataset.codec = Codec::Zlib;
         dataset.extends = turn > 0;
         let data: Vec<u8> = (0..600_u32).map(|i| (i * i * 7 + i * turn) as u8 ^ (i / 3) as u8).collect();
-        file.dataset(&dataset, &[Region::all(&[2, 300])], &data).unwrap();
+        file.dataset(&dataset, &[IndexBox::all(&[2, 300])], &data).unwrap();
         file.flush().unwrap();
         end = file.position().unwrap() as usize;
         file.commit().unwrap();
@@ -435,7 +435,7 @@ fn rows_that_no_seal_makes_count_are_decoded() {
     {
         let good = place.read(name);
         place.scda(&format!("{check} {name}")).good();
-        // In the stream of the last chunk, behind which is less; and the number of rows before the last ones.
+        // In the stream of the last chunk, after which is less; and the number of rows before the last ones.
         let stream = good.len() - 100;
         let number = good.windows(19).rposition(|bytes| bytes == b"\"scda_first_row\": 4").unwrap() + 18;
         for (at, byte, words) in

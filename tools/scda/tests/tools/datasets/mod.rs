@@ -1,7 +1,7 @@
 //! What the command does with datasets.
 
 use crate::run::Place;
-use scda::{Codec, DataType, Dataset, Layout, Region, Solo, WriteOptions, Writer};
+use scda::{Codec, DataType, Dataset, IndexBox, Layout, Solo, WriteOptions, Writer};
 
 /// The bytes of numbers in memory.
 macro_rules! bytes {
@@ -23,7 +23,7 @@ fn density() -> Vec<f64> {
 }
 
 fn all(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
-    writer.dataset(dataset, &[Region::all(&dataset.shape)], data).unwrap();
+    writer.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).unwrap();
 }
 
 /// Datasets of many kinds and other sections, in a file that is sealed or not. Their numbers:

@@ -1,0 +1,54 @@
+//! Commits and closes that the program has begun and not waited for: `MPI_Finalize` completes them, with a complaint.
+
+use super::context::{BEGUN, Context, forget_begun, look, run, run_close, scda_fcontext_t};
+use scda::bindings::{BindingCalls, Pending, ReaderCalls, WriterCalls};
+use std::ptr::without_provenance_mut;
+
+/// Something was begun on this file.
+pub fn note(f: *mut scda_fcontext_t) {
+    forget_begun(f);
+    BEGUN.with(|files| files.push(f.addr()));
+    scda_ranks::mpi::at_finalize(complete_all);
+}
+
+/// The file on which something was begun, if there is only one.
+pub fn only() -> Option<*mut scda_fcontext_t> {
+    let all = BEGUN.with(|files| files.clone());
+    let mut pending =
+        all.into_iter().map(without_provenance_mut).filter(|&f| state_of(f).0 != Pending::Nothing);
+    let first = pending.next()?;
+    pending.next().is_none().then_some(first)
+}
+
+/// What was begun on a file and not completed, and this rank.
+fn state_of(f: *mut scda_fcontext_t) -> (Pending, usize) {
+    let state = look(f, |context| {
+        let pending = match context {
+            Context::Writing(writer) => writer.pending(),
+            Context::Reading(reader, _) if reader.is_closing() => Pending::Close,
+            Context::Reading(..) => Pending::Nothing,
+        };
+        (pending, context.ranks().rank)
+    });
+    state.unwrap_or((Pending::Nothing, 0))
+}
+
+fn complete_all() {
+    let all = BEGUN.with(std::mem::take);
+    all.into_iter().for_each(|file| complete(without_provenance_mut(file)));
+}
+
+/// Completes what was begun on a file, unless a later call has. Rank 0 complains.
+fn complete(f: *mut scda_fcontext_t) {
+    let (pending, rank) = state_of(f);
+    let completed = match pending {
+        Pending::Nothing => return,
+        Pending::Commit => run(f, |context| context.writer()?.flush()).map(drop),
+        Pending::Close => run_close(f).map(drop),
+    };
+    if rank == 0 {
+        let outcome = completed.map_or_else(|error| error.to_string(), |()| "it went well".into());
+        let call = if pending == Pending::Close { "scda_fclose_begin" } else { "scda_fcommit_begin" };
+        eprintln!("libscda: MPI_Finalize completes a request of {call} that was not waited for: {outcome}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Values that C has pointers to and that belong to a file: what a dataset points to, and attributes.
+
+use super::dataset::{fill_words, scda_dataset_t, without_pointers};
+use super::memory::Values;
+use super::pointers::Text;
+use super::types::OwnedTypes;
+use scda::Texts;
+use scda::{DatasetHandle, Reader, Stream, Streams};
+use scda_base::error::{Error, Result};
+use scda_format::dataset::Dataset;
+use std::ffi::{CString, c_char};
+use std::ptr::null;
+
+/// The pointers to the names of dimensions, as C takes them.
+#[derive(Default)]
+struct DimensionNames(Vec<*const c_char>);
+
+// SAFETY: they point to strings that are kept beside them, and nobody changes these.
+unsafe impl Send for DimensionNames {}
+
+/// The datasets that were found or read last: those that a program reads in turns are found once.
+#[derive(Default)]
+pub struct RecentDatasets(Vec<DatasetHandle>);
+
+/// How many of them are kept.
+const MOST_RECENT: usize = 64;
+
+impl RecentDatasets {
+    /// Keeps a dataset; the number by which C knows it.
+    pub fn keep(&mut self, dataset: DatasetHandle) -> u64 {
+        let number = dataset.metadata_section().offset;
+        self.0.retain(|other| other.metadata_section().offset != number);
+        if self.0.len() == MOST_RECENT {
+            self.0.remove(0);
+        }
+        self.0.push(dataset);
+        number
+    }
+
+    /// The dataset with this number, if it is kept.
+    pub fn take(&mut self, number: u64) -> Option<DatasetHandle> {
+        let place = self.0.iter().position(|dataset| dataset.metadata_section().offset == number)?;
+        Some(self.0.remove(place))
+    }
+}
+
+/// What was given last, and the types of all datasets that were given.
+#[derive(Default)]
+pub struct ReturnedValues {
+    pub datasets: RecentDatasets,
+    types: OwnedTypes,
+    attributes: CString,
+    unsupported: Option<CString>,
+    fill_value: Vec<u64>,
+    names: Vec<Option<CString>>,
+    pointers: DimensionNames,
+    /// The items of variable length that were read last.
+    pub texts: Option<Texts>,
+    /// The set of streams that was found last, and of it the stream that was read last.
+    streams: Option<Streams>,
+    stream: Option<(u64, Stream)>,
+}
+
+impl ReturnedValues {
+    /// Keeps a set of streams, whose streams are then read.
+    pub fn keep_streams(&mut self, streams: Option<Streams>) {
+        (self.streams, self.stream) = (streams, None);
+    }
+
+    /// The set of streams that is kept.
+    pub fn streams(&self) -> Result<&Streams> {
+        self.streams.as_ref().ok_or_else(|| Error::usage("stream: find a set of streams first"))
+    }
+
+    /// A stream of the set that is kept.
+    pub fn stream(&mut self, reader: &mut Reader, task: u64) -> Result<&Stream> {
+        let kept = self.stream.take().filter(|(kept, _)| *kept == task);
+        let stream = match kept {
+            Some((_, stream)) => stream,
+            None => reader.stream(self.streams()?, task)?,
+        };
+        Ok(&self.stream.insert((task, stream)).1)
+    }
+
+    /// The dataset as C has it, which points to what is kept here.
+    pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t<'static> {
+        self.attributes = c_string(&dataset.attributes);
+        self.unsupported = dataset.unsupported.as_deref().map(c_string);
+        self.fill_value = fill_words(dataset);
+        self.names = dataset.dimension_names.iter().map(|name| name.as_deref().map(c_string)).collect();
+        self.pointers = DimensionNames(self.names.iter().map(pointer).collect());
+        let mut c = without_pointers(dataset);
+        if !self.names.is_empty() {
+            // SAFETY: they are kept here.
+            c.dimension_names = unsafe { Values::at(self.pointers.0.as_ptr()) };
+        }
+        // SAFETY: it is kept here.
+        c.fill_value = unsafe { Values::at(self.fill_value.as_ptr().cast()) };
+        // SAFETY: they are kept here.
+        c.attributes = unsafe { Text::at(self.attributes.as_ptr()) };
+        // SAFETY: it is kept here, or NULL.
+        c.unsupported = unsafe { Text::at(pointer(&self.unsupported)) };
+        let described = self.types.describe(dataset.data_type);
+        (c.unit, c.members) = (described.unit, described.members);
+        c
+    }
+
+    /// Attributes, as C has them.
+    pub fn attributes(&mut self, text: &str) -> *const c_char {
+        let (streams, stream, texts) = (self.streams.take(), self.stream.take(), self.texts.take());
+        let (types, datasets) = (std::mem::take(&mut self.types), std::mem::take(&mut self.datasets));
+        *self =
+            Self { types, datasets, attributes: c_string(text), streams, stream, texts, ..Self::default() };
+        self.attributes.as_ptr()
+    }
+}
+
+fn pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(null(), |text| text.as_ptr())
+}
+
+/// What C sees of a text: all before a NUL.
+fn c_string(text: &str) -> CString {
+    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::of_c;
+    use scda_format::dataset::DataType;
+
+    #[test]
+    fn what_was_given_can_be_written_again() {
+        let mut dataset = Dataset::new("velocity", DataType::Int16, [2, 3]);
+        dataset.attributes = r#"{"units":"m/s"}"#.into();
+        dataset.dimension_names = vec![Some("y".into()), None];
+        dataset.fill_value = vec![7, 1];
+        let mut given = ReturnedValues::default();
+        let c = given.dataset(&dataset);
+        assert!(c.unsupported.is_null());
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
+
+        let mut names = Dataset::new("names", DataType::String, [2]);
+        names.fill_value = b"none at all".into();
+        let c = given.dataset(&names);
+        assert_eq!(c.item_bytes, 0);
+        assert_eq!(of_c(&c).unwrap().dataset, names);
+
+        // U+0000, which JSON can have, ends a string of C.
+        dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
+        let c = given.dataset(&dataset);
+        dataset.dimension_names[0] = Some("y".into());
+        assert_eq!(of_c(&c).unwrap().dataset, dataset);
+    }
+}

@@ -1,0 +1,75 @@
+//! A file that this system does not have: anything that can be read at offsets.
+
+use super::ParallelFile;
+use scda_base::error::{Error, ErrorKind, Result};
+use std::io;
+
+/// Bytes that can be read at offsets, such as an object in a store that is reached over a network, for
+/// `Reader::open_at`.
+pub trait ReadAt: Send {
+    /// The number of bytes now.
+    ///
+    /// # Errors
+    /// Any.
+    fn size(&mut self) -> io::Result<u64>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the bytes end before, and any others.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+}
+
+/// Nothing, in the place of a file that somebody else has.
+impl ReadAt for io::Empty {
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn read_at(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// What is read instead of a file, by one rank alone.
+pub struct ReadAtFile<T>(pub T);
+
+impl<T: ReadAt> ParallelFile for ReadAtFile<T> {
+    fn write_at(&mut self, _: u64, _: &[&[u8]]) -> Result<()> {
+        Err(never())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.0.read_at(offset, buffer).map_err(|error| told("read", &error).at(offset))
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.0.size().map_err(|error| told("size", &error))
+    }
+
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Err(never())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Err(never())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn told(what: &str, error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::UnexpectedEof => ErrorKind::ShortFile,
+        io::ErrorKind::NotFound => ErrorKind::NoSuchFile,
+        io::ErrorKind::PermissionDenied => ErrorKind::Access,
+        _ => ErrorKind::Io,
+    };
+    Error::new(kind, format!("{what}: {error}"))
+}
+
+fn never() -> Error {
+    Error::new(ErrorKind::Internal, "a file that is only read cannot be changed")
+}

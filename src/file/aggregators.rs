@@ -1,0 +1,394 @@
+//! Aggregators: some ranks of each node write whole stripes of the file for all its ranks, and read them.
+//!
+//! The ranks of a node share memory of two halves, in which each writer has a place. In rounds (`stripes::NodeRuns`), each rank
+//! copies what it has of the parts that are written in this round, the ranks of the node meet, and the writers write while all
+//! fill the other half. A rank that fails goes on with the others: only the agreement after the section ends it.
+
+use super::node_memory::NodeMemory;
+use super::options::Tuning;
+use super::source::Elements;
+use super::stripes::{self, NodeRuns};
+use super::team::{Agreed, Failure, Team};
+use scda_base::error::Result;
+use scda_base::memory::reserve;
+use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
+use scda_format::entry::CountFormat;
+use scda_storage::ParallelFile;
+use std::ops::Range;
+
+/// The bytes by which a rank says which piece it has: two offsets.
+const SLOT_BYTES: usize = 16;
+
+/// How the data of large sections get to the file.
+#[derive(Default)]
+pub enum Route {
+    /// No section asked for it yet.
+    #[default]
+    Unknown,
+    /// Each rank writes and reads its own.
+    Direct,
+    /// Some ranks of each node do, for small pieces.
+    Aggregated(Box<Aggregators>),
+}
+
+impl Route {
+    /// The relay, if a section of `bytes` bytes goes through it. All ranks know; collective where they find out.
+    pub fn aggregators(
+        &mut self,
+        team: &mut Team,
+        params: &Tuning,
+        bytes: u64,
+    ) -> Result<Option<&mut Aggregators>, Failure> {
+        if team.is_alone() || !stripes::are_small(params.stripe_bytes, bytes, team.size()) {
+            return Ok(None);
+        }
+        if let Self::Unknown = self {
+            *self = Aggregators::find(team, params)?.map_or(Self::Direct, Self::Aggregated);
+        }
+        match self {
+            Self::Aggregated(aggregators) => Ok(Some(aggregators)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The ranks of this node, and their memory.
+pub struct Aggregators {
+    /// Two tables of the pieces that the ranks have, and two halves with a place for each writer.
+    node: NodeMemory,
+    /// The pieces of the section that the ranks of the node have. There is room for all.
+    pieces: Vec<Range<u64>>,
+    /// For each writer, where this rank's next part for it begins, or before. There is room for all.
+    cursors: Vec<RankCursor>,
+    wanted: u64,
+    stripe: u64,
+    /// The bytes of a writer's place.
+    step: u64,
+    most_writers: usize,
+    /// Whose turn it is of the tables and of the halves.
+    table: usize,
+    half: usize,
+}
+
+/// Bytes of this rank that lie one after the other in the file.
+pub enum RankData<'a> {
+    Runs(&'a [&'a [u8]]),
+    /// Elements, and what follows them.
+    Elements(&'a dyn Elements, &'a [u8]),
+    /// Sizes as text, and what follows them.
+    Entries(CountFormat, &'a [u64], &'a [u8]),
+}
+
+impl<'a> RankData<'a> {
+    /// A piece of memory; `None` after the last one. Sizes have only what follows them.
+    fn piece(&self, index: usize) -> Option<&'a [u8]> {
+        match *self {
+            Self::Runs(pieces) => pieces.get(index).copied(),
+            Self::Elements(elements, tail) => match index.checked_sub(elements.count()) {
+                None => Some(elements.element(index)),
+                Some(after) => (after == 0).then_some(tail),
+            },
+            Self::Entries(_, _, tail) => (index == 0).then_some(tail),
+        }
+    }
+
+    /// The bytes before the pieces: those of sizes, which are not in memory as text.
+    fn text_bytes(&self) -> u64 {
+        match self {
+            Self::Entries(_, sizes, _) => (sizes.len() * COUNT_BYTES) as u64,
+            _ => 0,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let pieces = (0..).map_while(|index| self.piece(index));
+        self.text_bytes() + pieces.map(|piece| piece.len() as u64).sum::<u64>()
+    }
+
+    fn is_in_memory(&self) -> bool {
+        !matches!(self, Self::Entries(..))
+    }
+
+    /// Before the first piece.
+    fn first(&self) -> RankCursor {
+        RankCursor { index: 0, start: self.text_bytes() }
+    }
+
+    /// Hands out the bytes of a range after the sizes, piece by piece. The cursor is at or before the range, and moves to its end:
+    /// so a writer's parts, one after the other, cost one pass over the pieces.
+    fn for_each(
+        &self,
+        cursor: &mut RankCursor,
+        range: Range<u64>,
+        mut each: impl FnMut(&'a [u8]) -> Result<()>,
+    ) -> Result<()> {
+        while let Some(piece) = self.piece(cursor.index) {
+            let (start, end) = (cursor.start, cursor.start + piece.len() as u64);
+            let part = cut(&range, &(start..end));
+            if part.start < part.end {
+                each(&piece[to_usize(part.start - start)..to_usize(part.end - start)])?;
+            }
+            if end >= range.end {
+                break;
+            }
+            *cursor = RankCursor { index: cursor.index + 1, start: end };
+        }
+        Ok(())
+    }
+
+    /// Copies the bytes from `start` on.
+    fn copy(&self, cursor: &mut RankCursor, start: u64, to: &mut [u8]) -> Result<()> {
+        let end = start + to.len() as u64;
+        let text_end = self.text_bytes().clamp(start, end);
+        let (text, mut rest) = to.split_at_mut(to_usize(text_end - start));
+        if let Self::Entries(format, sizes, _) = self {
+            let mut at = to_usize(start);
+            let mut left = text;
+            while !left.is_empty() {
+                let mut entry = [0; COUNT_BYTES];
+                format.put(sizes[at / COUNT_BYTES], &mut entry);
+                let entry = &entry[at % COUNT_BYTES..];
+                let (now, later) = left.split_at_mut(entry.len().min(left.len()));
+                now.copy_from_slice(&entry[..now.len()]);
+                at += now.len();
+                left = later;
+            }
+        }
+        self.for_each(cursor, text_end..end, |piece| {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            now.copy_from_slice(piece);
+            rest = later;
+            Ok(())
+        })
+    }
+}
+
+/// A piece of a rank's own, and where it begins.
+#[derive(Clone, Copy, Default)]
+struct RankCursor {
+    index: usize,
+    start: u64,
+}
+
+/// What two ranges have in common; empty if that is nothing.
+fn cut(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    let start = one.start.max(other.start);
+    start..one.end.min(other.end).max(start)
+}
+
+impl Aggregators {
+    /// Finds out whether ranks of a node can write for one another, and if the user does not say so, whether there are several
+    /// nodes. Collective.
+    fn find(team: &mut Team, params: &Tuning) -> Result<Option<Box<Self>>, Failure> {
+        let (stripe, wanted) = (params.stripe_bytes, params.writers_per_node);
+        let (mut pieces, mut cursors) = (Vec::new(), Vec::new());
+        let (mut step, mut most_writers) = (0, 0);
+        let node = NodeMemory::find(team, |are_several, ranks| {
+            if !are_several && wanted == 0 {
+                return (None, Ok(()));
+            }
+            most_writers = stripes::most_writers(wanted, ranks);
+            step = stripes::step_bytes(stripe, most_writers);
+            let bytes = 2 * (SLOT_BYTES * ranks + most_writers * to_usize(step));
+            (Some(bytes), reserve(&mut pieces, ranks).and(reserve(&mut cursors, most_writers)))
+        })?;
+        let aggregators = |node| {
+            let (table, half) = (0, 0);
+            Box::new(Self { node, pieces, cursors, wanted, stripe, step, most_writers, table, half })
+        };
+        Ok(node.map(aggregators))
+    }
+
+    /// Writes this rank's bytes, which begin at `offset`, or has them written. All ranks call it, also those that have none.
+    pub fn write(
+        &mut self,
+        agreed: &Agreed<'_>,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        own: &RankData<'_>,
+    ) -> Result<()> {
+        let mine = offset..offset + own.bytes();
+        let mut result = self.begin(agreed, mine.clone());
+        let Ranks { rank, writers, own_writer, rounds } = self.ranks(agreed);
+        self.cursors.clear();
+        for round in 0..rounds {
+            for writer in 0..writers {
+                if round == 0 {
+                    // The parts of a writer follow those of the writers before.
+                    self.cursors.push(self.cursors.last().copied().unwrap_or_else(|| own.first()));
+                }
+                let part = self.plan().part(round, writer, writers);
+                let part_of_mine = cut(&part, &mine);
+                if part_of_mine.start < part_of_mine.end
+                    && !(own_writer == Some(writer) && own.is_in_memory())
+                {
+                    let place = self.place(writer, &part, &part_of_mine);
+                    let (cursor, to) = (&mut self.cursors[writer], self.node.memory.get_mut(place));
+                    result = result.and(own.copy(cursor, part_of_mine.start - offset, to));
+                }
+            }
+            result = result.and(self.node.meet(agreed));
+            if let (Some(writer), Ok(())) = (own_writer, &result) {
+                let part = self.plan().part(round, writer, writers);
+                result = self.write_part(file, &part, writer, rank, (offset, own));
+            }
+            self.half ^= 1;
+        }
+        result
+    }
+
+    /// Writes a part of the file: this rank's bytes from its own memory, those of others from where they copied them.
+    fn write_part(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        part: &Range<u64>,
+        writer: usize,
+        rank: usize,
+        (offset, own): (u64, &RankData<'_>),
+    ) -> Result<()> {
+        let mut run: Vec<&[u8]> = Vec::new();
+        // Where the run begins and ends, and from where on it is in the shared memory.
+        let (mut start, mut end, mut copied) = (part.start, part.start, part.start);
+        let mut cursor = self.cursors[writer];
+        let shared = |range: Range<u64>| self.node.memory.get(self.place(writer, part, &range));
+        for (number, piece) in self.pieces.iter().enumerate() {
+            let piece = cut(piece, part);
+            if piece.start == piece.end {
+                continue;
+            }
+            if piece.start != end {
+                reserve(&mut run, 1)?;
+                run.push(shared(copied..end));
+                file.write_at(start, &run)?;
+                run.clear();
+                (start, copied) = (piece.start, piece.start);
+            }
+            end = piece.end;
+            if number == rank && own.is_in_memory() {
+                reserve(&mut run, 1)?;
+                run.push(shared(copied..piece.start));
+                let range = piece.start - offset..piece.end - offset;
+                own.for_each(&mut cursor, range, |bytes| {
+                    reserve(&mut run, 1)?;
+                    run.push(bytes);
+                    Ok(())
+                })?;
+                copied = end;
+            }
+        }
+        reserve(&mut run, 1)?;
+        run.push(shared(copied..end));
+        if start < end {
+            file.write_at(start, &run)?;
+        }
+        self.cursors[writer] = cursor;
+        Ok(())
+    }
+
+    /// Fills this rank's memory with the bytes from `offset` on, which this rank or another one reads. All ranks call it, also
+    /// those that want none.
+    pub fn read(
+        &mut self,
+        agreed: &Agreed<'_>,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        own: &mut [u8],
+    ) -> Result<()> {
+        let mine = offset..offset + own.len() as u64;
+        let mut result = self.begin(agreed, mine.clone());
+        let Ranks { writers: readers, own_writer: own_reader, rounds, .. } = self.ranks(agreed);
+        for round in 0..rounds {
+            if let (Some(reader), Ok(())) = (own_reader, &result) {
+                let part = self.plan().part(round, reader, readers);
+                result = self.read_part(file, &part, reader);
+            }
+            result = result.and(self.node.meet(agreed));
+            for reader in 0..readers {
+                let part = self.plan().part(round, reader, readers);
+                let part_of_mine = cut(&part, &mine);
+                if part_of_mine.start < part_of_mine.end {
+                    let range = to_usize(part_of_mine.start - offset)..to_usize(part_of_mine.end - offset);
+                    let place = self.place(reader, &part, &part_of_mine);
+                    own[range].copy_from_slice(self.node.memory.get(place));
+                }
+            }
+            self.half ^= 1;
+        }
+        result
+    }
+
+    /// Reads what the node needs of a part of the file.
+    fn read_part(&mut self, file: &mut dyn ParallelFile, part: &Range<u64>, reader: usize) -> Result<()> {
+        let mut run = part.start..part.start;
+        for number in 0..=self.pieces.len() {
+            let piece = self.pieces.get(number).map(|piece| cut(piece, part));
+            if piece.as_ref().is_some_and(|piece| piece.start == piece.end) {
+                continue;
+            }
+            match piece {
+                Some(piece) if piece.start == run.end => run.end = piece.end,
+                next => {
+                    if run.start < run.end {
+                        let place = self.place(reader, part, &run);
+                        file.read_at(run.start, self.node.memory.get_mut(place))?;
+                    }
+                    run = next.unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns which pieces of a section the ranks of the node have.
+    fn begin(&mut self, agreed: &Agreed<'_>, mine: Range<u64>) -> Result<()> {
+        let comm = self.node.comm(agreed);
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let table = self.table * SLOT_BYTES * ranks;
+        let slot = self.node.memory.get_mut(table + SLOT_BYTES * rank..table + SLOT_BYTES * (rank + 1));
+        slot[..8].copy_from_slice(&mine.start.to_ne_bytes());
+        slot[8..].copy_from_slice(&mine.end.to_ne_bytes());
+        let met = self.node.meet(agreed);
+        let words = self.node.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
+        let pieces = words.as_chunks().0.iter();
+        self.pieces.clear();
+        // There is room for all.
+        self.pieces.extend(pieces.map(|[start, end]| u64::from_ne_bytes(*start)..u64::from_ne_bytes(*end)));
+        self.table ^= 1;
+        met
+    }
+
+    /// The ranks of the node, and what they do for this section.
+    fn ranks(&self, agreed: &Agreed<'_>) -> Ranks {
+        let comm = self.node.comm(agreed);
+        let plan = self.plan();
+        let writers = stripes::writers(self.wanted, comm.size(), plan.stripes());
+        let rank = |&writer: &usize| stripes::writer_rank(writer, writers, comm.size()) == comm.rank();
+        Ranks {
+            rank: comm.rank(),
+            writers,
+            own_writer: (0..writers).find(rank),
+            rounds: plan.rounds(writers),
+        }
+    }
+
+    fn plan(&self) -> NodeRuns<'_> {
+        NodeRuns { pieces: &self.pieces, stripe: self.stripe, step: self.step }
+    }
+
+    /// Where in the memory a range of a writer's part is.
+    fn place(&self, writer: usize, part: &Range<u64>, range: &Range<u64>) -> Range<usize> {
+        let places = self.node.memory.bytes() - 2 * self.most_writers * to_usize(self.step);
+        let start = places + (self.half * self.most_writers + writer) * to_usize(self.step);
+        start + to_usize(range.start - part.start)..start + to_usize(range.end - part.start)
+    }
+}
+
+/// The ranks of a node, and what they do for a section.
+struct Ranks {
+    rank: usize,
+    writers: usize,
+    /// Which of the writers this rank is.
+    own_writer: Option<usize>,
+    rounds: u64,
+}

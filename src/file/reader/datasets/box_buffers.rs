@@ -1,0 +1,167 @@
+//! The user's memory for boxes of a dataset that are read.
+
+use crate::file::limits::Limits;
+use crate::items::{DataMut, ItemsMut};
+use scda_base::error::{Error, Result};
+use scda_base::memory::{self, reserve, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{CommonRun, DataType, IndexBox};
+
+/// Memory for boxes. Runs of bytes go to it as if the boxes followed one another, each in C order.
+pub(super) enum BoxBuffers<'a> {
+    /// The boxes follow one another.
+    Packed(&'a mut [u8]),
+    /// Each region in memory of its own.
+    Boxes(SeparateBuffers<'a>),
+}
+
+/// Memory for each box.
+pub(super) struct SeparateBuffers<'a> {
+    /// Where the bytes of each would begin, and its items.
+    boxes: Vec<(u64, ItemsMut<'a>)>,
+    /// Of an item in the file.
+    item_bytes: u64,
+    /// What lies scattered is filled, or turned into other numbers, in pieces of this number of bytes.
+    most: u64,
+    /// Whether its numbers have another byte order there.
+    is_swapped: bool,
+    /// What was read and goes to them.
+    piece: Vec<u8>,
+}
+
+impl<'a> BoxBuffers<'a> {
+    /// For boxes of items of this type in the file, whose bytes begin at these offsets, `bytes` in all.
+    ///
+    /// # Errors
+    /// `Argument` for memory that does not fit them; `Range`; `Memory`.
+    pub fn new(
+        data: DataMut<'a>,
+        regions: &[IndexBox],
+        starts: &[u64],
+        bytes: u64,
+        (data_type, is_swapped): (DataType, bool),
+        limits: &Limits,
+    ) -> Result<Self> {
+        let memories = match data {
+            DataMut::Packed(data) if data.len() as u64 == bytes => return Ok(Self::Packed(data)),
+            DataMut::Packed(data) => {
+                return Err(Error::argument(format!("data: found {} bytes, expected {bytes}", data.len())));
+            }
+            DataMut::Boxes(memories) => memories,
+        };
+        if memories.len() != regions.len() {
+            let words =
+                format!("data: found memory for {} boxes, expected {}", memories.len(), regions.len());
+            return Err(Error::argument(words));
+        }
+        let mut boxes = Vec::new();
+        reserve(&mut boxes, regions.len())?;
+        for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {
+            boxes.push((start, memory.items(&region.count, data_type)?));
+        }
+        let item_bytes = data_type.item_bytes();
+        let most = limits.gathered(item_bytes);
+        Ok(Self::Boxes(SeparateBuffers { boxes, item_bytes, most, is_swapped, piece: Vec::new() }))
+    }
+
+    /// The bytes of all boxes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Packed(data) => data.len() as u64,
+            Self::Boxes(SeparateBuffers { boxes, .. }) => {
+                boxes.last().map_or(0, |(start, items)| start + items.bytes())
+            }
+        }
+    }
+
+    /// Whether the bytes of some region do not follow one another.
+    pub fn is_separate(&self) -> bool {
+        match self {
+            Self::Packed(_) => false,
+            Self::Boxes(SeparateBuffers { boxes, .. }) => !boxes.iter().all(|(_, items)| items.are_packed()),
+        }
+    }
+
+    /// The memory of a run, if it lies in one piece.
+    pub fn slice(&mut self, run: CommonRun) -> Option<&mut [u8]> {
+        match self {
+            Self::Packed(data) => data.get_mut(to_usize(run.to)..to_usize(run.to + run.items)),
+            Self::Boxes(SeparateBuffers { boxes, .. }) => {
+                let (start, items) = at(boxes, run.to)?;
+                items.packed()?.get_mut(to_usize(run.to - start)..to_usize(run.to - start + run.items))
+            }
+        }
+    }
+
+    /// Copies bytes, which are whole items of one box, to their place.
+    #[inline]
+    pub fn put(&mut self, to: u64, bytes: &[u8]) {
+        match self {
+            Self::Packed(data) => data[to_usize(to)..to_usize(to) + bytes.len()].copy_from_slice(bytes),
+            Self::Boxes(SeparateBuffers { boxes, item_bytes, is_swapped, .. }) => {
+                if let Some((start, items)) = at(boxes, to) {
+                    items.scatter((to - start) / *item_bytes, bytes, *is_swapped);
+                }
+            }
+        }
+    }
+
+    /// Gets the bytes of a run piece by piece: `next` fills each, from a byte of the run on.
+    ///
+    /// # Errors
+    /// `Memory`; those of `next`.
+    pub fn take(&mut self, run: CommonRun, mut next: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        if let Some(memory) = self.slice(run) {
+            return next(0, memory);
+        }
+        let Self::Boxes(SeparateBuffers { most, piece, .. }) = self else { return Ok(()) };
+        let (most, mut piece, mut done) = (*most, std::mem::take(piece), 0);
+        while done < run.items {
+            resize(&mut piece, most.min(run.items - done))?;
+            next(done, &mut piece)?;
+            self.put(run.to + done, &piece);
+            done += piece.len() as u64;
+        }
+        if let Self::Boxes(apart) = self {
+            apart.piece = piece;
+        }
+        Ok(())
+    }
+
+    /// The first item that has no number of the type in memory: its region, and its place there.
+    pub fn misfit(&self) -> Option<(usize, u64)> {
+        let Self::Boxes(SeparateBuffers { boxes, .. }) = self else { return None };
+        boxes.iter().enumerate().find_map(|(region, (_, items))| Some((region, items.misfit()?)))
+    }
+
+    /// Changes all bytes in place that are not converted, in pieces of whole items: `change` gets the number of bytes before each.
+    ///
+    /// # Errors
+    /// `Memory`; those of `change`.
+    pub fn change(&mut self, mut change: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        let (boxes, item_bytes, most) = match self {
+            Self::Packed(data) => return change(0, data),
+            Self::Boxes(SeparateBuffers { boxes, item_bytes, most, .. }) => (boxes, *item_bytes, *most),
+        };
+        let _temporary = memory::temporary();
+        let mut piece = Vec::new();
+        for (start, items) in boxes.iter_mut().filter(|(_, items)| !items.are_converted()) {
+            let mut done = 0;
+            while done < items.bytes() {
+                resize(&mut piece, most.min(items.bytes() - done))?;
+                items.as_items().gather(done / item_bytes, &mut piece);
+                change(*start + done, &mut piece)?;
+                items.scatter(done / item_bytes, &piece, false);
+                done += piece.len() as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The box that has this byte.
+fn at<'b, 'a>(boxes: &'b mut [(u64, ItemsMut<'a>)], byte: u64) -> Option<(u64, &'b mut ItemsMut<'a>)> {
+    // After boxes without items, which begin where the next one does.
+    let number = boxes.partition_point(|(start, _)| *start <= byte).checked_sub(1)?;
+    boxes.get_mut(number).map(|(start, items)| (*start, items))
+}

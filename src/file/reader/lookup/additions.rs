@@ -1,0 +1,183 @@
+//! Finds attributes and rows that were added to datasets later (docs/datasets.md).
+
+use super::Lookup;
+use crate::file::reader::local_reader::ReadsLocally;
+use crate::file::team::Failure;
+use scda_base::error::Result;
+use scda_base::memory::reserve_count;
+use scda_format::dataset::additions::{ATTRIBUTES_CONVENTION, ROWS_CONVENTION, later_user, rows_user};
+
+/// What may be added to a dataset later: a pair of sections, of which the second one names the dataset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaterKind {
+    Attributes,
+    Rows,
+}
+
+impl LaterKind {
+    /// The user string of the first section.
+    fn convention(self) -> &'static [u8] {
+        match self {
+            Self::Attributes => ATTRIBUTES_CONVENTION,
+            Self::Rows => ROWS_CONVENTION,
+        }
+    }
+
+    /// The user string of the second section.
+    fn user(self, data: u64, name: &str) -> String {
+        match self {
+            Self::Attributes => later_user(data, name),
+            Self::Rows => rows_user(data, name),
+        }
+    }
+}
+
+/// What is known of what was added to a dataset later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file::reader) struct Later {
+    pub attributes: Added,
+    pub rows: Added,
+}
+
+impl Later {
+    /// Nothing.
+    pub const NONE: Self = Self { attributes: Added::None, rows: Added::None };
+
+    /// For all ranks.
+    pub(super) fn words(self) -> [u64; 2] {
+        [self.attributes, self.rows].map(Added::word)
+    }
+
+    /// See [`Self::words`].
+    pub(super) fn of(words: [u64; 2]) -> Self {
+        let [attributes, rows] = words.map(Added::of);
+        Self { attributes, rows }
+    }
+}
+
+/// What of a kind was added to a dataset later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::file::reader) enum Added {
+    /// Nothing.
+    None,
+    /// Nothing to a dataset after this one, either.
+    NoAdditionsAfter,
+    /// The last one begins at this offset of the file.
+    At(u64),
+}
+
+impl Added {
+    /// For all ranks. No section begins at these offsets.
+    fn word(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::NoAdditionsAfter => 1,
+            Self::At(offset) => offset,
+        }
+    }
+
+    /// See [`Self::word`].
+    fn of(word: u64) -> Self {
+        match word {
+            0 => Self::None,
+            1 => Self::NoAdditionsAfter,
+            offset => Self::At(offset),
+        }
+    }
+}
+
+/// From this offset of the file on, nothing was added to datasets: the same on all ranks.
+pub(super) struct NoAdditionsAfter {
+    attributes: u64,
+    rows: u64,
+}
+
+impl Default for NoAdditionsAfter {
+    /// That is not known.
+    fn default() -> Self {
+        Self { attributes: u64::MAX, rows: u64::MAX }
+    }
+}
+
+impl NoAdditionsAfter {
+    fn of(&mut self, kind: LaterKind) -> &mut u64 {
+        match kind {
+            LaterKind::Attributes => &mut self.attributes,
+            LaterKind::Rows => &mut self.rows,
+        }
+    }
+}
+
+impl Lookup<'_> {
+    /// What was added later to the dataset whose data begin at this offset, with this user string. Collective.
+    pub fn later(&mut self, data: u64, user: &[u8]) -> Result<Later, Failure> {
+        if !self.may_be_later(LaterKind::Attributes, data) && !self.may_be_later(LaterKind::Rows, data) {
+            return Ok(Later { attributes: Added::NoAdditionsAfter, rows: Added::NoAdditionsAfter });
+        }
+        let words = self.look_up(|this| Ok(this.find_later(data, user, |_| Ok(data))?.words()))?;
+        Ok(Later::of(words))
+    }
+
+    /// Notes on all ranks what was found of the dataset whose data begin at this offset.
+    pub fn note_later(&mut self, data: u64, later: Later) {
+        for (kind, added) in [(LaterKind::Attributes, later.attributes), (LaterKind::Rows, later.rows)] {
+            if matches!(added, Added::NoAdditionsAfter) {
+                let none = self.cache.none_later.of(kind);
+                *none = data.min(*none);
+            }
+        }
+    }
+
+    /// Whether something may follow this offset.
+    fn may_be_later(&mut self, kind: LaterKind, data: u64) -> bool {
+        self.sections.is_sealed() && data < *self.cache.none_later.of(kind)
+    }
+
+    /// As [`Self::later`], on this rank alone. The dataset begins at offset `start` or before; where its data do is looked up only if
+    /// need be.
+    pub(super) fn find_later(
+        &mut self,
+        start: u64,
+        user: &[u8],
+        mut data: impl FnMut(&mut Self) -> Result<u64>,
+    ) -> Result<Later> {
+        Ok(Later {
+            attributes: self.find_added(LaterKind::Attributes, start, user, &mut data)?,
+            rows: self.find_added(LaterKind::Rows, start, user, &mut data)?,
+        })
+    }
+
+    fn find_added(
+        &mut self,
+        kind: LaterKind,
+        start: u64,
+        user: &[u8],
+        data: impl FnOnce(&mut Self) -> Result<u64>,
+    ) -> Result<Added> {
+        // In a file where nothing was added later, one look-up tells so of all datasets.
+        if !self.may_be_later(kind, start) || self.find_after(kind.convention(), start)?.is_none() {
+            return Ok(Added::NoAdditionsAfter);
+        }
+        let data = data(self)?;
+        let Ok(name) = std::str::from_utf8(user) else { return Ok(Added::None) };
+        let Some(second) = self.find_after(kind.user(data, name).as_bytes(), data)? else {
+            return Ok(Added::None);
+        };
+        Ok(Added::At(self.offset_of(second.saturating_sub(1))?))
+    }
+
+    /// Where all pairs begin whose second section has this user string and follows this offset, in their order. Collective.
+    pub fn pairs_after(&mut self, user: &[u8], data: u64) -> Result<Vec<u64>, Failure> {
+        let found = self.look_up_own(|this| {
+            let mut pairs = Vec::new();
+            for number in this.all_in_seals(user)? {
+                if this.offset_of(number)? > data {
+                    reserve_count(&mut pairs, 1)?;
+                    pairs.push(this.offset_of(number.saturating_sub(1))?);
+                }
+            }
+            Ok(pairs)
+        });
+        self.share_numbers(found.map(Option::unwrap_or_default))
+    }
+}

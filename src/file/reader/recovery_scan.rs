@@ -1,0 +1,466 @@
+//! The recovery scan: before sections are appended, finds where they go, and what the next seal must record of the existing
+//! sections.
+
+use super::chain::{Chain, compare_index, differs};
+use super::index::{STEP, SealedPart, begins_seal, damaged_end, truncated_to};
+use super::sections::Sections;
+use crate::file::open::Ends;
+use crate::file::options::{ReadOptions, Tuning};
+use crate::file::sums::Sums;
+use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
+use scda_base::error::{Error, ErrorKind, Result};
+use scda_base::memory::{AllowanceGuard, reserve, resize};
+use scda_format::header::{FileHeader, SectionType, parse_file_header};
+use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
+use scda_format::layout::sum;
+use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
+use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
+use scda_ranks::Partition;
+use scda_storage::ParallelFile;
+
+/// The bytes that are read at once to compute checksums.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// What the next seal needs from the one before.
+#[derive(Clone, Copy)]
+pub struct LastSeal {
+    /// The offset of its end.
+    pub length: u64,
+    /// The number of sections before it.
+    pub sections: u64,
+}
+
+impl LastSeal {
+    /// Its offset.
+    pub fn offset(self) -> u64 {
+        self.length - SEAL_BYTES as u64
+    }
+}
+
+/// The result of the recovery scan.
+pub struct RecoveryScan {
+    pub header: FileHeader,
+    /// The offset at which the next section is written.
+    pub end: u64,
+    /// The last seal, if there is one.
+    pub seal: Option<LastSeal>,
+    /// Where the last seal ends of those that the file has; 0 if there is none.
+    sealed: u64,
+    /// The end of the sections after that seal.
+    ends: Vec<u64>,
+    /// Rank 0: these sections, without checksums.
+    rows: Vec<Row>,
+    /// How many anchors they have.
+    pub anchors: u64,
+    /// In a file that has no seal and no mark: where the tables of one begin that are at the end of the file, because a job was
+    /// killed while it wrote its first seal.
+    tables: Option<u64>,
+    /// Where a seal should be, after the index that was scanned last, and is none any more: bytes of it are damaged.
+    damaged_seal: Option<u64>,
+}
+
+impl RecoveryScan {
+    /// The offset of the first section that the next seal covers.
+    fn start(&self) -> u64 {
+        self.seal.map_or(0, |seal| seal.length)
+    }
+
+    /// Whether the file has a seal, at its end or before it, or was to get one.
+    pub fn is_sealed(&self) -> bool {
+        self.committed().is_some()
+    }
+
+    /// The bytes of a sealed file that are committed: up to the last seal, or before the first one the header.
+    fn committed(&self) -> Option<u64> {
+        let header = || self.header.has_seal_mark().then_some(FILE_HEADER_BYTES as u64);
+        self.seal.map(|seal| seal.length).or_else(header)
+    }
+
+    /// Rank 0: the rows of the sections after the last seal, for the next one.
+    pub fn take_rows(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Whether what follows the end was sealed, some of it.
+    pub fn gives_up_seals(&self) -> bool {
+        self.end < self.sealed
+    }
+
+    /// Drops the sections from this offset on.
+    fn go_back_to(&mut self, end: u64) {
+        self.end = end;
+        let kept = self.ends.partition_point(|&section_end| section_end <= end);
+        self.ends.truncate(kept);
+        self.rows.truncate(kept);
+    }
+
+    /// Whether this section may be anchors or index, as far as its header tells. Where sections without a seal are kept, only
+    /// those that all sections before them would have.
+    fn may_be_table(&self, row: &Row) -> bool {
+        let all = self.is_sealed();
+        let sections = self.ends.partition_point(|&end| self.tables.is_none_or(|tables| end <= tables));
+        let is_index =
+            *row.user == *INDEX && row.size == ROW_BYTES as u64 && (all || row.count == sections as u64);
+        let is_anchors = *row.user == *ANCHORS
+            && row.size == ANCHOR_BYTES as u64
+            && (all || self.tables.is_none() && self.anchors > 0 && row.count == self.anchors + 1);
+        row.section == Some(SectionType::Array) && !row.is_compressed && (is_index || is_anchors)
+    }
+
+    /// The number of sections after the last seal.
+    pub fn unsealed(&self) -> u64 {
+        let header = u64::from(self.seal.is_none());
+        (self.ends.len() as u64).saturating_sub(header)
+    }
+}
+
+/// Scans a file to which sections are to be appended.
+pub struct RecoveryScanner {
+    sections: Sections,
+    /// As [`WriteOptions::append_after`](crate::WriteOptions::append_after).
+    append_after: u64,
+}
+
+impl RecoveryScanner {
+    /// Of a file of `size` bytes that is open for reading and writing, of which the first `append_after` sections stay.
+    pub fn new(
+        team: Team,
+        file: Box<dyn ParallelFile>,
+        size: u64,
+        append_after: u64,
+        tuning: &Tuning,
+    ) -> Self {
+        // Reading raw shows the sections of seals.
+        let params = ReadOptions { tuning: tuning.clone(), raw: true, ..ReadOptions::default() };
+        Self { sections: Sections::new(team, file, Ends::all(size), params), append_after }
+    }
+
+    /// Limits the memory for what follows.
+    pub fn limit_memory(&self) -> Option<AllowanceGuard> {
+        self.sections.limit_memory()
+    }
+
+    /// Gives the ranks and the file back.
+    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
+        self.sections.into_input().into_parts()
+    }
+
+    /// Walks through the file. If it is a sealed one, what follows its last seal is left out, whole or not: no order holds in
+    /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
+    /// whole. Collective.
+    pub fn scan(&mut self) -> Result<RecoveryScan, Failure> {
+        let bytes = self.sections.input().look_at_beginning()?;
+        let header = parse_file_header(bytes)?;
+        let mut scan = RecoveryScan {
+            end: 0,
+            seal: None,
+            sealed: 0,
+            ends: Vec::new(),
+            rows: Vec::new(),
+            anchors: 0,
+            tables: None,
+            damaged_seal: None,
+            header,
+        };
+        let row = Row {
+            section: None,
+            user: scan.header.user,
+            is_compressed: false,
+            offset: 0,
+            bytes: FILE_HEADER_BYTES as u64,
+            count: 0,
+            size: 0,
+            crc: 0,
+            sorted: 0,
+        };
+        // If the file ends with a seal, or is being cut to one, nothing before it needs to be walked.
+        if let Some(seal) = self.seal_at_end()? {
+            (scan.seal, scan.end) = (Some(seal), seal.length);
+            return self.after_seal(scan);
+        }
+        self.add(&mut scan, row)?;
+        let walked = loop {
+            match self.scan_section(&mut scan) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(failure) => match self.sections.input().team().settle(failure) {
+                    error if error.kind().is_of_file() => break Err(error),
+                    error => return Err(Failure::Agreed(error)),
+                },
+            }
+        };
+        if let Some(offset) = scan.damaged_seal {
+            let error = Error::new(ErrorKind::Checksum, "append: a seal is damaged");
+            return Err(Failure::Agreed(error.at(offset)));
+        }
+        match (walked, scan.committed()) {
+            (Ok(()), None) => scan.go_back_to(scan.tables.unwrap_or(self.sections.ends().read)),
+            (Err(error), None) => return Err(Failure::Agreed(error)),
+            (walked, Some(end)) => {
+                if let Err(error) = walked {
+                    self.check_not_sealed(end, &error)?;
+                }
+                scan.go_back_to(end);
+                scan.anchors = 0;
+            }
+        }
+        self.after_seal(scan)
+    }
+
+    /// The recovery scan of a file that ends with the seal to append after. Of what is sealed, only the index of this seal is compared with
+    /// its checksum: what is written next says that it is right. Collective.
+    fn after_seal(&mut self, mut scan: RecoveryScan) -> Result<RecoveryScan, Failure> {
+        scan.sealed = scan.seal.map_or(0, |seal| seal.length);
+        self.go_back(&mut scan)?;
+        if let Some(seal) = scan.seal {
+            let is_first = self.sections.input().team().rank() == 0;
+            let compared = if is_first { self.compare_seal(seal) } else { Ok(()) };
+            self.sections.input().team().agree(compared)?;
+        }
+        Ok(scan)
+    }
+
+    fn compare_seal(&mut self, last: LastSeal) -> Result<()> {
+        let mut bytes = [0; SEAL_BYTES];
+        self.sections.input().file().read_at(last.offset(), &mut bytes)?;
+        match Seal::parse(&bytes, last.offset()) {
+            Some(seal) => compare_index(self.sections.input().file(), &seal),
+            None => Err(differs("seal", "none", "the one that was just there", last.offset())),
+        }
+    }
+
+    /// Goes back to the seal that ends after as many sections as the parameters say. A seal further on would keep sections that the
+    /// program wants to replace, one before it would drop sections that it wants to keep: both without a word. Collective.
+    fn go_back(&mut self, scan: &mut RecoveryScan) -> Result<(), Failure> {
+        let wanted = self.append_after;
+        if wanted == 0 {
+            return Ok(());
+        }
+        let sections = scan.seal.map_or(0, |seal| seal.sections);
+        if wanted > sections {
+            let words = format!(
+                "append_after: {wanted} sections are more than the {sections} that the seals of the file cover"
+            );
+            return Err(Error::argument(words).into());
+        }
+        let seal = match scan.seal.filter(|_| self.sections.input().team().rank() == 0) {
+            Some(last) => Chain::new(last.length)
+                .seal_where(self.sections.input().file(), |span| span.first < wanted)
+                .map(|(_, SealedPart { seal, first, .. })| [seal.length, seal.sections, first]),
+            None => Ok([0; 3]),
+        };
+        let [length, sections, before] = self.sections.input().team().share(0, seal)?;
+        if sections != wanted {
+            return Err(no_seal_after(wanted, before, sections).into());
+        }
+        (scan.seal, scan.end) = (Some(LastSeal { length, sections }), length);
+        Ok(())
+    }
+
+    fn add(&mut self, scan: &mut RecoveryScan, row: Row) -> Result<()> {
+        reserve(&mut scan.ends, 1)?;
+        scan.ends.push(row.end());
+        scan.anchors += row.anchors();
+        if self.sections.input().team().rank() == 0 {
+            reserve(&mut scan.rows, 1)?;
+            scan.rows.push(row);
+        }
+        Ok(())
+    }
+
+    /// Scans the next section, and tells whether there is one.
+    fn scan_section(&mut self, scan: &mut RecoveryScan) -> Result<bool, Failure> {
+        if !self.sections.next_section(true)? {
+            return Ok(false);
+        }
+        let Some(&section) = self.sections.header() else { return Ok(false) };
+        let varray = self.sections.cursor().current_varray();
+        self.sections.skip()?;
+        if *section.user == *SEAL {
+            let previous = scan.seal.map_or(0, LastSeal::offset);
+            if let Some(seal) = self.seal_at(section.offset, |seal| seal.previous == previous)? {
+                scan.seal = Some(seal);
+                scan.ends.clear();
+                scan.rows.clear();
+                (scan.anchors, scan.tables, scan.damaged_seal) = (0, None, None);
+                return Ok(true);
+            }
+            self.note_damaged_seal(scan, section.offset)?;
+        }
+        let size = match (section.section_type, varray) {
+            (SectionType::Inline, _) => INLINE_BYTES as u64,
+            (SectionType::Varray, Some(varray)) if self.sections.input().team().rank() == 0 => {
+                let (entries, letter) = varray.user_sizes();
+                let mut total = 0;
+                let read =
+                    self.sections.input().read_own_entries(entries, varray.count, letter, |_, size| {
+                        total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
+                        Ok(())
+                    });
+                self.sections.input().team().defer(read);
+                total
+            }
+            _ => section.size,
+        };
+        let row = Row {
+            section: Some(section.section_type),
+            user: section.user,
+            is_compressed: section.decoded,
+            offset: section.offset,
+            bytes: self.sections.position() - section.offset,
+            count: section.count,
+            size,
+            crc: 0,
+            sorted: 0,
+        };
+        let is_table = scan.may_be_table(&row);
+        scan.tables = is_table.then(|| scan.tables.unwrap_or(row.offset));
+        if is_table && *row.user == *INDEX {
+            self.note_damaged_seal(scan, row.end())?;
+        }
+        self.add(scan, row)?;
+        Ok(true)
+    }
+
+    /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Collective.
+    fn note_damaged_seal(&mut self, scan: &mut RecoveryScan, offset: u64) -> Result<(), Failure> {
+        if self.sections.ends().read.saturating_sub(offset) >= SEAL_BYTES as u64 {
+            let bytes = self.sections.input().look(offset, SEAL_BYTES as u64)?;
+            if bytes.first_chunk().is_some_and(Seal::is_all_there) {
+                scan.damaged_seal.get_or_insert(offset);
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if there is a seal after `start`, or a damaged one at the end, although reading failed with this error before it:
+    /// what is sealed is damaged, and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
+    fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
+        let share = (self.sections.ends().read - start)
+            .div_ceil(self.sections.input().team().size() as u64)
+            .next_multiple_of(STEP as u64);
+        let (rank, end) = (self.sections.input().team().rank(), self.sections.ends().read);
+        let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(end);
+        let (from, to) = (at(rank), at(rank + 1));
+        let seal = self.find_seal(from, to);
+        let (found, mine) = split(seal.and_then(|seal| match seal {
+            Some(seal) => Ok(Some(seal)),
+            None => damaged_end(self.sections.input().file(), end),
+        }));
+        let mut first = [found.unwrap_or(FINE)];
+        self.sections.input().team().agree_with(mine, &mut first)?;
+        if first[0] == FINE {
+            return Ok(());
+        }
+        let words = format!(
+            "{error}; it is not remove, because a seal, perhaps a damaged one, follows at byte {}",
+            first[0]
+        );
+        Err(Failure::Agreed(Error::new(error.kind(), words)))
+    }
+
+    /// The first seal that begins between these offsets; its index may be damaged.
+    fn find_seal(&mut self, from: u64, to: u64) -> Result<Option<u64>> {
+        let (mut at, mut bytes) = (from, Vec::new());
+        while at < to {
+            // Sections, and so the chunks, begin at multiples of the step.
+            resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
+            self.sections.input().read_own(at, &mut bytes)?;
+            for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
+                if begins_seal(line) && self.is_seal(offset)? {
+                    return Ok(Some(offset));
+                }
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(None)
+    }
+
+    /// Whether the bytes at this offset are those of a seal, whatever is before them.
+    fn is_seal(&mut self, offset: u64) -> Result<bool> {
+        let mut bytes = [0; SEAL_BYTES];
+        if self.sections.ends().read - offset < SEAL_BYTES as u64 {
+            return Ok(false);
+        }
+        self.sections.input().read_own(offset, &mut bytes)?;
+        Ok(Seal::parse(&bytes, offset).is_some())
+    }
+
+    /// The seal at this offset, if there is one that fits. Collective.
+    fn seal_at(
+        &mut self,
+        offset: u64,
+        fits: impl FnOnce(&Seal) -> bool,
+    ) -> Result<Option<LastSeal>, Failure> {
+        self.found_by_first(|sections| {
+            Ok(sections.seals().seal_at(offset)?.filter(|sealed| fits(&sealed.seal)))
+        })
+    }
+
+    /// The seal that ends the file, or to which a job that was stopped has begun to cut it. Collective.
+    fn seal_at_end(&mut self) -> Result<Option<LastSeal>, Failure> {
+        self.found_by_first(|sections| {
+            let size = sections.ends().read;
+            let end = truncated_to(sections.input().file(), size)?.unwrap_or(size);
+            end.checked_sub(SEAL_BYTES as u64).map_or(Ok(None), |offset| sections.seals().seal_at(offset))
+        })
+    }
+
+    /// The seal that rank 0 finds: of few bytes, here and there. Collective.
+    fn found_by_first(
+        &mut self,
+        find: impl FnOnce(&mut Sections) -> Result<Option<SealedPart>>,
+    ) -> Result<Option<LastSeal>, Failure> {
+        let found =
+            if self.sections.input().team().rank() == 0 { find(&mut self.sections) } else { Ok(None) };
+        let words =
+            found.map(|sealed| sealed.map_or([0; 2], |SealedPart { seal, .. }| [seal.length, seal.sections]));
+        let [length, sections] = self.sections.input().team().share(0, words)?;
+        Ok((length > 0).then_some(LastSeal { length, sections }))
+    }
+
+    /// Computes the checksums of the sections after the last seal; each rank reads a part of the bytes. Also finds their
+    /// anchors, on rank 0: the sizes of the elements as stored in the file are passed on section by section.
+    /// Collective.
+    pub fn sum_up(
+        &mut self,
+        scan: &RecoveryScan,
+        mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
+    ) -> Result<Sums, Failure> {
+        let mut sums = Sums::default();
+        scan.ends.iter().for_each(|&end| sums.put(end, 0));
+        let (start, ranks) = (scan.start(), self.sections.input().team().size() as u64);
+        let share = (scan.end - start).div_ceil(ranks);
+        let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(scan.end);
+        let (mut offset, end) = (
+            at(self.sections.input().team().rank() as u64),
+            at(self.sections.input().team().rank() as u64 + 1),
+        );
+        let read = (|| -> Result<()> {
+            let mut bytes = Vec::new();
+            while offset < end {
+                resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
+                self.sections.input().read_own(offset, &mut bytes)?;
+                sums.add(offset, &[&bytes]);
+                offset += bytes.len() as u64;
+            }
+            scan.rows
+                .iter()
+                .filter(|row| row.anchors() > 0)
+                .try_for_each(|row| self.sections.ranges().hand_out(row, &mut anchors))
+        })();
+        let (_, mine) = split(read);
+        self.sections.input().team().agree(mine)?;
+        Ok(sums)
+    }
+}
+
+/// The error for a number of sections after which the file was not committed. The seals next to it cover these numbers of sections.
+#[cold]
+fn no_seal_after(wanted: u64, before: u64, after: u64) -> Error {
+    let seals = match before {
+        0 => format!("the first one covers {after}: pass {after}"),
+        _ => format!("those next to it cover {before} and {after}: pass one of these numbers"),
+    };
+    Error::argument(format!("append_after: {wanted}: no seal ends after this number of sections; {seals}"))
+}

@@ -1,0 +1,100 @@
+//! Local reads: one rank reads without the others.
+
+use super::{Input, Sections};
+use crate::file::options::ReadOptions;
+use crate::file::read_ahead::ReadAheadBuffer;
+use crate::file::team::{Failure, Team};
+use scda_base::error::Result;
+use scda_storage::ParallelFile;
+
+/// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
+pub(crate) struct LocalReader {
+    team: Team,
+    window: ReadAheadBuffer,
+}
+
+impl LocalReader {
+    /// Of a rank that reads by itself.
+    pub fn new(team: &Team, params: &ReadOptions) -> Self {
+        let team = team.alone();
+        Self { window: ReadAheadBuffer::new(&team, &params.tuning), team }
+    }
+
+    pub fn swap(&mut self, team: &mut Team, window: &mut ReadAheadBuffer) {
+        std::mem::swap(&mut self.team, team);
+        std::mem::swap(&mut self.window, window);
+    }
+}
+
+/// What reads the sections of a file, and may do so on this rank alone.
+pub(in crate::file::reader) trait ReadsLocally {
+    fn sections(&mut self) -> &mut Sections;
+
+    /// The file and its ranks.
+    #[inline(always)]
+    fn input(&mut self) -> &mut Input {
+        self.sections().input()
+    }
+
+    /// The ranks.
+    #[inline(always)]
+    fn team(&mut self) -> &mut Team {
+        self.input().team()
+    }
+
+    /// The file, for what this rank reads of it alone.
+    #[inline]
+    fn file(&mut self) -> &mut dyn ParallelFile {
+        self.input().file()
+    }
+
+    /// Reads on this rank alone; errors concern this rank.
+    fn alone<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T> {
+        if self.team().is_alone() {
+            return read(self).map_err(|failure| self.team().settle(failure));
+        }
+        self.apart(|this, _| {
+            let result = read(this).and_then(|value| {
+                this.team().agree(Ok(()))?;
+                Ok(value)
+            });
+            result.map_err(|failure| this.team().settle(failure))
+        })
+    }
+
+    /// Lets this rank be alone, and hands out the ranks: for what each reads alone, in steps between which they meet.
+    fn apart<T>(&mut self, read: impl FnOnce(&mut Self, &mut Team) -> T) -> T {
+        let mut ranks = self.input().leave();
+        let result = read(self, &mut ranks.team);
+        self.input().rejoin(ranks);
+        result
+    }
+
+    /// Looks something up on rank 0 and shares the result. The section that is being read does not change.
+    fn look_up<const N: usize>(
+        &mut self,
+        find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
+    ) -> Result<[u64; N], Failure> {
+        let found = self.look_up_own(find).map(|found| found.unwrap_or([0; N]));
+        self.team().share(0, found)
+    }
+
+    /// Looks something up on rank 0; `None` on the others. The section that is being read does not change.
+    fn look_up_own<T>(&mut self, find: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        if self.team().rank() > 0 {
+            return Ok(None);
+        }
+        let before = self.sections().leave_section();
+        let found = self.alone(|this| Ok(find(this)?));
+        self.sections().return_to(before);
+        found.map(Some)
+    }
+
+    /// Reads other sections. The section that is being read, and the position, do not change.
+    fn aside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.sections().leave_section();
+        let result = read(self);
+        self.sections().return_to(before);
+        result
+    }
+}

@@ -1,0 +1,119 @@
+//! Adds rows to a dataset that is in the file already (docs/datasets.md).
+
+use super::DatasetWriter;
+use crate::file::team::{Failure, Topic};
+use scda_base::error::{Error, Result};
+use scda_format::dataset::additions::{check_rows, later_of, rows_attributes, rows_of, rows_user};
+use scda_format::dataset::{Dataset, check_name};
+use scda_format::layout::sum;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The lengths of at most this number of datasets are known at a time.
+const MOST_KNOWN: usize = 1000;
+
+/// The datasets to which rows were added, by their names.
+#[derive(Default)]
+pub(super) struct ExtendedDatasets(HashMap<String, LastOfName>);
+
+/// The last dataset of a name.
+struct LastOfName {
+    /// Where its data begin.
+    data: u64,
+    /// The rows that it has by now.
+    rows: u64,
+    /// What it is, on rank 0: as it was found.
+    dataset: Option<Dataset>,
+}
+
+impl ExtendedDatasets {
+    /// Another dataset of this name is written, or this one has other attributes.
+    pub fn forget(&mut self, name: &str) {
+        if !self.0.is_empty() {
+            self.0.remove(name);
+        }
+    }
+
+    /// A section of this user string is written as it is: it may be another dataset of this name, or what is added to one.
+    #[inline]
+    pub fn forget_section(&mut self, user: &[u8]) {
+        if !self.0.is_empty() {
+            self.forget_named(user);
+        }
+    }
+
+    #[cold]
+    fn forget_named(&mut self, user: &[u8]) {
+        if let Some((data, _)) = rows_of(user).or_else(|| later_of(user)) {
+            self.0.retain(|_, known| known.data != data);
+        } else if let Ok(name) = std::str::from_utf8(user) {
+            self.0.remove(name);
+        }
+    }
+
+    /// What was to be written is not.
+    pub fn forget_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl DatasetWriter<'_> {
+    /// The dataset as it is written: rows have the user string that names the dataset to which they are added, and its number of rows in
+    /// their attributes.
+    pub(super) fn as_written<'d>(&mut self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>, Failure> {
+        let Dataset { name, shape, .. } = dataset;
+        if !dataset.extends {
+            self.cache.extended.forget(name);
+            return Ok(Cow::Borrowed(dataset));
+        }
+        self.sections.team.note(Topic::Dataset, 1);
+        check_name(name)?;
+        if !self.sections.is_sealed() {
+            let words = "rows can be added only to a file that was opened with params.seal";
+            return Err(Error::usage(words).into());
+        }
+        let known = match self.cache.extended.0.remove(name) {
+            Some(known) => known,
+            None => self.find_to_extend(name)?,
+        };
+        let first = known.rows;
+        // Without a dimension there is no row: the error is that of the check.
+        let rows = sum(first, shape.first().copied().unwrap_or(0));
+        let rows = rows
+            .ok_or_else(|| Error::range(format!("dataset \"{name}\": the number of rows exceeds 63 bits")))?;
+        let mut written = dataset.clone();
+        written.name = rows_user(known.data, name);
+        written.attributes = rows_attributes(first);
+        written.dimension_names = Vec::new();
+        let checked = known.dataset.as_ref().map_or(Ok(()), |found| check_rows(found, dataset, rows));
+        self.sections.tolerate(checked, ())?;
+        if self.cache.extended.0.len() >= MOST_KNOWN {
+            self.cache.extended.forget_all();
+        }
+        self.cache.extended.0.insert(name.clone(), LastOfName { rows, ..known });
+        Ok(Cow::Owned(written))
+    }
+
+    /// Finds the last dataset of this name.
+    fn find_to_extend(&mut self, name: &str) -> Result<LastOfName, Failure> {
+        self.scheduler().place()?;
+        self.sections.flush()?;
+        let found = match self.sections.team.rank() {
+            0 => self.sections.read_own(|own| own.dataset(name, -1)).and_then(|found| {
+                let wrong =
+                    |what| Error::argument(format!("rows that are added to the dataset \"{name}\": {what}"));
+                match found {
+                    None => Err(wrong("there is no dataset of this name")),
+                    Some(found) if found.big_endian => Err(wrong("its numbers are big-endian")),
+                    found => Ok(found),
+                }
+            }),
+            _ => Ok(None),
+        };
+        let found = self.sections.tolerate(found, None)?;
+        let place =
+            found.as_ref().map(|found| [found.data, found.dataset.shape.first().copied().unwrap_or(0)]);
+        let [data, rows] = self.sections.team.share(0, Ok(place.unwrap_or_default()))?;
+        Ok(LastOfName { data, rows, dataset: found.map(|found| found.dataset) })
+    }
+}

@@ -1,0 +1,215 @@
+//! Sends parts of chunks to the ranks that own the chunks: boxes and their data.
+
+use super::wire::{LENGTHS, Lengths, PackedNumbers, count_part, put_header, relative, take_number, torn};
+use super::{ChunkPart, Place, Plan, PlannedArray, Round};
+use crate::file::team::{FINE, Failure, Team, split};
+use crate::file::writer::datasets::rows::Rows;
+use scda_base::error::Result;
+use scda_base::memory::{reserve, reserve_count, resize};
+use scda_base::numbers::to_usize;
+use scda_format::dataset::{IndexBox, MAX_DIMENSIONS};
+use scda_format::layout::sum;
+use std::ops::Range;
+
+impl Plan<'_> {
+    /// The lengths of what this rank sends to each other one in a round, and of what it gets, by an exchange.
+    pub(super) fn exchanged_lengths(
+        &self,
+        team: &mut Team,
+        round: u64,
+    ) -> Result<Result<[Vec<Lengths>; 2]>, Failure> {
+        let mut lengths = Vec::new();
+        let mine = resize(&mut lengths, (8 * LENGTHS * team.size()) as u64).map(|()| {
+            let (all, _) = lengths.as_chunks_mut::<8>();
+            for (rank, [headers, data]) in all.as_chunks_mut().0.iter_mut().enumerate() {
+                let [header_bytes, data_bytes] = self.lengths_to(rank, round);
+                (*headers, *data) = (header_bytes.to_ne_bytes(), data_bytes.to_ne_bytes());
+            }
+        });
+        let mut others = Vec::new();
+        let mine = mine.and(resize(&mut others, lengths.len() as u64));
+        let exchanged = team.agree(mine)?.comm().alltoall(&lengths, &mut others);
+        let read = |lengths: &[u8]| -> Vec<Lengths> {
+            let (words, _) = lengths.as_chunks::<8>();
+            words.as_chunks().0.iter().map(|pair| pair.map(u64::from_ne_bytes)).collect()
+        };
+        Ok(exchanged.map(|()| [read(&lengths), read(&others)]))
+    }
+
+    /// The same, where all ranks know the rows of each.
+    pub(super) fn known_lengths(&self, rows: &Rows, ranks: usize, round: u64) -> Result<[Vec<Lengths>; 2]> {
+        let mut both = [Vec::new(), Vec::new()];
+        for lengths in &mut both {
+            reserve(lengths, ranks)?;
+            lengths.resize(ranks, [0; LENGTHS]);
+        }
+        let [sending, receiving] = &mut both;
+        for rank in rows.ranks_that_own(&self.owners, self.rank) {
+            sending[rank] = self.lengths_to(rank, round);
+        }
+        let chunks = self.window_of(self.rank, round);
+        for rank in rows.ranks_with(&chunks).filter(|&rank| rank != self.rank) {
+            receiving[rank] = self.lengths_of_rows(rows, rank, &chunks);
+        }
+        Ok(both)
+    }
+
+    /// Exchanges lengths, if they are not known, then boxes with their data.
+    pub(super) fn exchange(&self, team: &mut Team, round: u64, window: &mut Round) -> Result<(), Failure> {
+        let lengths = match &self.rows {
+            Some(rows) => self.known_lengths(rows, team.size(), round),
+            None => self.exchanged_lengths(team, round)?,
+        };
+        let ([sending, receiving], exchanged) = split(lengths);
+        // More data than the chunks have room for: some of them overlap. The boxes tell where.
+        let rooms = self.arrays.iter().map(|array| {
+            let [start, end] = [window.chunks.start, window.chunks.end]
+                .map(|chunk| chunk.saturating_sub(array.first).min(array.grid.chunks()));
+            (end - start) * array.grid.chunk_bytes()
+        });
+        let room: u64 = rooms.sum();
+        let fits = receiving.iter().fold(0, |sum: u64, [_, data]| sum.saturating_add(*data)) <= room;
+        let total = |lengths: &[Lengths], has_data: bool| -> u64 {
+            lengths.iter().map(|[headers, data]| headers + if has_data { *data } else { 0 }).sum()
+        };
+        let mut sent = Vec::new();
+        let mine = exchanged
+            .and_then(|()| resize(&mut window.received, total(&receiving, fits)))
+            .and_then(|()| reserve_count(&mut sent, total(&sending, true)));
+        let mut least = [if fits { FINE } else { 0 }];
+        let agreed = team.agree_with(mine, &mut least)?;
+        window.has_data = least[0] == FINE;
+        let bytes = |lengths: &[Lengths]| -> Vec<usize> {
+            lengths
+                .iter()
+                .map(|[headers, data]| to_usize(headers + if window.has_data { *data } else { 0 }))
+                .collect()
+        };
+        let (sent_bytes, received_bytes) = (bytes(&sending), bytes(&receiving));
+        window.received.truncate(received_bytes.iter().sum());
+        for (rank, [header_bytes, _]) in sending.iter().enumerate() {
+            self.pack(rank, round, *header_bytes, window.has_data, &mut sent);
+        }
+        // Nothing since the agreement can fail: there is room for all that was packed.
+        let comm = agreed.comm();
+        let exchanged = comm.alltoallv(&sent, &sent_bytes, &mut window.received, &received_bytes);
+        let placed = exchanged.and_then(|()| self.place_received(window, &receiving));
+        if placed.is_err() {
+            window.places.clear();
+        }
+        team.defer(placed);
+        Ok(())
+    }
+
+    /// The bytes of the boxes and of the data that another rank gets.
+    pub(super) fn lengths_to(&self, rank: usize, round: u64) -> Lengths {
+        let mut lengths = [0; LENGTHS];
+        self.for_each_part_to(rank, round, |chunk, array, part| {
+            count_part(&mut lengths, chunk, &part.region, array);
+        });
+        lengths
+    }
+
+    /// The bytes that another rank sends of these chunks: what [`Self::lengths_to`] says there.
+    pub(super) fn lengths_of_rows(&self, rows: &Rows, rank: usize, chunks: &Range<u64>) -> Lengths {
+        let (array, own, touched) = (&self.arrays[0], rows.region(rank), rows.chunks_of(rank));
+        let mut lengths = [0; LENGTHS];
+        for chunk in touched.start.max(chunks.start)..touched.end.min(chunks.end) {
+            let region = array.grid.region_of(chunk);
+            if let Some(part) = region.intersection(&own).filter(|_| self.wants(chunk)) {
+                count_part(&mut lengths, chunk - chunks.start, &relative(part, &region), array);
+            }
+        }
+        lengths
+    }
+
+    /// Appends what another rank gets: the boxes, of `bytes` bytes, then their data. There is room for both.
+    pub(super) fn pack(
+        &self,
+        rank: usize,
+        round: u64,
+        header_bytes: u64,
+        with_data: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let mut headers = out.len();
+        out.resize(headers + to_usize(header_bytes), 0);
+        self.for_each_part_to(rank, round, |chunk, array, part| {
+            let mut header = PackedNumbers { out: &mut out[headers..], bytes: 0 };
+            put_header(&mut header, chunk, &part.region);
+            headers += header.bytes;
+            if with_data {
+                let count = &part.region.count;
+                for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
+                    part.from.append(run.from, to_usize(run.items), array.item_bytes, out);
+                }
+            }
+        });
+    }
+
+    /// The parts that this rank has of the chunks of another in a round: each with the number of the chunk in the window.
+    pub(super) fn for_each_part_to(
+        &self,
+        rank: usize,
+        round: u64,
+        mut each: impl FnMut(u64, &PlannedArray<'_>, &ChunkPart<'_>),
+    ) {
+        if rank == self.rank {
+            return;
+        }
+        let chunks = self.window_of(rank, round);
+        // A chunk may have many parts.
+        let mut last = None;
+        for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.wants(*chunk)) {
+            let (array, region) = match last.take() {
+                Some((same, array, region)) if same == chunk => (array, region),
+                _ => {
+                    let array = &self.arrays[self.array_of(chunk)];
+                    (array, array.grid.region_of(chunk - array.first))
+                }
+            };
+            if let Some(part) = array.own_part(&region, number) {
+                each(chunk - chunks.start, array, &part);
+            }
+            last = Some((chunk, array, region));
+        }
+    }
+
+    /// Finds the boxes among what was received, and their data.
+    pub(super) fn place_received(&self, window: &mut Round, lengths: &[Lengths]) -> Result<()> {
+        let mut message = 0;
+        for &[header_bytes, data_bytes] in lengths {
+            let (mut header, end) = (message, message + to_usize(header_bytes));
+            let mut data = end;
+            while header < end {
+                let mut rest = &window.received[header..end];
+                let (chunk, region) = self.header(&mut rest, &window.chunks)?;
+                let item_bytes = self.arrays[self.array_of(chunk)].item_bytes;
+                reserve(&mut window.places, 1)?;
+                window.places.push((chunk, Place::Received { header, data }));
+                if window.has_data {
+                    data += to_usize(region.items()?) * item_bytes;
+                }
+                header = end - rest.len();
+            }
+            message = end + if window.has_data { to_usize(data_bytes) } else { 0 };
+            if data != message {
+                return Err(torn());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the number of a chunk and a box in it.
+    pub(super) fn header(&self, rest: &mut &[u8], chunks: &Range<u64>) -> Result<(u64, IndexBox)> {
+        let chunk =
+            sum(chunks.start, take_number(rest)?).filter(|chunk| chunks.contains(chunk)).ok_or_else(torn)?;
+        let shape = self.arrays[self.array_of(chunk)].grid.chunk_shape();
+        let mut region = IndexBox::all(shape);
+        for number in region.start.iter_mut().chain(&mut region.count) {
+            *number = take_number(rest)?;
+        }
+        region.check(shape, String::new).map_err(|_| torn())?;
+        Ok((chunk, region))
+    }
+}

@@ -1,0 +1,139 @@
+//! Checks additions to datasets: whether each names a dataset, and is valid.
+
+use super::decoding::decode_rows;
+use super::finding::{Fault, Finding};
+use super::walk::header_at;
+use crate::datasets::{Addition, AdditionName, Item, Pair, added_to, announced, dataset_at};
+use crate::fail::{Result, is_invalid};
+use scda::{ErrorKind, Reader};
+use std::collections::{BTreeMap, HashMap};
+
+/// What was seen of the file.
+#[derive(Default)]
+pub struct AdditionsCheck {
+    /// Where the data of all datasets begin, also of those of a type that this library does not have, and their metadata, where these are
+    /// known. There may be very many, so their names stay in the file.
+    datasets: BTreeMap<u64, Option<u64>>,
+    /// What the last section announces.
+    announced: Option<Announcement>,
+    /// How many rows a dataset has with those that no seal makes count, by where its data begin.
+    rows: HashMap<u64, u64>,
+}
+
+/// A section that announces what comes next.
+struct Announcement {
+    addition: Addition,
+    number: u64,
+    offset: u64,
+}
+
+/// What an item is to datasets before it.
+pub enum Relation {
+    /// Nothing, or attributes.
+    Other,
+    /// Rows of one. If no seal ends the file, they do not count, and are no part of the dataset.
+    Rows(Rows),
+    /// It should add something to one: why it does not.
+    Wrong(String),
+}
+
+/// Rows that were added to a dataset.
+pub struct Rows {
+    /// Where the metadata and the data of the dataset begin.
+    block: u64,
+    data: u64,
+    /// Where their own metadata begin.
+    metadata: u64,
+}
+
+impl AdditionsCheck {
+    /// Looks at the next item, to which the walk has come. `is_of_unknown` says that it has the data of a dataset of a type that this library
+    /// does not have.
+    ///
+    /// # Errors
+    /// Those of the reader that is asked for.
+    pub fn look<'a>(
+        &mut self,
+        item: &Item,
+        is_of_unknown: bool,
+        reader: impl FnOnce() -> Result<&'a mut Reader>,
+    ) -> Result<Relation> {
+        if let Some(Pair::Dataset(found)) = &item.pair {
+            self.datasets.insert(found.data.offset, Some(found.block.offset));
+        } else if is_of_unknown {
+            self.datasets.insert(item.section.offset, None);
+        }
+        let (section_type, user) = (item.section.section_type, &item.section.user);
+        let next = announced(section_type, user).map(|addition| Announcement {
+            addition,
+            number: item.number,
+            offset: item.section.offset,
+        });
+        let before = std::mem::replace(&mut self.announced, next);
+        let Some(before) = before.filter(|before| before.number + 1 == item.number) else {
+            return Ok(Relation::Other);
+        };
+        let expected = match before.addition {
+            Addition::Attributes => "a block with attributes of a dataset",
+            Addition::Rows => "an array or varray with rows of a dataset",
+        };
+        let named = added_to(section_type, user).filter(|added| added.addition == before.addition);
+        let Some(AdditionName { addition, data }) = named else {
+            return Ok(Relation::Wrong(format!("found another section, expected {expected}")));
+        };
+        let dataset = self.datasets.get(&data);
+        let found = match dataset {
+            Some(_) => header_at(reader()?, data, true),
+            None => None,
+        };
+        let name = found.as_ref().and_then(|section| std::str::from_utf8(&section.user).ok());
+        if name.is_none_or(|name| addition.user(data, name).as_bytes() != &**user) {
+            let words = format!("found {addition} of no dataset, expected that one's data at byte {data}");
+            return Ok(Relation::Wrong(words));
+        }
+        Ok(match (addition, dataset) {
+            (Addition::Rows, Some(&Some(block))) => {
+                Relation::Rows(Rows { block, data, metadata: before.offset })
+            }
+            _ => Relation::Other,
+        })
+    }
+
+    /// What is wrong with rows that do not count, as if they did; they are this item. `of_dataset` and `reader` are two readers of the file.
+    /// `is_whole` says that no rows before them may be hidden by damage; their items are decoded if `decodes`.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn check_rows(
+        &mut self,
+        (of_dataset, reader): (&mut Reader, &mut Reader),
+        item: &Item,
+        rows: &Rows,
+        (is_whole, decodes): (bool, bool),
+    ) -> Result<Option<Finding>> {
+        // What is wrong with the dataset itself was found there.
+        let Ok(Some(dataset)) = dataset_at(of_dataset, rows.block) else { return Ok(None) };
+        let own = dataset.shape.first().copied().unwrap_or(0);
+        let before = self.rows.get(&rows.data).copied().unwrap_or(own);
+        let with_rows = dataset.with_unsealed_rows(of_dataset, rows.metadata, is_whole.then_some(before));
+        let dataset = match with_rows {
+            Ok(dataset) => dataset,
+            Err(error) if is_invalid(&error) => {
+                return Ok(Some(Finding::of_dataset(item.number, &item.section, Fault::Invalid(error))));
+            }
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let Some(added) = dataset.added_rows().next() else { return Ok(None) };
+        let count = added.dataset.shape.first().copied().unwrap_or(0);
+        self.rows.insert(rows.data, added.first + count);
+        if !decodes || dataset.unsupported.is_some() || added.dataset.unsupported.is_some() {
+            return Ok(None);
+        }
+        let error = match decode_rows(of_dataset, reader, &dataset, &added) {
+            Ok(()) => return Ok(None),
+            Err(fail) => Fault::of(fail)?,
+        };
+        Ok(Some(Finding::of_dataset(item.number, &item.section, error)))
+    }
+}

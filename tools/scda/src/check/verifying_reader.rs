@@ -1,0 +1,282 @@
+//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first, others are decoded.
+
+use super::additions::{AdditionsCheck, Relation};
+use super::finding::{Fault, Finding, words};
+use super::sealed::{finding, invalid, is_of_row, section_number};
+use super::sums::sums;
+use super::uncommitted::UnsealedReaders;
+use crate::datasets::{Item, Pair, Walk};
+use crate::fail::{Fail, Result, is_invalid};
+use crate::files::Input;
+use crate::progress::Progress;
+use scda::{Error, Reader, Section};
+use scda::{SealedPart, Seals};
+use scda_format::index::Row;
+use std::fs::File;
+
+/// A reader that goes through a file, and what the seals of the file say of its sections.
+pub struct VerifyingReader {
+    pub reader: Reader,
+    name: String,
+    threads: usize,
+    file: File,
+    /// Reads what the seals say.
+    beside: Reader,
+    /// Empty for a file without a seal, of which nothing can be compared.
+    seals: Vec<SealedPart>,
+    /// The seal whose rows were read last, and some of these from the row `first` on.
+    place: Option<usize>,
+    first: u64,
+    rows: Vec<Row>,
+    /// Decodes what is not sealed.
+    unsealed: Option<UnsealedReaders>,
+    /// What may be added to datasets that were checked.
+    later: AdditionsCheck,
+}
+
+impl VerifyingReader {
+    /// Opens the file. Compares its header, if that is sealed.
+    ///
+    /// # Errors
+    /// What differs, and those of the reader.
+    pub fn new(input: &Input) -> Result<Self> {
+        let (reader, mut beside) = (input.open()?, input.open_damaged(false)?);
+        let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
+        let Seals { all: seals, fault } = beside.seals()?;
+        let (name, threads) = (input.name().to_owned(), input.threads());
+        let (place, first, rows, unsealed, later) = (None, 0, Vec::new(), None, AdditionsCheck::default());
+        let mut verified =
+            Self { reader, name, threads, file, beside, seals, place, first, rows, unsealed, later };
+        match fault {
+            Some(fault) => Err(verified.differs(&Finding::of_seal(1, Fault::Invalid(fault)))),
+            None => verified.at(0).map(|()| verified),
+        }
+    }
+
+    /// Reads the next header, and compares it with the index. What looks like a dataset or group, but is none, is compared
+    /// as a whole.
+    ///
+    /// # Errors
+    /// The first difference, and those of the reader.
+    pub fn next(&mut self, walk: &mut Walk<'_>) -> Result<Option<Item>> {
+        let position = self.reader.position();
+        let item = match walk.next(&mut self.reader) {
+            Ok(item) => item,
+            Err(error) => return self.explain(position, error),
+        };
+        if let Some(item) = &item {
+            match item.fault {
+                Some(_) => self.compare(item)?,
+                None => of_item(item).try_for_each(|section| self.compare_header(section))?,
+            }
+        }
+        Ok(item)
+    }
+
+    /// Skips an item, whose first header was read.
+    ///
+    /// # Errors
+    /// The first difference, and those of the reader.
+    pub fn skip(&mut self, item: &Item) -> Result<()> {
+        item.skip(&mut self.reader).or_else(|error| self.explain(Some(item.section.offset), error))
+    }
+
+    /// Compares the sections of an item, as far as they are sealed.
+    ///
+    /// # Errors
+    /// The first difference, and the errors of the file system.
+    pub fn compare(&mut self, item: &Item) -> Result<()> {
+        of_item(item).try_for_each(|section| self.at(section.offset))?;
+        if let Some(Pair::Dataset(found)) = &item.pair {
+            // Its attributes, in two sections.
+            if let Some(later) = found.later
+                && let Some((_, _, row)) = self.row_at(later)?
+            {
+                self.at(later)?;
+                self.at(row.end())?;
+            }
+            found
+                .added
+                .iter()
+                .flat_map(|rows| [rows.metadata, rows.data])
+                .try_for_each(|offset| self.at(offset))?;
+        }
+        match item.fault.as_ref().map(|_| self.row_at(item.section.offset)).transpose()? {
+            // What would be its second section.
+            Some(Some((_, _, row))) => self.at(row.end()),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Self::compare`], before an item is copied. For a copy that `gets_seal`, decodes what is not sealed.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and the errors of the file system.
+    pub fn check(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        gets_seal: bool,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        self.compare(item)?;
+        if gets_seal && let Some(finding) = self.undecodable(input, item, progress)? {
+            return Err(self.differs(&finding));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with an item, of what is not sealed.
+    fn undecodable(
+        &mut self,
+        input: &Input,
+        item: &Item,
+        progress: &mut Progress,
+    ) -> Result<Option<Finding>> {
+        for (number, section) in (item.number..).zip(of_item(item)) {
+            if self.row_at(section.offset)?.is_none()
+                && let Some(finding) =
+                    unsealed(&mut self.unsealed, input)?.section(number, section, progress)?
+            {
+                return Ok(Some(finding));
+            }
+        }
+        let looked =
+            self.later.look(item, false, || Ok(unsealed(&mut self.unsealed, input)?.of_datasets()))?;
+        match (&item.pair, looked) {
+            // Rows that were added to it are sealed, as everything of their file is: else they are items of their own.
+            (Some(Pair::Dataset(found)), _) if self.row_at(found.data.offset)?.is_none() => {
+                unsealed(&mut self.unsealed, input)?.dataset(item.last(), found)
+            }
+            (None, Relation::Rows(rows)) => {
+                let decodes = self.row_at(item.section.offset)?.is_none();
+                unsealed(&mut self.unsealed, input)?.rows(&mut self.later, item, &rows, decodes)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Compares all that is sealed.
+    ///
+    /// # Errors
+    /// The first difference, and the errors of the file system.
+    pub fn compare_all(&mut self) -> Result<()> {
+        for sealed in self.seals.clone() {
+            self.row_at(sealed.begin())?;
+            loop {
+                for (number, row) in (self.first..).zip(self.rows.clone()) {
+                    self.compare_row(&sealed, number, &row)?;
+                }
+                if !self.next_rows(&sealed)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the header of a section with the index; if it differs, the section.
+    fn compare_header(&mut self, section: &Section) -> Result<()> {
+        match self.row_at(section.offset)? {
+            None => Ok(()),
+            Some((_, _, row)) if is_of_row(section, &row) => Ok(()),
+            Some(_) => self.at(section.offset),
+        }
+    }
+
+    /// Compares the section that begins at this offset, if it is sealed.
+    ///
+    /// # Errors
+    /// As of [`Self::compare`]. If the index has no section there, damage before it has led there.
+    pub fn at(&mut self, offset: u64) -> Result<()> {
+        let Some((sealed, number, row)) = self.row_at(offset)? else { return Ok(()) };
+        if row.offset == offset {
+            return self.compare_row(&sealed, number, &row);
+        }
+        self.compare_all()?;
+        let what = format!("byte {offset}: found a section, expected one that the index has");
+        Err(Fail::Invalid(format!("{}: {what}", self.name)))
+    }
+
+    /// The error of a reader at the section at this offset.
+    ///
+    /// # Errors
+    /// `error`, or how the section differs from its checksum.
+    pub fn explain<T>(&mut self, offset: Option<u64>, error: Error) -> Result<T> {
+        if let Some(offset) = offset.filter(|_| is_invalid(&error)) {
+            self.at(offset)?;
+        }
+        Err(error.into())
+    }
+
+    fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row) -> Result<()> {
+        let found = sums(&self.file, std::slice::from_ref(row), self.threads, |_| ());
+        let found = found.map_err(|error| Fail::file(&self.name, error))?[0];
+        if found == row.crc {
+            return Ok(());
+        }
+        let located = self.beside.locate(sealed, number, row, found)?;
+        let section = section_number(sealed, number, row);
+        let finding = finding(&mut self.beside, section, row, located);
+        Err(self.differs(&finding))
+    }
+
+    fn differs(&self, finding: &Finding) -> Fail {
+        let words = words(finding);
+        match finding.error {
+            Fault::NoMemory(_) => Fail::file(&self.name, words),
+            _ => Fail::Invalid(format!("{}: {words}; scda salvage saves what is whole", self.name)),
+        }
+    }
+
+    /// The row whose section contains this offset; `None` if it is not sealed.
+    fn row_at(&mut self, offset: u64) -> Result<Option<(SealedPart, u64, Row)>> {
+        let place = self.seals.partition_point(|sealed| sealed.seal.length <= offset);
+        let Some(&sealed) = self.seals.get(place) else { return Ok(None) };
+        if self.place != Some(place) {
+            let checked = self.beside.check_index(&sealed);
+            if let Some(error) = invalid(checked)? {
+                let number = (1..).nth(place).unwrap_or(0);
+                return Err(self.differs(&Finding::of_seal(number, Fault::Invalid(error))));
+            }
+        }
+        if self.place.replace(place) != Some(place) || self.rows.first().is_none_or(|row| row.offset > offset)
+        {
+            (self.first, self.rows) = (0, Vec::new());
+        }
+        while self.rows.last().is_none_or(|row| row.end() <= offset) {
+            if !self.next_rows(&sealed)? {
+                return Ok(None);
+            }
+        }
+        let at = self.rows.partition_point(|row| row.end() <= offset);
+        Ok((self.first..).zip(&self.rows).nth(at).map(|(number, &row)| (sealed, number, row)))
+    }
+
+    /// Reads the rows after those that are known; false if there are none.
+    fn next_rows(&mut self, sealed: &SealedPart) -> Result<bool> {
+        let first = self.first + self.rows.len() as u64;
+        if first >= sealed.seal.rows() {
+            return Ok(false);
+        }
+        let begin = self.rows.last().map_or(sealed.begin(), Row::end);
+        self.beside.read_rows(sealed, first, begin, &mut self.rows)?;
+        self.first = first;
+        Ok(true)
+    }
+}
+
+/// What decodes, which is opened if need be.
+fn unsealed<'a>(unsealed: &'a mut Option<UnsealedReaders>, input: &Input) -> Result<&'a mut UnsealedReaders> {
+    Ok(match unsealed {
+        Some(unsealed) => unsealed,
+        none => none.insert(UnsealedReaders::new(input)?),
+    })
+}
+
+/// The sections of an item.
+fn of_item(item: &Item) -> impl Iterator<Item = &Section> {
+    let of_streams = item.streams.as_ref().map(|found| [&found.chunks, &found.lengths]);
+    let others = item.pair.as_ref().map(Pair::second).into_iter().chain(of_streams.into_iter().flatten());
+    std::iter::once(&item.section).chain(others)
+}

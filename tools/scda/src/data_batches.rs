@@ -1,0 +1,307 @@
+//! Reads the data of a section batch by batch, in bounded memory.
+
+use crate::datasets::box_parts;
+use crate::fail::{Fail, Result};
+use crate::progress::Progress;
+use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
+use scda_base::numbers::to_usize;
+use std::io::{self, Read};
+use std::ops::Range;
+
+/// The bytes of a piece, unless one element is larger.
+const PIECE_BYTES: u64 = 8 << 20;
+/// The most elements of a piece.
+const PIECE_ELEMENTS: u64 = 1 << 17;
+/// The most sizes that are read at once where no data are.
+const SIZES: u64 = 1 << 16;
+
+/// What a section is counted in: bytes of inline data and blocks, elements of arrays and varrays.
+pub fn units(section: &Section) -> u64 {
+    match section.section_type {
+        SectionType::Inline => scda::INLINE_BYTES as u64,
+        SectionType::Block => section.size,
+        SectionType::Array | SectionType::Varray => section.count,
+    }
+}
+
+/// Hands out the sizes of all elements of the reader's current section, some at a time.
+pub fn for_each_sizes<E: From<scda::Error>>(
+    reader: &mut Reader,
+    count: u64,
+    mut each: impl FnMut(&[u64]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut sizes, mut done) = (Vec::new(), 0);
+    while done < count {
+        let step = (count - done).min(SIZES);
+        sizes.resize(to_usize(step), 0);
+        reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+        each(&sizes)?;
+        done += step;
+    }
+    Ok(())
+}
+
+/// Goes through the data of the reader's current section.
+pub struct DataBatches {
+    section: Section,
+    /// What is read, or was read last.
+    now: Range<u64>,
+    end: u64,
+    /// Whether a compressed block without bytes is still to be decoded: it must be an encoded element, too.
+    is_unseen: bool,
+    /// Whether reading the current units failed.
+    has_failed: bool,
+    /// Of a varray: sizes that were read ahead, from this element on.
+    sizes: Vec<u64>,
+    sizes_from: u64,
+    data: Vec<u8>,
+}
+
+impl DataBatches {
+    /// The data of these units of the section.
+    pub fn new(section: &Section, range: Range<u64>) -> Self {
+        let now = range.start..range.start;
+        let is_compressed_block = section.decoded && section.section_type == SectionType::Block;
+        Self {
+            section: *section,
+            now,
+            end: range.end,
+            is_unseen: is_compressed_block && section.size == 0,
+            has_failed: false,
+            sizes: Vec::new(),
+            sizes_from: range.start,
+            data: Vec::new(),
+        }
+    }
+
+    /// All of the section.
+    pub fn all(section: &Section) -> Self {
+        Self::new(section, 0..units(section))
+    }
+
+    pub fn is_decoded(&self) -> bool {
+        self.section.decoded
+    }
+
+    /// Whether there are no more pieces.
+    pub fn is_done(&self) -> bool {
+        self.now.end == self.end && !self.is_unseen && !self.has_failed
+    }
+
+    /// Of a varray: the element of this piece in which this byte of the piece is, and which byte of it.
+    pub fn varray_element(&self, byte: usize) -> (u64, u64) {
+        let mut left = byte as u64;
+        for (index, &size) in (self.now.start..).zip(self.piece_sizes()) {
+            if left < size {
+                return (index, left);
+            }
+            left -= size;
+        }
+        (self.now.end, left)
+    }
+
+    /// The units of this piece; after an error, those that could not be read.
+    pub fn range(&self) -> Range<u64> {
+        self.now.clone()
+    }
+
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The elements of this piece, each with its index; of a block the piece as one.
+    pub fn elements(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (mut rest, now) = (self.data.as_slice(), self.now.clone());
+        let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
+        let until = if is_block { (now.start + 1).min(now.end) } else { now.end };
+        let mut sizes = self.piece_sizes().iter();
+        (now.start..until).map(move |index| {
+            let size = match self.section.section_type {
+                SectionType::Inline | SectionType::Block => rest.len(),
+                SectionType::Array => to_usize(self.section.size),
+                SectionType::Varray => sizes.next().map_or(0, |&size| to_usize(size)),
+            };
+            let (element, others) = rest.split_at(size);
+            rest = others;
+            (index, element)
+        })
+    }
+
+    /// The sizes of a varray's elements in this piece.
+    pub fn piece_sizes(&self) -> &[u64] {
+        let at = |index: u64| to_usize(index - self.sizes_from);
+        match self.section.section_type {
+            SectionType::Varray => &self.sizes[at(self.now.start)..at(self.now.end)],
+            _ => &[],
+        }
+    }
+
+    /// Reads the next piece; false at the end. The last one may have no bytes.
+    pub fn next(&mut self, reader: &mut Reader) -> Result<bool> {
+        if self.is_done() {
+            return Ok(false);
+        }
+        let result = self.read(reader);
+        self.has_failed = result.is_err();
+        result.map(|()| true)
+    }
+
+    fn read(&mut self, reader: &mut Reader) -> Result<()> {
+        let start = self.now.end;
+        let left = self.end - start;
+        let Section { section_type, size, decoded, .. } = self.section;
+        match section_type {
+            SectionType::Inline => {
+                let mut data = [0; scda::INLINE_BYTES];
+                self.now = 0..data.len() as u64;
+                reader.read_inline(0, Some(&mut data))?;
+                let wanted = to_usize(start)..to_usize(self.end);
+                self.now = start..self.end;
+                self.data = data[wanted].to_vec();
+            }
+            SectionType::Block => {
+                // What is compressed is one element.
+                let step = if decoded { left } else { left.min(PIECE_BYTES) };
+                self.now = start..start + step;
+                resize(reader, &mut self.data, step)?;
+                reader.read_block_range(self.now.clone(), &mut self.data)?;
+                self.is_unseen = false;
+            }
+            SectionType::Array => {
+                let fitting = if size == 0 && !decoded { left } else { (PIECE_BYTES / size.max(1)).max(1) };
+                let step = left.min(if decoded { fitting.min(PIECE_ELEMENTS) } else { fitting });
+                self.now = start..start + step;
+                if step * size > PIECE_BYTES && !decoded {
+                    // One element: no memory is taken for what the file does not have.
+                    reader.read_array_range(self.now.clone(), size, Sink::Skip)?;
+                }
+                resize(reader, &mut self.data, step * size)?;
+                reader.read_array_range(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
+            }
+            SectionType::Varray => {
+                if start >= self.sizes_from + self.sizes.len() as u64 {
+                    let step = left.min(PIECE_ELEMENTS);
+                    self.now = start..start + step;
+                    self.sizes.resize(to_usize(step), 0);
+                    self.sizes_from = start;
+                    if let Err(error) = reader.read_varray_sizes_range(self.now.clone(), &mut self.sizes) {
+                        self.sizes.clear();
+                        return Err(error.into());
+                    }
+                }
+                // As many as fit, but one at least.
+                let ahead = &self.sizes[to_usize(start - self.sizes_from)..];
+                let (mut bytes, mut count) = (0_u64, 0);
+                while count < ahead.len() && (count == 0 || bytes + ahead[count] <= PIECE_BYTES) {
+                    bytes += ahead[count];
+                    count += 1;
+                }
+                self.now = start..start + count as u64;
+                resize(reader, &mut self.data, bytes)?;
+                reader.read_varray_range(
+                    self.now.clone(),
+                    &ahead[..count],
+                    Sink::Contiguous(&mut self.data),
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first of these units of the reader's current section that cannot be read; `None` if all can.
+pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64>) -> Option<u64> {
+    let mut is_readable = |part: Range<u64>| {
+        let mut pieces = DataBatches::new(section, part);
+        loop {
+            match pieces.next(reader) {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(_) => return false,
+            }
+        }
+    };
+    let (mut first, mut end) = (range.start, range.end);
+    if is_readable(first..end) {
+        return None;
+    }
+    // What is compressed is one piece.
+    if section.decoded && section.section_type == SectionType::Block {
+        return Some(first);
+    }
+    while end - first > 1 {
+        let middle = first + (end - first) / 2;
+        if is_readable(first..middle) {
+            first = middle;
+        } else {
+            end = middle;
+        }
+    }
+    Some(first)
+}
+
+/// Makes a buffer of this length, whose contents do not matter.
+fn resize(reader: &mut Reader, buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    reader.check_memory(length)?;
+    box_parts::resize(buffer, to_usize(length), "one element")
+}
+
+/// The data of the reader's current section for a writer.
+pub struct Stream<'a> {
+    reader: &'a mut Reader,
+    progress: &'a mut Progress,
+    pieces: DataBatches,
+    /// Bytes of the piece that have been handed out, and sizes.
+    used: usize,
+    next_size: u64,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(reader: &'a mut Reader, section: &Section, progress: &'a mut Progress) -> Self {
+        Self { reader, progress, pieces: DataBatches::all(section), used: 0, next_size: 0 }
+    }
+}
+
+impl Stream<'_> {
+    /// Reads elements without bytes that may still be unread, though not unchecked.
+    pub fn finish(mut self) -> Result<()> {
+        while self.pieces.next(self.reader)? {}
+        Ok(())
+    }
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.used == self.pieces.data().len() {
+            self.progress.add(self.pieces.data().len() as u64);
+            self.used = 0;
+            if !self.pieces.next(self.reader).map_err(Fail::into_io)? {
+                self.pieces.data.clear();
+                return Ok(0);
+            }
+        }
+        let left = &self.pieces.data()[self.used..];
+        let step = left.len().min(buffer.len());
+        buffer[..step].copy_from_slice(&left[..step]);
+        self.used += step;
+        Ok(step)
+    }
+}
+
+impl DataStream for Stream<'_> {
+    fn rewind(&mut self) -> io::Result<()> {
+        let section = self.pieces.section;
+        self.reader.seek(section.offset).map_err(io::Error::other)?;
+        self.reader.next_section(section.decoded).map_err(io::Error::other)?;
+        (self.pieces, self.used, self.next_size) = (DataBatches::all(&section), 0, 0);
+        Ok(())
+    }
+}
+
+impl ElementStream for Stream<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        let range = self.next_size..self.next_size + sizes.len() as u64;
+        self.next_size = range.end;
+        self.reader.read_varray_sizes_range(range, sizes).map_err(io::Error::other)
+    }
+}

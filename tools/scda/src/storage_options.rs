@@ -1,0 +1,330 @@
+//! How sections and datasets are stored: the options of `scda copy` and of other commands that write.
+
+use crate::datasets::Found;
+use crate::fail::{Fail, Result};
+use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
+use crate::output::complain;
+use crate::select::Selection;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use scda::{Codec, Dataset, Encode, Layout, LineBreak, Reader, Section, WriteOptions};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Which sections are compressed.
+#[derive(Clone, Copy)]
+pub enum Compress {
+    /// Sections that get smaller, with the default level.
+    Auto,
+    /// All sections, with this level.
+    Level(u32),
+}
+
+impl FromStr for Compress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(level @ 0..=9)) => Ok(Self::Level(level)),
+            _ => Err("expected auto, or a level from 0 to 9".to_owned()),
+        }
+    }
+}
+
+/// How sections are written.
+#[derive(clap::Args, Default)]
+pub struct StorageOptions {
+    /// Compress all sections but inline ones: auto compresses those that get smaller, a level from 0 to 9 all of them
+    #[arg(long, value_name = "auto|LEVEL", conflicts_with = "decode")]
+    pub encode: Option<Compress>,
+    /// The level, 0 to 9, of chunks that --chunk or --encode auto makes [default: that of the dataset, or of the library]
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
+    level: Option<u32>,
+    /// How chunks of datasets are compressed [default: as they are, zstd for those that had none]. Alone, or with --level, for datasets
+    /// that are in chunks already
+    #[arg(long, value_name = "CODEC", value_parser = codec_parser(), conflicts_with = "decode")]
+    codec: Option<Codec>,
+    /// Store datasets in chunks of this shape, such as 64,64, or of one that is chosen: auto; with a pattern for names
+    /// only those of such a name, otherwise only those of as many dimensions
+    #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
+    chunk: Vec<Chunking>,
+    /// Round floating-point numbers, so that they get smaller compressed: each changes by this part of it at most, such as 1e-3. Contiguous
+    /// datasets get chunks. With a pattern for names only datasets of such a name
+    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
+    max_relative_error: Vec<RoundingBound>,
+    /// Likewise: each changes by this number at most
+    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
+    max_absolute_error: Vec<RoundingBound>,
+    /// Decompress all sections; store datasets contiguously
+    #[arg(long)]
+    pub decode: bool,
+    /// Store each set of streams as a varray of its name, with an element for each task; --encode compresses it
+    #[arg(long)]
+    pub pack_streams: bool,
+    /// The line breaks of paddings and compressed data [default: those of the file]
+    #[arg(long, value_name = "STYLE")]
+    pub style: Option<Style>,
+    /// The encoder: fast, or zlib for the bytes that zlib writes
+    #[arg(long, value_name = "ENCODER", requires = "encode")]
+    encoder: Option<EncoderName>,
+    #[command(flatten)]
+    seal: Seal,
+}
+
+/// Takes the name of a codec.
+pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
+    PossibleValuesParser::new(Codec::NAMES.map(|(_, name)| name))
+        .map(|name| Codec::from_name(&name).unwrap_or_default())
+}
+
+impl StorageOptions {
+    /// The parameters for a file that is written as this one.
+    pub fn params_like(&self, reader: &Reader, resources: &Resources) -> WriteOptions {
+        let mut params = self.params(reader.line_break(), resources);
+        params.seal = self.seal.wanted(reader.is_sealed());
+        params
+    }
+
+    /// The parameters for a file whose sections come from one with this style.
+    pub fn params(&self, style: LineBreak, resources: &Resources) -> WriteOptions {
+        let mut params = WriteOptions::default();
+        resources.set(&mut params.tuning);
+        params.line_break = self.style.map_or(style, LineBreak::from);
+        if let Some(level) = self.new_level() {
+            params.level = level;
+        }
+        params.encoder = self.encoder.map_or(params.encoder, Into::into);
+        params
+    }
+
+    /// The level that was asked for.
+    fn new_level(&self) -> Option<u32> {
+        match self.encode {
+            Some(Compress::Level(level)) => Some(level),
+            Some(Compress::Auto) | None => self.level,
+        }
+    }
+
+    /// Trouble if options do not go together.
+    pub fn check(&self) -> Result<()> {
+        if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
+            return Err(Fail::Trouble("--encode LEVEL and --level cannot be combined".to_owned()));
+        }
+        let has_chunks =
+            !self.chunk.is_empty() || self.codec.is_some() || matches!(self.encode, Some(Compress::Auto));
+        let has_chunks =
+            has_chunks || !self.max_relative_error.is_empty() || !self.max_absolute_error.is_empty();
+        if self.level.is_some() && !has_chunks {
+            let words = "--level is for --chunk, --codec and --encode auto; --encode LEVEL has its own";
+            return Err(Fail::Trouble(words.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Trouble if a pattern of an option has named no dataset.
+    pub fn check_names(&self) -> Result<()> {
+        let of_bounds =
+            |bounds: &'_ [RoundingBound]| bounds.iter().map(|bound| bound.meant().clone()).collect();
+        let options: [(&str, Vec<OptionTargets>); 3] = [
+            ("--chunk", self.chunk.iter().map(|chunking| chunking.meant().clone()).collect()),
+            ("--max-relative-error", of_bounds(&self.max_relative_error)),
+            ("--max-absolute-error", of_bounds(&self.max_absolute_error)),
+        ];
+        for (option, all) in options {
+            if let Some(place) = all.iter().position(OptionTargets::is_unused) {
+                let count = place + 1;
+                return Err(Fail::Trouble(format!(
+                    "{option}: the pattern {count} names no dataset that is copied"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets how far the numbers of a dataset may be from those that are copied; whether they may be at all.
+    fn bound(&self, dataset: &mut Dataset) -> bool {
+        let of = |bounds: &[RoundingBound]| {
+            bounds.iter().map(|bound| bound.of(dataset)).find(|&error| error > 0.0)
+        };
+        let (relative, absolute) = (of(&self.max_relative_error), of(&self.max_absolute_error));
+        dataset.max_relative_error = relative.unwrap_or(0.0);
+        dataset.max_absolute_error = absolute.unwrap_or(0.0);
+        relative.is_some() || absolute.is_some()
+    }
+
+    /// How a dataset is stored, if not as it is.
+    pub fn stored(&self, found: &Found) -> Result<Option<Dataset>> {
+        let mut dataset = found.dataset.clone();
+        if self.decode {
+            let is_plain = dataset.layout == Layout::Contiguous && !found.data.decoded;
+            dataset.layout = Layout::Contiguous;
+            return Ok((!is_plain).then_some(dataset));
+        }
+        // Each pattern notes whether it matches a dataset.
+        let chosen: Vec<_> = self.chunk.iter().filter(|chunking| chunking.is_for(&dataset)).collect();
+        let chosen = chosen.first();
+        let is_recoded =
+            self.codec.is_some() && matches!(dataset.layout, Layout::Chunked { text: false, .. });
+        let is_rounded = self.bound(&mut dataset);
+        if self.encode.is_none() && chosen.is_none() && !is_recoded && !is_rounded {
+            return Ok(None);
+        }
+        if let Some(codec) = self.codec.filter(|codec| *codec != dataset.codec) {
+            // Levels of different codecs have nothing in common.
+            (dataset.codec, dataset.level) = (codec, None);
+        }
+        let (old, text) = match dataset.layout.clone() {
+            Layout::Chunked { shape, text } => (shape, text),
+            // The options say nothing of shuffling.
+            _ => {
+                dataset.shuffle = true;
+                (None, false)
+            }
+        };
+        let shape = chosen.map_or(Ok(old), |chunking| chunking.shape(&dataset))?;
+        dataset.level = self.new_level().or(dataset.level);
+        dataset.layout = match self.encode {
+            Some(Compress::Auto) if !text => Layout::Auto { shape },
+            _ => Layout::Chunked { shape, text },
+        };
+        Ok(Some(dataset))
+    }
+
+    /// How this section is written.
+    pub fn encode(&self, section: &Section) -> Encode {
+        match self.encode {
+            Some(Compress::Auto) => Encode::Auto,
+            Some(Compress::Level(_)) => Encode::Always,
+            None if section.decoded && !self.decode => Encode::Always,
+            None => Encode::None,
+        }
+    }
+
+    /// Says that compressing has made sections larger, of which those of the new file end here, and those that were copied had so
+    /// many bytes.
+    pub fn tell_growth(&self, to: &Path, end: u64, bytes: u64) {
+        let before = bytes + FILE_HEADER_BYTES;
+        if matches!(self.encode, Some(Compress::Level(_))) && end > before && !is_standard(to) {
+            complain(&format!(
+                "{}: compressing made {before} bytes {end}; --encode auto compresses only sections that get smaller",
+                to.display()
+            ));
+        }
+    }
+}
+
+/// Before the sections of a file.
+const FILE_HEADER_BYTES: u64 = 128;
+
+/// The shape of chunks that was asked for.
+#[derive(Clone)]
+pub struct Chunking {
+    /// Without a pattern: all datasets with as many dimensions.
+    meant: OptionTargets,
+    /// `None`: the library chooses.
+    shape: Option<Vec<u64>>,
+}
+
+impl FromStr for Chunking {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (meant, shape) = OptionTargets::split(text);
+        let number = |text: &str| text.parse().ok().filter(|&n| n > 0);
+        let numbers = || shape.split([',', 'x']).map(number).collect::<Option<Vec<u64>>>();
+        let shape = match shape {
+            "auto" => None,
+            _ => Some(numbers().ok_or("expected auto, or numbers from 1 on such as 64,64")?),
+        };
+        Ok(Self { meant, shape })
+    }
+}
+
+impl Chunking {
+    /// Whether it applies to this dataset.
+    pub fn is_for(&self, dataset: &Dataset) -> bool {
+        let has_its_dimensions =
+            || self.shape.as_ref().is_none_or(|shape| shape.len() == dataset.shape.len());
+        self.meant.by_name(dataset).unwrap_or_else(has_its_dimensions)
+    }
+
+    /// Which datasets it is for.
+    pub fn meant(&self) -> &OptionTargets {
+        &self.meant
+    }
+
+    /// The shape for this dataset, none if it is chosen; trouble if it has another number of dimensions.
+    pub fn shape(&self, dataset: &Dataset) -> Result<Option<Vec<u64>>> {
+        let (found, expected) = (self.shape.as_ref().map(Vec::len), dataset.shape.len());
+        if found.is_some_and(|found| found != expected) {
+            let found = found.unwrap_or(0);
+            return Err(Fail::Trouble(format!(
+                "--chunk: found {found} numbers, expected {expected} for the dataset \"{}\"",
+                dataset.name
+            )));
+        }
+        Ok(self.shape.clone())
+    }
+}
+
+/// How far the numbers of datasets may be from those that are copied, as the command line says.
+#[derive(Clone)]
+pub struct RoundingBound {
+    /// Without a pattern: all datasets of floating-point and complex numbers.
+    meant: OptionTargets,
+    error: f64,
+}
+
+impl FromStr for RoundingBound {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (meant, error) = OptionTargets::split(text);
+        let error = error.parse().ok().filter(|&error: &f64| error > 0.0 && error.is_finite());
+        Ok(Self { meant, error: error.ok_or("expected a number above 0, such as 1e-3")? })
+    }
+}
+
+impl RoundingBound {
+    /// The error that a dataset may have; 0 if it is not for it.
+    pub fn of(&self, dataset: &Dataset) -> f64 {
+        if self.meant.by_name(dataset).unwrap_or(dataset.data_type.has_floats()) { self.error } else { 0.0 }
+    }
+
+    /// Which datasets it is for.
+    pub fn meant(&self) -> &OptionTargets {
+        &self.meant
+    }
+}
+
+/// The datasets that an option is for.
+#[derive(Clone)]
+pub struct OptionTargets {
+    /// A pattern for their names, if there is one.
+    name: Option<Selection>,
+    /// Whether a dataset of that name was found.
+    used: Arc<AtomicBool>,
+}
+
+impl OptionTargets {
+    /// Of a text with or without `NAME=`, and what follows.
+    fn split(text: &str) -> (Self, &str) {
+        let (name, rest) = text.rsplit_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
+        let name = name.map(|name| Selection::Pattern(name.chars().collect()));
+        (Self { name, used: Arc::default() }, rest)
+    }
+
+    /// Whether a dataset is meant, if its name decides.
+    fn by_name(&self, dataset: &Dataset) -> Option<bool> {
+        let is_meant = self.name.as_ref()?.has_name(&dataset.name);
+        self.used.fetch_or(is_meant, Relaxed);
+        Some(is_meant)
+    }
+
+    /// Whether it names datasets, and there was none.
+    pub fn is_unused(&self) -> bool {
+        self.name.is_some() && !self.used.load(Relaxed)
+    }
+}
