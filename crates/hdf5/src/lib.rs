@@ -10,6 +10,7 @@ mod bytes;
 mod check;
 mod checksum;
 mod chunks;
+mod collected;
 mod datatype;
 mod dense;
 mod filters;

@@ -1,6 +1,7 @@
 //! The objects of a view, by their paths.
 
 use crate::attribute::{self, Value};
+use crate::collected::{list, set};
 use crate::item::{Item, ShownDataset};
 use crate::made::{Made, Mapping, Slab, Source};
 use crate::scales::Scales;
@@ -43,13 +44,11 @@ pub struct Plan {
 
 /// Adds all datasets to a plan, those of one name as one if they are alike.
 pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
-    let mut all: Vec<&(String, Arc<Item>)> = Vec::new();
-    reserve(&mut all, datasets.len())?;
-    all.extend(datasets);
+    let mut all = list(datasets.iter())?;
     all.sort_by(|(a, _), (b, _)| a.cmp(b)); // stable: records stay in order
-    let names: HashSet<&str> = all.iter().map(|(path, _)| &**path).collect();
+    let names: HashSet<&str> = set(all.iter().map(|(path, _)| &**path))?;
     let made = plan.arrays.keys().chain(plan.links.keys()).chain(plan.soft_links.keys());
-    let others: Vec<String> = made.chain(plan.groups.keys()).cloned().collect();
+    let others: Vec<String> = list(made.chain(plan.groups.keys()).cloned())?;
     for path in names.iter().copied().chain(others.iter().map(|path| &**path)) {
         plan.add_groups(path);
     }
@@ -60,7 +59,7 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
             plan.hidden.push((path.clone(), "its name is that of a group".into()));
             continue;
         }
-        let records: Vec<Arc<Item>> = records.iter().map(|(_, item)| item.clone()).collect();
+        let records: Vec<Arc<Item>> = list(records.iter().map(|(_, item)| item.clone()))?;
         let count = records.len() as u64;
         if count == 1 {
             plan.datasets.push(ShownDataset { path: path.clone(), item: last.alone(), records: None });
@@ -75,7 +74,7 @@ pub fn show(plan: &mut Plan, datasets: &[(String, Arc<Item>)]) -> Result<()> {
         }
     }
     plan.scales =
-        Scales::new(&plan.datasets, |path| plan.groups.contains_key(path) || plan.arrays.contains_key(path));
+        Scales::new(&plan.datasets, |path| plan.groups.contains_key(path) || plan.arrays.contains_key(path))?;
     Ok(())
 }
 

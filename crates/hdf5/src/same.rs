@@ -1,7 +1,9 @@
 //! What of a view is as in the previous one.
 
+use crate::collected::{list, map, set};
 use crate::plan::Plan;
 use crate::scales::{Scale, split};
+use scda_base::error::Result;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -20,26 +22,26 @@ pub struct Reused<'a> {
 
 impl<'a> Reused<'a> {
     /// Nothing: there is no previous view.
-    pub fn none(plan: &'a Plan) -> Self {
-        Self {
-            datasets: vec![false; plan.datasets.len()],
+    pub fn none(plan: &'a Plan) -> Result<Self> {
+        Ok(Self {
+            datasets: list(plan.datasets.iter().map(|_| false))?,
             bare: HashSet::new(),
             arrays: HashSet::new(),
             changed_groups: plan.groups.keys().cloned().chain([String::new()]).collect(),
             before: HashMap::new(),
-        }
+        })
     }
 
     /// What is the same in both.
-    pub fn new(plan: &'a Plan, previous: &'a Plan) -> Self {
+    pub fn new(plan: &'a Plan, previous: &'a Plan) -> Result<Self> {
         let mut same = Self {
             datasets: Vec::new(),
             bare: HashSet::new(),
             arrays: HashSet::new(),
             changed_groups: BTreeSet::new(),
-            before: previous.datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)).collect(),
+            before: map(previous.datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)))?,
         };
-        let known: HashSet<_> = previous.scales.bare.iter().map(|bare| (&*bare.path, bare)).collect();
+        let known = set(previous.scales.bare.iter().map(|bare| (&*bare.path, bare)))?;
         same.bare.extend(
             plan.scales
                 .bare
@@ -50,9 +52,9 @@ impl<'a> Reused<'a> {
         );
         let known = plan.arrays.iter().filter(|(path, array)| previous.arrays.get(*path) == Some(array));
         same.arrays.extend(known.map(|(path, _)| &**path));
-        same.compare_datasets(plan, previous);
-        same.find_groups(plan, previous);
-        same
+        same.compare_datasets(plan, previous)?;
+        same.find_groups(plan, previous)?;
+        Ok(same)
     }
 
     /// The number in the previous view of the dataset at a path.
@@ -60,7 +62,7 @@ impl<'a> Reused<'a> {
         self.before.get(path).copied()
     }
 
-    fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) {
+    fn compare_datasets(&mut self, plan: &Plan, previous: &Plan) -> Result<()> {
         let alone = |(n, shown): (usize, &crate::item::ShownDataset)| {
             self.before(&shown.path).is_some_and(|before| {
                 let was = &previous.datasets[before];
@@ -70,29 +72,30 @@ impl<'a> Reused<'a> {
                     && paths(plan, n) == paths(previous, before)
             })
         };
-        let alone: Vec<bool> = plan.datasets.iter().enumerate().map(alone).collect();
+        let alone: Vec<bool> = list(plan.datasets.iter().enumerate().map(alone))?;
         let refers_to_same = |scale: &Scale| match scale {
             Scale::Dataset(n) => alone[*n],
             Scale::Bare(n) => self.bare.contains(&*plan.scales.bare[*n].path),
         };
         // A scale refers to nothing.
         let all = (0..alone.len()).map(|n| alone[n] && plan.scales.of[n].iter().all(refers_to_same));
-        self.datasets = all.collect();
+        self.datasets = list(all)?;
+        Ok(())
     }
 
     /// Groups with something new, other, or missing in them.
-    fn find_groups(&mut self, plan: &Plan, previous: &Plan) {
-        let mut changed = BTreeSet::new();
+    fn find_groups(&mut self, plan: &Plan, previous: &Plan) -> Result<()> {
+        let mut changed_groups = BTreeSet::new();
         let mut mark = |path: &str| {
             let mut here = path;
             while !here.is_empty() {
                 here = split(here).0;
-                if !changed.insert(here.to_owned()) {
+                if !changed_groups.insert(here.to_owned()) {
                     break;
                 }
             }
         };
-        let now: HashSet<&str> = plan.datasets.iter().map(|shown| &*shown.path).collect();
+        let now: HashSet<&str> = set(plan.datasets.iter().map(|shown| &*shown.path))?;
         for (shown, is_same) in plan.datasets.iter().zip(&self.datasets) {
             if !is_same {
                 mark(&shown.path);
@@ -107,13 +110,8 @@ impl<'a> Reused<'a> {
         bare.filter(|bare| !self.bare.contains(&*bare.path)).for_each(|bare| mark(&bare.path));
         let arrays = plan.arrays.keys().chain(previous.arrays.keys());
         arrays.filter(|path| !self.arrays.contains(&***path)).for_each(|path| mark(path));
-        let changed_datasets: HashSet<&str> = plan
-            .datasets
-            .iter()
-            .zip(&self.datasets)
-            .filter(|(_, same)| !**same)
-            .map(|(shown, _)| &*shown.path)
-            .collect();
+        let changed = plan.datasets.iter().zip(&self.datasets).filter(|(_, same)| !**same);
+        let changed_datasets: HashSet<&str> = set(changed.map(|(shown, _)| &*shown.path))?;
         for (path, target) in plan.links.iter().chain(&previous.links) {
             let is_same_array = self.arrays.contains(&**target);
             if plan.links.get(path) != previous.links.get(path)
@@ -134,8 +132,11 @@ impl<'a> Reused<'a> {
                 mark(&format!("{path}/."));
             }
         }
-        self.changed_groups =
-            changed.into_iter().filter(|path| path.is_empty() || plan.groups.contains_key(path)).collect();
+        self.changed_groups = changed_groups
+            .into_iter()
+            .filter(|path| path.is_empty() || plan.groups.contains_key(path))
+            .collect();
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Names of dimensions as dimension scales, by which netCDF-4 and xarray know them.
 
+use crate::collected::{list, map, set};
 use crate::item::{Item, ShownDataset};
+use scda_base::error::Result;
 use scda_format::dataset::Kind;
 use std::collections::{HashMap, HashSet};
 
@@ -69,21 +71,24 @@ fn upwards(group: &str) -> impl Iterator<Item = &str> {
 
 impl Scales {
     /// Those of datasets. `is_taken`: whether there is a group of this path.
-    pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Self {
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(datasets: &[ShownDataset], is_taken: impl Fn(&str) -> bool) -> Result<Self> {
         let mut found = Finder {
             datasets,
-            by_path: datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)).collect(),
+            by_path: map(datasets.iter().enumerate().map(|(n, shown)| (&*shown.path, n)))?,
             bare: Vec::new(),
             bare_paths: HashMap::new(),
         };
-        let mut of: Vec<Vec<Scale>> = (0..datasets.len()).map(|n| found.scales(n, &is_taken)).collect();
+        let mut of: Vec<Vec<Scale>> = list((0..datasets.len()).map(|n| found.scales(n, &is_taken)))?;
         let scales = of.iter().flatten().filter_map(|scale| match scale {
             Scale::Dataset(n) => Some(*n),
             Scale::Bare(_) => None,
         });
-        let scales: HashSet<usize> = scales.collect();
+        let scales = set(scales)?;
         scales.iter().for_each(|&n| of[n].clear());
-        Self { bare: found.bare, of, datasets: scales }
+        Ok(Self { bare: found.bare, of, datasets: scales })
     }
 }
 

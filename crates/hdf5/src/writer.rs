@@ -3,6 +3,7 @@
 use crate::attribute::{self, Value};
 use crate::bytes::Bytes;
 use crate::chunks::{Chunk, ChunkTree, Entry, fixed_array, node_bytes};
+use crate::collected::set;
 use crate::group::{self, OldGroup};
 use crate::heap::Heap;
 use crate::item::{Item, Place, ShownDataset};
@@ -56,7 +57,7 @@ impl<'a> Writer<'a> {
 
     /// Writes what the previous view, if there is one, does not show so.
     pub fn write(mut self, plan: &Plan, before: &Plan) -> Result<ViewBytes> {
-        let same = if self.old.is_some() { Reused::new(plan, before) } else { Reused::none(plan) };
+        let same = if self.old.is_some() { Reused::new(plan, before)? } else { Reused::none(plan)? };
         let root = match &self.old {
             Some(old) if !same.changed_groups.contains("") => old.root,
             _ => {
@@ -429,7 +430,10 @@ impl<'a> Writer<'a> {
                 links.insert(name.to_owned(), Target::Object(self.address(path)?));
             }
         }
-        let shown: HashSet<&str> = plan.datasets.iter().map(|shown| &*shown.path).collect();
+        let shown: HashSet<&str> = match plan.links.len() {
+            0 => HashSet::new(),
+            _ => set(plan.datasets.iter().map(|shown| &*shown.path))?,
+        };
         for (path, target) in &plan.links {
             let (group, name) = split(path);
             if links.get(group).is_some_and(|links| !links.contains_key(name))

@@ -1,6 +1,7 @@
 //! What the groups for VTK consist of: links to the datasets of the view, and boxes of them.
 
 use crate::attribute::Value;
+use crate::collected::map;
 use crate::item::{Item, Reason};
 use crate::made::{Made, Mapping, Slab, Source};
 use crate::plan::{Attributes, Plan};
@@ -80,9 +81,9 @@ pub struct Canvas<'a> {
 
 impl<'a> Canvas<'a> {
     /// Of the datasets of a plan.
-    pub fn new(plan: &'a mut Plan) -> Self {
-        let by_path = plan.datasets.iter().enumerate().map(|(n, shown)| (shown.path.clone(), n)).collect();
-        Self { plan, by_path, progressions: HashMap::new() }
+    pub fn new(plan: &'a mut Plan) -> Result<Self> {
+        let by_path = map(plan.datasets.iter().enumerate().map(|(n, shown)| (shown.path.clone(), n)))?;
+        Ok(Self { plan, by_path, progressions: HashMap::new() })
     }
 
     /// A dataset, if it is shown.

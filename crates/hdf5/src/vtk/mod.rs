@@ -105,7 +105,7 @@ pub fn add(plan: &mut Plan, datasets: &[(String, Arc<Item>)], tables: &Tables) -
         return Ok(());
     }
     let meshes = meshes(&plan.groups);
-    let mut canvas = Canvas::new(plan);
+    let mut canvas = Canvas::new(plan)?;
     let mut shown = false;
     for (group, kind) in meshes.iter().take(MAX_MESHES) {
         if shown {
