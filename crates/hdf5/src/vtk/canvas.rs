@@ -5,6 +5,7 @@ use crate::collected::map;
 use crate::item::{Item, Reason};
 use crate::made::{Made, Mapping, Slab, Source};
 use crate::plan::{Attributes, Plan};
+use crate::scales::{Scale, Scales};
 use scda_base::error::Result;
 use scda_base::numbers::product;
 use scda_format::dataset::{DataType, Kind};
@@ -245,9 +246,32 @@ impl<'a> Canvas<'a> {
     }
 
     fn link(&mut self, name: &str, path: &str) {
+        if let Some(&number) = self.by_path.get(path)
+            && self.has_scales_elsewhere(number)
+        {
+            let item = self.plan.datasets[number].item.clone();
+            let (from, to) = (Slab::all(&item.shape), Slab::all(&item.shape));
+            let boxes = if item.shape.contains(&0) {
+                Vec::new()
+            } else {
+                vec![Mapping { path: path.to_owned(), from, to }]
+            };
+            return self.boxes(name, item.of, &item.shape, boxes);
+        }
         let own = inner(name);
         self.plan.add_groups(&own);
         self.plan.links.insert(own, path.to_owned());
+    }
+
+    /// Whether a dataset is a dimension scale, or has one that does not lie in the root group: h5netcdf looks for those in the groups that
+    /// a link lies in, under its name.
+    fn has_scales_elsewhere(&self, number: usize) -> bool {
+        let Scales { bare, of, datasets } = &self.plan.scales;
+        let path = |scale: &Scale| match scale {
+            Scale::Dataset(n) => &self.plan.datasets[*n].path,
+            Scale::Bare(n) => &bare[*n].path,
+        };
+        datasets.contains(&number) || of[number].iter().any(|scale| path(scale).contains('/'))
     }
 }
 

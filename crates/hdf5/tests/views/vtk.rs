@@ -478,6 +478,17 @@ for n in (69, 0, 33):
     assert (points('v') == np.arange(12.).reshape(6, 2) + 100 * n).all()
 ",
     );
+    // The links to datasets with names of dimensions do not confuse others.
+    in_python(
+        &file,
+        &["netCDF4"],
+        "d = netCDF4.Dataset(path)\nassert d['roof/cell_fields/t'].dimensions[0] == 'time' and len(d['VTKHDF/Steps/Values']) == 70",
+    );
+    in_python(
+        &file,
+        &["xarray", "h5netcdf"],
+        "d = xarray.open_datatree(path, engine='h5netcdf', phony_dims='sort')\nassert list(d['roof/time'].values) == list(range(70)) == list(d['VTKHDF/Steps/Values'].values)",
+    );
     let largest = sizes.iter().max().unwrap();
     eprintln!("{sizes:?}");
     assert!(*largest < 12_000, "{sizes:?}");
