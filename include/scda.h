@@ -646,6 +646,11 @@ struct scda_params {
    */
   int seal;
   /**
+   * 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
+   * and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): it is none.
+   */
+  int hdf5;
+  /**
    * Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
    * what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
    * pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after

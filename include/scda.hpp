@@ -337,6 +337,7 @@ public:
   params &atomic (int value = 1) noexcept { return p_.atomic = value, *this; }
   params &sync (int value = 1) noexcept { return p_.sync = value, *this; }
   params &seal (int value = 1) noexcept { return p_.seal = value, *this; }
+  params &hdf5 (int value = 1) noexcept { return p_.hdf5 = value, *this; }
   params &append_after (std::uint64_t value) noexcept { return p_.append_after = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &lend (std::uint64_t value = 1) noexcept { return p_.lend = value, *this; }

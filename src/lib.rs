@@ -24,7 +24,7 @@ pub use file::{
     AddedRows, AtomicFile, BoxStream, Closing, Collective, CommitRequest, Content, DataStream, DatasetHandle,
     ElementStream, Elements, ElementsMut, Encode, Entries, Entry, Interrupt, Limits, LocatedError,
     ReadOptions, Reader, Request, SealedPart, Seals, Section, Sink, Source, Statistics, Stream, StreamReader,
-    Streams, Tuning, WriteOptions, Writer, aggregators_of_node, stripe_of_block,
+    Streams, SuperblockState, Tuning, WriteOptions, Writer, aggregators_of_node, stripe_of_block,
 };
 pub use items::{Data, DataMut, Memory, MemoryMut};
 pub use scda_base::error::{Error, ErrorKind, Result};

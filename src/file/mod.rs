@@ -42,7 +42,7 @@ pub use limits::Limits;
 pub use options::{Encode, ReadOptions, Tuning, WriteOptions};
 pub use reader::{
     AddedRows, Content, DatasetHandle, Entries, Entry, LocatedError, RankRequest, Reader, Request,
-    SealedPart, Seals, Section, Stream, StreamReader, Streams,
+    SealedPart, Seals, Section, Stream, StreamReader, Streams, SuperblockState,
 };
 pub use session::ThisRank;
 pub use source::{Elements, ElementsMut, Sink, Sizes, Source};

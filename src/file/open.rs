@@ -15,6 +15,8 @@ use rustix::fs::OFlags;
 use scda_base::environment::{Environment, Io};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory;
+use scda_base::numbers::MAX_OFFSET;
+use scda_format::FILE_HEADER_BYTES;
 use scda_ranks::hash::mix;
 use scda_ranks::{Communicator, machine};
 use scda_storage::faults::FaultyFile;
@@ -197,14 +199,16 @@ pub fn open(
         let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
         let mut file = with_faults(team, &params.tuning, Box::new(file));
         let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
-        let [bytes, read, sections] = ends.words();
-        let words = [bytes, read, sections, block];
+        let [bytes, read, sections, first] = ends.words();
+        // Four numbers are shared at most; of a block, few bits count.
+        let words = [bytes, read, sections, block.min(MAX_OFFSET / 1024) * 1024 + first];
         match choice.driver {
             Driver::MpiIo => file.close().map(|()| (None, words, ends.seal)),
             _ => Ok((Some(file), words, ends.seal)),
         }
     }));
-    let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
+    let [bytes, read, sections, packed] = team.share(0, mine.map(|()| words))?;
+    let (block, first) = (packed / 1024, packed % 1024);
     params.tuning.find_stripe(block);
     let file = match choice.driver {
         Driver::MpiIo => {
@@ -214,7 +218,7 @@ pub fn open(
         }
         _ => seen.ok_or_else(lost)?,
     };
-    Ok((file, Ends::of([bytes, read, sections], seal)))
+    Ok((file, Ends::of([bytes, read, sections, first], seal)))
 }
 
 /// A file that existed before, open for reading and writing.
@@ -272,6 +276,8 @@ pub struct Ends {
     pub read: u64,
     /// Where the sections end: from there on there are only seals.
     pub sections: u64,
+    /// Where the first section begins.
+    pub first: u64,
     /// Rank 0: the checksum of the seal that ends what is read; 0 if there is none. On other ranks 0.
     pub seal: u64,
 }
@@ -279,17 +285,17 @@ pub struct Ends {
 impl Ends {
     /// Those of a file that is read as it is.
     pub fn all(size: u64) -> Self {
-        Self { file: size, read: size, sections: size, seal: 0 }
+        Self { file: size, read: size, sections: size, first: FILE_HEADER_BYTES as u64, seal: 0 }
     }
 
     /// For all ranks.
-    pub fn words(self) -> [u64; 3] {
-        [self.file, self.read, self.sections]
+    pub fn words(self) -> [u64; 4] {
+        [self.file, self.read, self.sections, self.first]
     }
 
     /// See [`Self::words`]; `seal` is what this rank knows.
-    pub fn of([file, read, sections]: [u64; 3], seal: u64) -> Self {
-        Self { file, read, sections, seal }
+    pub fn of([file, read, sections, first]: [u64; 4], seal: u64) -> Self {
+        Self { file, read, sections, first, seal }
     }
 }
 

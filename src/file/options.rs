@@ -146,6 +146,10 @@ pub struct WriteOptions {
     /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
     /// is sealed again in any case.
     pub seal: bool,
+    /// A new file with [`Self::seal`] is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies
+    /// (docs/hdf5.md): it has room for HDF5's superblock, and closing it, then and whenever it was appended to, writes a view of its
+    /// datasets.
+    pub hdf5: bool,
     /// Sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
     /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
@@ -232,6 +236,7 @@ impl Default for WriteOptions {
             append_after: 0,
             mark_incomplete: false,
             seal: false,
+            hdf5: false,
             raw: false,
             background_bytes: 0,
             lend: false,
@@ -317,6 +322,7 @@ impl Options for WriteOptions {
             self.append_after,
             u64::from(self.mark_incomplete),
             u64::from(self.seal),
+            u64::from(self.hdf5),
             u64::from(self.raw),
             self.background_bytes,
             u64::from(self.lend),

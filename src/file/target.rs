@@ -5,7 +5,9 @@ use rustix::fs::OFlags;
 use scda_base::error::{Error, ErrorKind, Result, quote_path};
 use scda_base::numbers::to_usize;
 use scda_format::FILE_HEADER_BYTES;
+use scda_format::hdf5::{LONG_HEADER_BYTES, reserved_section};
 use scda_format::header::begins_as_header;
+use scda_format::padding::LineBreak;
 use scda_storage::file_system::{self, Identity, Status};
 use scda_storage::lock_file::LockFile;
 use scda_storage::posix::PosixFile;
@@ -163,14 +165,19 @@ impl Target {
     /// to, and the file may be created anew.
     fn check_begun(&self, file: &mut PosixFile) -> Result<()> {
         let size = file.status()?.size;
-        if size > FILE_HEADER_BYTES as u64 {
+        if size > LONG_HEADER_BYTES {
             return Ok(());
         }
-        let mut header = [0; FILE_HEADER_BYTES];
-        let header = &mut header[..to_usize(size)];
-        file.read_at(0, header)?;
+        let mut bytes = vec![0; to_usize(size)];
+        file.read_at(0, &mut bytes)?;
+        let (header, rest) = bytes.split_at(bytes.len().min(FILE_HEADER_BYTES));
         let is_torn = size < FILE_HEADER_BYTES as u64 && begins_as_header(header);
-        if !is_torn && header.iter().any(|&byte| byte != 0) {
+        // What follows in a longer header may have come to the disk before its beginning.
+        let is_of_header = [LineBreak::Unix, LineBreak::Mime].into_iter().any(|style| {
+            let expected = reserved_section(&scda_hdf5::reserved(), style);
+            rest.iter().zip(&expected).all(|(&found, expected)| found == 0 || found == *expected)
+        });
+        if !is_torn && (header.iter().any(|&byte| byte != 0) || !is_of_header) {
             return Ok(());
         }
         let words = format!(

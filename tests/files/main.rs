@@ -12,6 +12,7 @@ mod dataset_reading;
 mod datasets;
 mod elsewhere;
 mod going_back;
+mod hdf5;
 mod hostile;
 mod in_use;
 mod interrupted;

@@ -14,6 +14,8 @@
 
 use scda::AtomicFile;
 use scda::{CommitRequest, Communicator, Reader, Result, Solo, Writer, run_on_threads};
+use scda_format::hdf5::clear_superblock;
+use scda_hdf5::Superblock;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -81,6 +83,8 @@ struct Job {
     keep: u64,
     /// Whether a thread of each rank writes.
     background: bool,
+    /// Whether the file is also an HDF5 file.
+    hdf5: bool,
     /// The steps that the job writes, each committed.
     new: &'static [u8],
 }
@@ -108,6 +112,7 @@ impl Job {
             later: false,
             keep: 0,
             background: false,
+            hdf5: false,
             new: b"abc",
         };
         let mut jobs = vec![
@@ -143,6 +148,15 @@ impl Job {
                 Job { old: b"xy", atomic: true, later: true, ..job },
             ]);
         }
+        for content in [Content::Datasets, Content::Rows] {
+            let job = Job { steps: Steps { content, count }, hdf5: true, ..job };
+            jobs.extend([
+                job,
+                Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
+                Job { old: b"xyz", appends: true, goes_back: true, ..job },
+                Job { old: b"xy", appends: true, atomic: true, ..job },
+            ]);
+        }
         // Rows are added, and attributes set, only in a file that has seals.
         jobs.retain(|job| !(job.first_seal && matches!(job.steps.content, Content::Rows | Content::Codecs)));
         jobs
@@ -152,7 +166,7 @@ impl Job {
     fn prepare(self, path: &Path) {
         let write = |path: &Path, steps: &[u8]| {
             let mut params = params(false, 0);
-            params.seal = !self.first_seal;
+            (params.seal, params.hdf5) = (!self.first_seal, self.hdf5);
             let mut file = Writer::create(Solo, path, b"series", &params).unwrap();
             self.steps.begin(&mut file).unwrap();
             for (number, &step) in steps.iter().enumerate() {
@@ -172,11 +186,16 @@ impl Job {
         }
         write(path, self.old);
         if self.torn != Torn::No {
-            let before = std::fs::read(path).unwrap().len();
+            let whole = std::fs::read(path).unwrap();
+            let before = whole.len();
             assert_eq!(self.steps.go_on(path).unwrap(), self.old);
             let mut bytes = std::fs::read(path).unwrap();
             let end = if self.torn == Torn::Half { before.midpoint(bytes.len()) } else { bytes.len() - 288 };
             bytes.truncate(end);
+            if self.hdf5 {
+                // Only a close writes the superblock.
+                bytes[512..560].copy_from_slice(&whole[512..560]);
+            }
             // A page that did not come to the disk.
             let page = before.next_multiple_of(4096).min(end);
             bytes[page..end.min(page + 4096)].fill(0);
@@ -194,7 +213,7 @@ impl Job {
     ) -> Result<()> {
         let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
-        params.keep = self.keep;
+        (params.keep, params.hdf5) = (self.keep, self.hdf5);
         params.append_after = if self.goes_back { self.steps.sections_of_first() } else { 0 };
         (params.later, params.sync) = (self.later, !self.later);
         params.background_bytes = u64::from(self.background) << 20;
@@ -311,8 +330,26 @@ impl Run {
         let is_whole = reader.is_ok_and(|reader| reader.left_out() == Some(0));
         let valid = valid_length(&path).ok().flatten();
         if let Some(length) = valid {
-            let is_right = |whole: &Vec<u8>| whole.get(..length) == disk["f"].get(..length);
+            // The superblock of HDF5 is under no checksum: it is checked below.
+            let sealed = |bytes: &Vec<u8>| {
+                let mut bytes = bytes.get(..length)?.to_vec();
+                if job.hdf5 {
+                    clear_superblock(0, &mut bytes);
+                }
+                Some(bytes)
+            };
+            let is_right = |whole: &Vec<u8>| sealed(whole) == sealed(&disk["f"]);
             assert!(self.whole.iter().any(is_right), "{what}: {length} wrong bytes are valid");
+        }
+        if job.hdf5
+            && let Some(superblock) =
+                disk.get("f").and_then(|bytes| bytes.get(512..)).and_then(<[u8]>::first_chunk)
+        {
+            // It leads HDF5 to what is sealed, or is one by which HDF5 finds nothing.
+            let superblock = Superblock::of_bytes(superblock).ok().flatten();
+            let is_sealed =
+                superblock.is_none_or(|found| valid.is_some_and(|length| found.end <= length as u64));
+            assert!(is_sealed, "{what}: {superblock:?} leads beyond {valid:?}");
         }
         // Without the mark in its header, a file with a torn end is read by nobody before the next job has removed that.
         let is_readable = seen.is_ok() && valid.is_some();

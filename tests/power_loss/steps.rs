@@ -26,7 +26,7 @@ pub enum Content {
 
 const FILE_HEADER_BYTES: u64 = 128;
 /// A file in which nothing is yet is shorter.
-const LEAST_BYTES: u64 = 512;
+const LEAST_BYTES: u64 = 600;
 
 pub fn params(atomic: bool, buffer: usize) -> WriteOptions {
     let mut params: WriteOptions = options();
@@ -249,7 +249,12 @@ pub fn valid_length(path: &Path) -> Result<Option<usize>> {
             file.read_rows(sealed, number, end, &mut rows)?;
             for row in &rows {
                 end = row.end();
-                if crc::of(&bytes[row.offset as usize..end as usize]) != row.crc {
+                let found = crc::of(&bytes[row.offset as usize..end as usize]);
+                let found = row.crc_of(found, |superblock| {
+                    superblock.copy_from_slice(&bytes[512..560]);
+                    Ok::<_, scda::Error>(())
+                });
+                if found? != row.crc {
                     return Ok(None);
                 }
             }

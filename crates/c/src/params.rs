@@ -102,6 +102,9 @@ pub struct scda_params {
     /// when `scda_fopen_write` returns; `scda_fopen_append` removes whatever no seal follows. 0: bare sections: the file
     /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
+    /// 1: a new file with `seal` is also an HDF5 file, which h5py, h5dump, netCDF-4 and other programs open where it lies: closing it, then
+    /// and whenever it was appended to, writes a view of its datasets (docs/hdf5.md). 0 (default): it is none.
+    pub hdf5: c_int,
     /// Appending to a sealed file: 0 (default): after its last seal. Otherwise the number of sections that stay;
     /// what follows is removed, at once unless `atomic` is 1. A commit must end there: to go on after a step,
     /// pass the number of its last section (`scda_ffind`, also for a dataset) plus 1. `SCDA_ERR_ARG` if no seal ends after
@@ -187,6 +190,7 @@ fn defaults() -> scda_params_t {
         atomic: 0,
         sync: 0,
         seal: 1,
+        hdf5: c_int::from(writing.hdf5),
         append_after: writing.append_after,
         background_bytes: writing.background_bytes,
         lend: 0,
@@ -307,6 +311,7 @@ impl Chosen {
         options.sync = c.sync != -1 && flag("sync", c.sync)?;
         options.later = c.sync == -1;
         options.seal = flag("seal", c.seal)?;
+        options.hdf5 = flag("hdf5", c.hdf5)?;
         (options.append_after, options.background_bytes, options.keep) =
             (c.append_after, c.background_bytes, c.keep);
         options.lend = flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?;

@@ -7,6 +7,7 @@ use super::header::{
 };
 use super::layout::{MAX_OFFSET, SectionLayout};
 use super::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use super::superblock::{LONG_HEADER_BYTES, SUPERBLOCK_BYTES, crc_without_superblock};
 use super::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use scda_base::error::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
@@ -166,6 +167,29 @@ impl Row {
         if has_anchors { self.count.saturating_sub(1) / ANCHOR_ELEMENTS } else { 0 }
     }
 
+    /// Whether it is the header of a file with room for the superblock of HDF5.
+    #[must_use]
+    pub fn has_superblock(&self) -> bool {
+        self.section.is_none() && self.bytes == LONG_HEADER_BYTES
+    }
+
+    /// The checksum that the row has of bytes with the checksum `found`; `read` reads the superblock, which does not count, if there is one.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn crc_of<E>(
+        &self,
+        found: u64,
+        read: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        if !self.has_superblock() {
+            return Ok(found);
+        }
+        let mut superblock = [0; SUPERBLOCK_BYTES];
+        read(&mut superblock)?;
+        Ok(crc_without_superblock(found, &superblock, self.end()))
+    }
+
     /// Compares rows by the order of user strings; the header of the file comes first.
     #[must_use]
     pub fn compare_names(&self, other: &Self) -> Ordering {
@@ -282,7 +306,9 @@ impl Row {
     /// The fewest and the most bytes that the section can take by its other numbers, if that fits 63 bits.
     fn possible_bytes(&self) -> Option<(u64, u64)> {
         if self.section.is_none() {
-            return Some((FILE_HEADER_BYTES as u64, FILE_HEADER_BYTES as u64));
+            let is_long = self.bytes == LONG_HEADER_BYTES;
+            let bytes = if is_long { LONG_HEADER_BYTES } else { FILE_HEADER_BYTES as u64 };
+            return Some((bytes, bytes));
         }
         // Compressed data can have any length.
         let layout = self.data_section(0)?;

@@ -5,6 +5,7 @@
 pub mod crc;
 pub mod dataset;
 pub mod entry;
+pub mod hdf5;
 pub mod header;
 pub mod index;
 pub mod layout;
@@ -14,6 +15,7 @@ pub mod padding;
 mod proofs;
 pub mod seal;
 pub mod streams;
+pub mod superblock;
 pub mod truncation;
 
 /// Bytes of the file header: magic and vendor, user string, empty padding (paper, figure 1).

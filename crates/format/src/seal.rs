@@ -138,8 +138,8 @@ impl Seal {
             let end = self.previous.checked_add(SEAL_BYTES as u64);
             self.previous.is_multiple_of(32)
                 && rows <= self.sections
-                // Without sections there is nothing between the two seals but the index.
-                && end.is_some_and(|end| end == self.index || (end < self.index && rows > 0))
+                // Without sections, only tables are between the two seals.
+                && end.is_some_and(|end| end <= self.index)
         };
         let room = self.index.checked_sub(FILE_HEADER_BYTES as u64);
         let sections_fit = room.is_some_and(|room| self.sections <= room / LEAST_SECTION_BYTES);
@@ -259,13 +259,14 @@ mod tests {
             Seal { previous: second.index - 256, ..second },
             Seal { previous: second.previous + 1, ..second },
             Seal { previous: u64::MAX, ..second },
-            // No rows, but room for a section.
-            Seal { index: second.length - 288 - INDEX_FRAME_BYTES, sections: 3, ..second },
             Seal { sections: 9, ..second },
             Seal { sections: second.index / 96, ..second },
         ] {
             assert_eq!(parse(wrong), None, "{wrong:?}");
         }
+        // No rows, but room for a view of HDF5.
+        let view = Seal { index: second.length - 288 - INDEX_FRAME_BYTES, sections: 3, ..second };
+        assert_eq!(parse(view), Some(view));
         for wrong in [Seal { sections: 4, ..first }, Seal { length: first.length + 256, ..first }] {
             let error = second.check_previous(&wrong).unwrap_err();
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(second.offset())));

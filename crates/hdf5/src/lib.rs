@@ -41,16 +41,11 @@ pub use superblock::{SUPERBLOCK_BYTES, Superblock};
 pub use view::View;
 
 /// Where the superblock stands in the file, and where HDF5 begins to count addresses.
-pub const BASE: u64 = 512;
+pub const BASE: u64 = scda_format::hdf5::SUPERBLOCK_OFFSET;
 /// HDF5's address of what is nowhere.
 const UNDEFINED: u64 = u64::MAX;
 
-/// The user string of the block whose data end with the superblock.
-pub const RESERVED_CONVENTION: &[u8] = b"scda hdf5 00";
-/// The user string of the block of a view.
-pub const VIEW_CONVENTION: &[u8] = b"scda hdf5 view 00";
-/// The bytes of data of the block with the superblock, which follows the header of the file.
-pub const RESERVED_BYTES: usize = 336;
+pub use scda_format::hdf5::{RESERVED as RESERVED_CONVENTION, RESERVED_BYTES, VIEW as VIEW_CONVENTION};
 /// What stands before the superblock in that block, for people.
 const RESERVED_TEXT: &str = "At byte 512 stands the superblock of HDF5 if this file is also an HDF5 file.\n\
     Its objects are in blocks \"scda hdf5 view 00\"; the data are in the sections of scda.\n\

@@ -5,8 +5,7 @@ use crate::{BASE, UNDEFINED};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::numbers::MAX_OFFSET;
 
-/// The bytes of a superblock of version 2.
-pub const SUPERBLOCK_BYTES: usize = 48;
+pub use scda_format::hdf5::SUPERBLOCK_BYTES;
 
 /// What HDF5's signature, the version, the sizes of addresses and lengths, and flags are: those of version 2.
 const BEGINNING: [u8; 12] = *b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00";

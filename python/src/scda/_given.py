@@ -58,6 +58,7 @@ class WriteSettings(NamedTuple):
     append_after: Optional[int] = None
     # The permissions of a new file, less the umask.
     mode: int = 0o666
+    hdf5: bool = False
 
     @property
     def appends(self) -> bool:

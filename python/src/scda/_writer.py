@@ -58,6 +58,7 @@ def create(
     atomic: bool = True,
     sync: bool = False,
     seal: bool = True,
+    hdf5: bool = False,
     keep: int = 0,
     background_bytes: int = 0,
     comm: Any = None,
@@ -86,6 +87,8 @@ def create(
         sync: close brings the file to the disk; always so with atomic.
         seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
             string, and check it. It takes 256 bytes for each section, and 704 more.
+        hdf5: with seal: the file is also an HDF5 file, which h5py, h5dump, netCDF-4, xarray and other programs open where it
+            lies. Closing it, now and whenever it was appended to, writes a view of its datasets.
         keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
             that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
         background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy what they write,
@@ -103,7 +106,9 @@ def create(
     ...     w.array("field", np.arange(10.0).reshape(5, 2))
     ...     w.array("images", np.zeros((5, 64, 64)), encode="auto")
     """
-    settings = WriteSettings(style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver)
+    settings = WriteSettings(
+        style, encoder, level, threads, atomic, sync, seal, keep, background_bytes, comm, driver, hdf5=bool(hdf5)
+    )
     return Writer(path, user, settings)
 
 

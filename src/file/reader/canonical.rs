@@ -12,7 +12,7 @@ use scda_format::entry::{CountFormat, parse_counts};
 use scda_format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
 use scda_format::layout::{SectionLayout, sum};
 use scda_format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
+use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
 /// Long text is looked at this many bytes at a time: whole lines.
 const TEXT_BYTES: u64 = 78 << 13;
@@ -48,7 +48,7 @@ impl Canonical<'_> {
     pub fn check(&mut self, header: &FileHeader) -> Result<(), Failure> {
         self.sections.input().team().note_call(Function::CheckCanonical);
         self.sections.check_alone("canonical bytes")?;
-        if self.sections.cursor().expects_header() && self.sections.position() == FILE_HEADER_BYTES as u64 {
+        if self.sections.cursor().expects_header() && self.sections.position() == self.sections.ends().first {
             let expected = file_header(&header.vendor, &header.user, self.style);
             return Ok(self.compare("file header", 0, &expected)?);
         }

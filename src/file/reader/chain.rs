@@ -6,6 +6,7 @@ use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{self, copy, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::crc;
+use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::index::{
     CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_crc_tail,
 };
@@ -146,7 +147,18 @@ pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<
 
 /// Compares the checksum of the anchors, if there are any.
 pub(super) fn compare_anchors(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<()> {
-    compare_tail("anchors", file, sealed.start, sealed.names)
+    compare_tail("anchors", file, sealed.anchors, sealed.names)
+}
+
+/// The checksum of a section, as its row has it.
+pub(super) fn crc_of_section(file: &mut dyn ParallelFile, row: &Row) -> Result<u64> {
+    let found = crc_of(file, row.offset, row.end())?;
+    row.crc_of(found, |superblock| file.read_at(SUPERBLOCK_OFFSET, superblock))
+}
+
+/// Compares the checksum of the view, if there is one.
+pub(super) fn compare_view(file: &mut dyn ParallelFile, sealed: &SealedPart) -> Result<()> {
+    compare_tail("view of HDF5", file, sealed.start, sealed.anchors)
 }
 
 /// Compares the checksum at the end of a table between these offsets, if there is one.

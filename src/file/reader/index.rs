@@ -5,6 +5,7 @@ use crate::file::options::ReadOptions;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_format::FILE_HEADER_BYTES;
+use scda_format::hdf5::{BLOCK_HEAD_BYTES, LONG_HEADER_BYTES, VIEW, begins_reserved, end_of_view};
 use scda_format::header::{SectionType, parse_file_header};
 use scda_format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, INDEX_END_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES,
@@ -24,8 +25,10 @@ const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64
 pub struct SealedPart {
     /// What it says.
     pub seal: Seal,
-    /// The offset of its first table: anchors, names, or the index.
+    /// Where what it seals ends: the offset of its view, anchors, names, or index.
     pub start: u64,
+    /// Where its view ends, if there is one: the offset of its anchors, names, or index.
+    pub anchors: u64,
     /// Where its anchors end, if there are any: the offset of its table of names, or of its index if there is none.
     pub names: u64,
     /// The number of sections before the first one that it seals.
@@ -59,9 +62,9 @@ impl SealedPart {
         if file.table_at(seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
             return Ok(None);
         }
-        let (start, names) = file.tables_of(&seal)?;
+        let Some([start, anchors, names]) = file.tables_of(&seal)? else { return Ok(None) };
         let rows = seal.rows() - u64::from(seal.previous == 0);
-        Ok(Some(Self { seal, start, names, first: seal.sections.saturating_sub(rows) }))
+        Ok(Some(Self { seal, start, anchors, names, first: seal.sections.saturating_sub(rows) }))
     }
 
     /// The bytes of its table of names, if there is one.
@@ -90,22 +93,36 @@ impl SealedPart {
     ) -> Result<Option<Self>> {
         let SectionLayout { start, end, .. } = layout;
         let offset = match section_type {
-            SectionType::Block => Some(start),
+            SectionType::Block if user == SEAL => Some(start),
             _ if user == INDEX => Some(end),
             _ => {
                 let near = TailBuffer::default();
                 let mut bytes = Bytes { file: &mut *file, size, near: &near };
-                let names = if user == ANCHORS { bytes.table_at(end, NAMES, NAME_BYTES)? } else { None };
-                let index = names.map_or(Some(end), |names| table_end(end, names, NAME_BYTES));
-                let rows = index.map(|index| bytes.table_at(index, INDEX, ROW_BYTES)).transpose()?.flatten();
-                index.zip(rows).and_then(|(index, rows)| table_end(index, rows, ROW_BYTES))
+                // What follows, in this order, each of which may be missing but the index.
+                let mut at = Some(end);
+                let tables = [(ANCHORS, ANCHOR_BYTES), (NAMES, NAME_BYTES), (INDEX, ROW_BYTES)];
+                let before = if user == VIEW {
+                    0
+                } else if user == ANCHORS {
+                    1
+                } else {
+                    2
+                };
+                for (table, element) in tables.into_iter().skip(before) {
+                    let count = at.map(|at| bytes.table_at(at, table, element)).transpose()?.flatten();
+                    at = match (at, count) {
+                        (Some(at), Some(count)) => table_end(at, count, element),
+                        (at, _) => at.filter(|_| table != INDEX),
+                    };
+                }
+                at
             }
         };
         let Some(offset) = offset else { return Ok(None) };
         let sealed = SealedPart::at(file, size, offset)?;
         Ok(sealed.filter(|sealed| {
-            let SealedPart { seal, start: first, names, .. } = *sealed;
-            [first, names, seal.index, offset].contains(&start)
+            let SealedPart { seal, start: first, anchors, names, .. } = *sealed;
+            [first, anchors, names, seal.index, offset].contains(&start)
         }))
     }
 }
@@ -184,21 +201,33 @@ impl Bytes<'_> {
         Ok(self.at(offset)?.and_then(|header| parse_table_header(&header, user, element)))
     }
 
-    /// Where the last section of a seal ends, and where its anchors do: there the table of names begins, or the index if there is none.
-    fn tables_of(&mut self, seal: &Seal) -> Result<(u64, u64)> {
-        if seal.rows() == 0 {
-            return Ok((seal.index, seal.index));
-        }
+    /// Where the last section of a seal ends, its view, and its anchors: there the table of names begins, or the index if there is none.
+    /// `None` if it seals no sections, and something else is before it.
+    fn tables_of(&mut self, seal: &Seal) -> Result<Option<[u64; 3]>> {
         let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
-        let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
         // A wrong row cannot lead elsewhere: the tables must follow one another from this offset to the index.
-        let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
+        let end = match seal.rows() {
+            0 => seal.previous + SEAL_BYTES as u64,
+            _ => {
+                let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
+                row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end())
+            }
+        };
+        let view = self.view_before(end, seal.index)?.unwrap_or(end);
         // The last entry of the anchors is their checksum.
-        let anchors = self.table_before(end, seal.index, ANCHORS, ANCHOR_BYTES)?;
-        let names = anchors.unwrap_or(end);
+        let anchors = self.table_before(view, seal.index, ANCHORS, ANCHOR_BYTES)?;
+        let names = anchors.unwrap_or(view);
         let table = self.table_before(names, seal.index, NAMES, NAME_BYTES)?;
-        let is_whole = table.unwrap_or(names) == seal.index;
-        Ok(if is_whole { (end, names) } else { (seal.index, seal.index) })
+        Ok(match table.unwrap_or(names) == seal.index {
+            true => Some([end, view, names]),
+            false => (seal.rows() > 0).then_some([seal.index; 3]),
+        })
+    }
+
+    /// The end of the block of a view at `offset`, if there is one that ends before `index` or there.
+    fn view_before(&mut self, offset: u64, index: u64) -> Result<Option<u64>> {
+        let head: Option<[u8; BLOCK_HEAD_BYTES]> = if offset < index { self.at(offset)? } else { None };
+        Ok(head.and_then(|head| end_of_view(&head, offset)).filter(|&end| end <= index))
     }
 
     /// The end of the table of this name at `offset`, if there is one with elements that ends before `index` or there.
@@ -264,6 +293,7 @@ impl Extent {
         if matches!(self, Self::Raw) {
             return Ok(Ends { seal: seal_ending(file, size, size)?, ..Ends::all(size) });
         }
+        let first = end_of_header(file, size)?;
         let (mut sections, mut seal) = end_of_sections(file, size)?;
         let mut read = size;
         if matches!(self, Self::ToSeal) && sections == size {
@@ -274,13 +304,13 @@ impl Extent {
                     let words = "the seal at the end of the file is damaged";
                     return Err(Error::new(ErrorKind::Checksum, words).at(offset));
                 }
-                read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
+                read = last_seal(file, size)?.unwrap_or(first);
             }
             if read < size {
                 (sections, seal) = end_of_sections(file, read)?;
             }
         }
-        Ok(Ends { file: size, read, sections, seal })
+        Ok(Ends { file: size, read, sections, first, seal })
     }
 
     /// Where the file ends now, of which `before` was read: an error if that is no longer its beginning, as far as its last seal tells.
@@ -348,6 +378,16 @@ fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
     Ok(header.is_some_and(|header| parse_file_header(&header).is_ok_and(|header| header.has_seal_mark())))
 }
 
+/// Where the header of a file of this size ends: with the block that has room for the superblock of HDF5, if there is one.
+pub(super) fn end_of_header(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
+    let short = FILE_HEADER_BYTES as u64;
+    if size < LONG_HEADER_BYTES {
+        return Ok(short);
+    }
+    let head = bytes_at(file, size, short)?;
+    Ok(if head.is_some_and(|head| begins_reserved(&head)) { LONG_HEADER_BYTES } else { short })
+}
+
 /// The end of the last seal of a file. All that follows it is read.
 fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
     let step = STEP as u64;
@@ -395,7 +435,7 @@ pub(super) fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) 
                 || user == ANCHORS && size == ANCHOR_BYTES as u64
                 || user == NAMES && size == NAME_BYTES as u64
         }
-        SectionType::Block => user == SEAL,
+        SectionType::Block => user == SEAL || user == VIEW,
         SectionType::Inline | SectionType::Varray => false,
     }
 }

@@ -1,6 +1,8 @@
 //! Seals, indexes and sections as a tool sees them that checks, lists or truncates a file. For a process that reads alone.
 
-use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_table, seal_rows};
+use super::chain::{
+    compare_anchors, compare_index, compare_tail, compare_view, differs, read_table, seal_rows,
+};
 use super::index::{SealedPart, may_be_of_seal, truncated_to};
 use super::sections::{Sections, describe, exceeds_63_bits};
 use super::{Reader, Section};
@@ -8,12 +10,12 @@ use crate::file::team::Failure;
 use scda_base::error::{Error, ErrorKind, Result, quote};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
+use scda_format::COUNT_BYTES;
 use scda_format::header::SectionType;
 use scda_format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES};
 use scda_format::layout::sum;
 use scda_format::names::{NAME_BYTES, Name, SealRow};
 use scda_format::seal::{SEAL, SEAL_BYTES};
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
 
 /// The rows that are read at once.
 const ROWS: u64 = 1 << 14;
@@ -36,7 +38,8 @@ impl Reader {
         self.session.operate(|state| {
             state.sections().check_alone("the list of seals")?;
             let found = state.inspector().find_seals();
-            state.sections().advance(FILE_HEADER_BYTES as u64);
+            let first = state.sections().ends().first;
+            state.sections().advance(first);
             Ok(found?)
         })
     }
@@ -77,7 +80,8 @@ impl Reader {
     pub fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.session.operate(|state| {
             let compared = state.inspector().compare_row(sealed, number, row, anchors);
-            state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            let first = state.sections().ends().first;
+            state.sections().advance(row.offset.max(first));
             Ok(compared?)
         })
     }
@@ -93,7 +97,8 @@ impl Reader {
     ) -> Result<LocatedError> {
         self.session.operate(|state| {
             let located = state.inspector().locate_difference(sealed, number, row, found);
-            state.sections().advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            let first = state.sections().ends().first;
+            state.sections().advance(row.offset.max(first));
             Ok(located?)
         })
     }
@@ -169,7 +174,7 @@ impl Inspector<'_> {
 
     /// The last seal, by walking, or searching where damage ends the walk.
     pub(super) fn find_last_seal(&mut self) -> Result<Option<SealedPart>> {
-        self.sections.advance(FILE_HEADER_BYTES as u64);
+        self.sections.advance(self.sections.ends().first);
         let mut last = None;
         let walked = self.sections.with_seals(|sections| {
             walk_seals(sections, &mut last).map_err(|failure| sections.input().team().settle(failure))
@@ -215,6 +220,7 @@ impl Inspector<'_> {
 
     fn check_tables(&mut self, sealed: &SealedPart) -> Result<()> {
         compare_index(self.sections.input().file(), &sealed.seal)?;
+        compare_view(self.sections.input().file(), sealed)?;
         compare_anchors(self.sections.input().file(), sealed)?;
         compare_tail("names", self.sections.input().file(), sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
@@ -240,7 +246,7 @@ impl Inspector<'_> {
                 number += 1;
             }
         }
-        let (start, bytes) = (sealed.start, sealed.names - sealed.start);
+        let (start, bytes) = (sealed.anchors, sealed.names - sealed.anchors);
         let found = bytes.saturating_sub((TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64) / ANCHOR_BYTES as u64;
         if found != anchors {
             return Err(differs(
@@ -353,7 +359,7 @@ impl Inspector<'_> {
 
     fn compare_row(&mut self, sealed: &SealedPart, number: u64, row: &Row, anchors: u64) -> Result<()> {
         self.sections.index().compare_with_header(row, sealed.row_offset(number))?;
-        let first = sealed.start + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
+        let first = sealed.anchors + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
         self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
             let at = first + (element / ANCHOR_ELEMENTS - 1) * ANCHOR_BYTES as u64;
             let mut anchor = None;

@@ -93,7 +93,7 @@ impl OwnReader {
         rows: &[Row],
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.all = Ends::all(end);
+        self.all = Ends { first: self.sealed.first, ..Ends::all(end) };
         self.note(rows)?;
         self.state.sections.input().exchange_file(file);
         let result = read(self);

@@ -2,7 +2,7 @@
 //! sections.
 
 use super::chain::{Chain, compare_index, differs};
-use super::index::{STEP, SealedPart, begins_seal, damaged_end, truncated_to};
+use super::index::{STEP, SealedPart, begins_seal, damaged_end, end_of_header, truncated_to};
 use super::sections::Sections;
 use crate::file::open::Ends;
 use crate::file::options::{ReadOptions, Tuning};
@@ -10,11 +10,12 @@ use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::{AllowanceGuard, reserve, resize};
+use scda_format::INLINE_BYTES;
+use scda_format::hdf5::{LONG_HEADER_BYTES, clear_superblock};
 use scda_format::header::{FileHeader, SectionType, parse_file_header};
 use scda_format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
 use scda_format::layout::sum;
 use scda_format::seal::{SEAL, SEAL_BYTES, Seal};
-use scda_format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 
@@ -40,6 +41,8 @@ impl LastSeal {
 /// The result of the recovery scan.
 pub struct RecoveryScan {
     pub header: FileHeader,
+    /// Where the header of the file ends, with the block that has room for the superblock of HDF5, if there is one.
+    pub start: u64,
     /// The offset at which the next section is written.
     pub end: u64,
     /// The last seal, if there is one.
@@ -61,7 +64,7 @@ pub struct RecoveryScan {
 
 impl RecoveryScan {
     /// The offset of the first section that the next seal covers.
-    fn start(&self) -> u64 {
+    fn unsealed_start(&self) -> u64 {
         self.seal.map_or(0, |seal| seal.length)
     }
 
@@ -72,7 +75,7 @@ impl RecoveryScan {
 
     /// The bytes of a sealed file that are committed: up to the last seal, or before the first one the header.
     fn committed(&self) -> Option<u64> {
-        let header = || self.header.has_seal_mark().then_some(FILE_HEADER_BYTES as u64);
+        let header = || self.header.has_seal_mark().then_some(self.start);
         self.seal.map(|seal| seal.length).or_else(header)
     }
 
@@ -140,6 +143,17 @@ impl RecoveryScanner {
         self.sections.limit_memory()
     }
 
+    /// Where the header of the file ends. Collective.
+    fn end_of_header(&mut self) -> Result<u64, Failure> {
+        let size = self.sections.ends().read;
+        let end = match self.sections.input().team().rank() {
+            0 => end_of_header(self.sections.input().file(), size),
+            _ => Ok(0),
+        };
+        let [end] = self.sections.input().team().share(0, end.map(|end| [end]))?;
+        Ok(end)
+    }
+
     /// Gives the ranks and the file back.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
         self.sections.into_input().into_parts()
@@ -152,6 +166,7 @@ impl RecoveryScanner {
         let bytes = self.sections.input().look_at_beginning()?;
         let header = parse_file_header(bytes)?;
         let mut scan = RecoveryScan {
+            start: 0,
             end: 0,
             seal: None,
             sealed: 0,
@@ -162,12 +177,14 @@ impl RecoveryScanner {
             damaged_seal: None,
             header,
         };
+        scan.start = self.end_of_header()?;
+        self.sections.advance(scan.start);
         let row = Row {
             section: None,
             user: scan.header.user,
             is_compressed: false,
             offset: 0,
-            bytes: FILE_HEADER_BYTES as u64,
+            bytes: scan.start,
             count: 0,
             size: 0,
             crc: 0,
@@ -429,7 +446,7 @@ impl RecoveryScanner {
     ) -> Result<Sums, Failure> {
         let mut sums = Sums::default();
         scan.ends.iter().for_each(|&end| sums.put(end, 0));
-        let (start, ranks) = (scan.start(), self.sections.input().team().size() as u64);
+        let (start, ranks) = (scan.unsealed_start(), self.sections.input().team().size() as u64);
         let share = (scan.end - start).div_ceil(ranks);
         let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(scan.end);
         let (mut offset, end) = (
@@ -441,6 +458,9 @@ impl RecoveryScanner {
             while offset < end {
                 resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
                 self.sections.input().read_own(offset, &mut bytes)?;
+                if scan.start == LONG_HEADER_BYTES {
+                    clear_superblock(offset, &mut bytes);
+                }
                 sums.add(offset, &[&bytes]);
                 offset += bytes.len() as u64;
             }

@@ -171,7 +171,7 @@ impl WriterState {
         if let Some(ended) = self.streams().end_part()? {
             self.commits.streams = Some(ended);
         }
-        self.sections.seal(true)?;
+        self.sections.seal(true, false)?;
         let team = &mut self.sections.team;
         let named = if team.rank() == 0 { self.target.commit() } else { Ok(()) };
         team.agree(named)?;
@@ -224,7 +224,7 @@ impl WriterState {
         self.check_no_streams()?;
         let WriteOptions { sync, atomic, later, .. } = self.sections.params;
         // An atomic write gets its name later, so its seal may be synced together with what it seals.
-        self.sections.seal(sync && !atomic)?;
+        self.sections.seal(sync && !atomic, true)?;
         if atomic && (sync || !later) { self.sections.sync() } else { Ok(()) }
     }
 

@@ -23,15 +23,16 @@ pub use operation::Operation;
 
 use super::open::{self, ExistingFile};
 use super::options::WriteOptions;
-use super::reader::RecoveryScanner;
+use super::reader::{RecoveryScanner, renewed_superblock};
 use super::session::{Session, ThisRank};
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use scda_base::error::{Error, Result};
+use scda_format::hdf5::{LONG_HEADER_BYTES, SUPERBLOCK_OFFSET, reserved_section};
 use scda_format::header::{UserString, file_header};
 use scda_format::padding::LineBreak;
-use scda_format::{FILE_HEADER_BYTES, VENDOR_STRING_BYTES, truncation};
+use scda_format::{VENDOR_STRING_BYTES, truncation};
 use scda_ranks::{Communicator, PartitionTable};
 use scda_storage::ParallelFile;
 use sealing::Sealer;
@@ -87,6 +88,8 @@ struct AppendedFile {
     is_sealed: bool,
     /// Whether seals are removed.
     gives_up_seals: bool,
+    /// Whether it has room for the superblock of HDF5.
+    has_superblock: bool,
     /// What its next seal is to say, if it gets one.
     sealer: Option<Sealer>,
     sums: Option<Sums>,
@@ -121,6 +124,25 @@ fn note_truncation(
     noted
 }
 
+/// Makes the superblock of HDF5 that of the last view up to `end`, where a seal ends or the header of the file: so it never points to what is
+/// cut off next. Collective.
+fn renew_superblock(team: &mut Team, file: &mut dyn ParallelFile, end: u64) -> Result<(), Failure> {
+    let changed = match team.rank() {
+        0 => renewed_superblock(file, end),
+        _ => Ok(None),
+    };
+    let mine = changed.and_then(|bytes| match bytes {
+        Some(bytes) => file.write_at(SUPERBLOCK_OFFSET, &[&bytes]).map(|()| 1),
+        None => Ok(0),
+    });
+    let [is_changed] = team.share(0, mine.map(|is_changed| [is_changed]))?;
+    if is_changed > 0 {
+        let synced = file.sync();
+        team.agree(synced)?;
+    }
+    Ok(())
+}
+
 impl Writer {
     /// Creates a file, or empties one that exists, and writes its header (paper, section A.3).
     ///
@@ -147,17 +169,20 @@ impl Writer {
             let user = user?;
             team.note_bytes(Topic::UserString, &user);
             let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
-            let header = file_header(vendor.as_bytes(), &user, params.line_break);
+            let mut header = file_header(vendor.as_bytes(), &user, params.line_break).to_vec();
+            if params.seal && params.hdf5 {
+                header.extend(reserved_section(&scda_hdf5::reserved(), params.line_break));
+            }
             let (file, target) = open::create(team, path, params, &header)?;
             let (sealer, sums) = match params.seal {
                 true => Some(Sealer::new(team, user, &header)).unzip(),
                 false => (None, None),
             };
-            Ok((SummedFile::new(file, sums), target, sealer, user))
+            Ok((SummedFile::new(file, sums), target, sealer, user, header.len() as u64))
         };
-        let (team, params, (file, target, sealer, user)) =
+        let (team, params, (file, target, sealer, user, end)) =
             open::if_valid(comm, Function::Create, path, params, create)?;
-        let progress = Progress::of_new_file(FILE_HEADER_BYTES as u64);
+        let progress = Progress::of_new_file(end);
         let session = Self::begin(team, file, target, params, sealer, progress);
         Ok(Self { session, user, cut_off: None })
     }
@@ -186,7 +211,7 @@ impl Writer {
         path: Result<&Path>,
         params: Result<WriteOptions>,
     ) -> Result<Self> {
-        let (team, params, ExistingFile { file, mut target, size }) =
+        let (team, mut params, ExistingFile { file, mut target, size }) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
         let mut reading = RecoveryScanner::new(team, file, size, params.append_after, &params.tuning);
         let limited = reading.limit_memory();
@@ -195,6 +220,9 @@ impl Writer {
         let (mut team, mut file) = reading.into_parts();
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.
+            if found.has_superblock && found.is_sealed {
+                renew_superblock(&mut team, &mut *file, found.end)?;
+            }
             if found.end < size {
                 if found.gives_up_seals && !params.atomic {
                     note_truncation(&mut team, &mut *file, size, found.end, params.line_break)?;
@@ -208,15 +236,17 @@ impl Writer {
             Ok(found)
         });
         match result {
-            Ok(AppendedFile { end, user, is_sealed, sealer, sums, .. }) => {
+            Ok(AppendedFile { end, user, is_sealed, has_superblock, sealer, sums, .. }) => {
                 let file = SummedFile::new(file, sums);
+                // Who has created the file has said so.
+                params.hdf5 = has_superblock;
                 let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
                 let mut session =
                     Self::begin(team, file, target, params, sealer, Progress::of_whole_file(end));
                 if is_first_seal {
                     // What is appended is removed if it is not committed; what the file had is not.
                     let (state, call) = session.begin()?;
-                    let sealed = state.sections.seal(!is_copy);
+                    let sealed = state.sections.seal(!is_copy, false);
                     session.end(call, sealed)?;
                 }
                 Ok(Self { session, user, cut_off: Some(size - end) })
@@ -237,14 +267,17 @@ impl Writer {
         let mut scan = reading.scan()?;
         let (end, user) = (scan.end, scan.header.user);
         let (is_sealed, gives_up_seals) = (scan.is_sealed(), scan.gives_up_seals());
+        let has_superblock = scan.start == LONG_HEADER_BYTES;
+        let appended =
+            AppendedFile { end, user, is_sealed, gives_up_seals, has_superblock, sealer: None, sums: None };
         if !params.seal && !is_sealed {
-            return Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: None, sums: None });
+            return Ok(appended);
         }
         let mut sealer = Sealer::continued(&scan);
         let sums =
             reading.sum_up(&scan, |row, part, data, sizes| sealer.note_scanned(row, part, data, sizes))?;
         sealer.take_scanned(&mut scan);
-        Ok(AppendedFile { end, user, is_sealed, gives_up_seals, sealer: Some(sealer), sums: Some(sums) })
+        Ok(AppendedFile { sealer: Some(sealer), sums: Some(sums), ..appended })
     }
 
     /// The user string of the file.

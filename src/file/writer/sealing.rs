@@ -12,6 +12,7 @@ use scda_base::error::{Error, Result};
 use scda_base::memory::{grow, reserve};
 use scda_base::numbers::to_usize;
 use scda_codec::{compressed_type, second_type};
+use scda_format::COUNT_BYTES;
 use scda_format::crc;
 use scda_format::entry::{CountFormat, parse_count};
 use scda_format::header::{SectionType, UserString};
@@ -23,7 +24,6 @@ use scda_format::layout::{SectionLayout, sum, too_large};
 use scda_format::names::SealRow;
 use scda_format::padding::LineBreak;
 use scda_format::seal::{SEAL_BYTES, Seal};
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use std::ops::Range;
@@ -88,10 +88,11 @@ impl Sealer {
         let names = Names::new();
         let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
         let mut sums = Sums::default();
-        sums.put(FILE_HEADER_BYTES as u64, if team.rank() == 0 { crc::of(header) } else { 0 });
+        let end = header.len() as u64;
+        sums.put(end, if team.rank() == 0 { crc::of(header) } else { 0 });
         // Rank 0 has the rows.
         if team.rank() == 0 {
-            sealer.rows.push(sealer.row(0..FILE_HEADER_BYTES as u64));
+            sealer.rows.push(sealer.row(0..end));
         }
         (sealer, sums)
     }
@@ -248,30 +249,40 @@ impl Sealer {
         (sealed, &self.rows)
     }
 
-    /// Writes anchors, index and seal after the sections, of which there are some since the last seal. With `sync` the seal is written
-    /// when they are in stable storage. Returns where the file ends. Collective.
+    /// Writes a view of HDF5, anchors, index and seal after the sections. Rank 0 has the section of the view, all ranks the number of its
+    /// bytes, which may be 0 if there are sections since the last seal. With `sync` the seal is written when they are in stable storage.
+    /// Returns where the file ends. Collective.
     pub(super) fn seal(
         &mut self,
         team: &mut Team,
         file: &mut SummedFile,
         start: u64,
+        (view, view_bytes): (&[u8], u64),
         style: LineBreak,
         sync: bool,
     ) -> Result<u64, Failure> {
+        let start_of_tables = start + view_bytes;
         let mut sums = file.sums().map(Sums::take).unwrap_or_default();
         let rows = sums.len() as u64;
         let anchors = std::mem::take(&mut self.anchors);
         let anchors_at = match anchors.total {
             0 => None,
-            total => Some(SectionLayout::array(start, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
+            total => Some(
+                SectionLayout::array(start_of_tables, total + 1, ANCHOR_BYTES as u64)
+                    .ok_or_else(too_large)?,
+            ),
         };
-        let names_at = anchors_at.map_or(start, |layout| layout.end);
+        let names_at = anchors_at.map_or(start_of_tables, |layout| layout.end);
         let file = file.unsummed();
         let mine = match team.rank() {
             0 => self.names.table(file, &self.rows, style),
             _ => Ok(Vec::new()),
         };
         let (names, mine) = split(mine);
+        let mine = match view {
+            [] => mine,
+            view => mine.and_then(|()| file.write_at(start, &[view])),
+        };
         let written = match anchors_at {
             Some(layout) => mine.and_then(|()| write_anchors(team, file, layout, &anchors, style)),
             None => mine.map(|()| 0),
@@ -418,9 +429,10 @@ fn write_index(
     let mut text = Vec::new();
     grow(&mut text, rows.len().min(ROWS_PER_CHUNK) * ROW_BYTES)?;
     let (mut at, mut sum) = (layout.start, 0);
-    let chunks = rows.chunks(ROWS_PER_CHUNK);
-    let last = chunks.len() - 1;
-    for (number, chunk) in chunks.enumerate() {
+    // Without rows, header and padding alone.
+    let last = rows.len().div_ceil(ROWS_PER_CHUNK).max(1) - 1;
+    for number in 0..=last {
+        let chunk = rows.chunks(ROWS_PER_CHUNK).nth(number).unwrap_or_default();
         for (row, bytes) in chunk.iter().zip(text.as_chunks_mut().0) {
             row.put(bytes, style);
         }

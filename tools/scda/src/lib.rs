@@ -17,6 +17,7 @@ mod files;
 mod foreign;
 mod formats;
 mod generate;
+mod hdf5;
 mod import;
 mod incomplete_streams;
 mod join_streams;
@@ -90,6 +91,7 @@ enum Command {
     JoinStreams(join_streams::Args),
     Attr(attr::Args),
     Seal(seal::Args),
+    Hdf5(hdf5::Args),
     Rewind(rewind::Args),
     Make(make::Args),
     Import(import::Args),
@@ -135,6 +137,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::JoinStreams(args) => join_streams::run(&args),
         Command::Attr(args) => attr::run(&args),
         Command::Seal(args) => seal::run(&args),
+        Command::Hdf5(args) => hdf5::run(&args),
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),

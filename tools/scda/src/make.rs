@@ -227,6 +227,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut params = WriteOptions::default();
     (params.tuning.threads, params.line_break) = (args.threads.count(), args.style.into());
     params.seal = args.seal.wanted(sealed);
+    params.hdf5 = args.seal.wants_hdf5(false);
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));
     let has_attributes = |value: &Value| value.get("attributes").is_some();

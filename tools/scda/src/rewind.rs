@@ -5,6 +5,7 @@ use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
 use scda::SealedPart;
 use scda::{ReadOptions, Reader, Solo};
+use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::truncation;
 use serde_json::json;
 use std::fs::File;
@@ -157,6 +158,11 @@ pub fn run(args: &Args) -> Result<()> {
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was removed"));
+    }
+    if let Some(superblock) = reader.renewed_superblock(end)? {
+        // HDF5 must not be led to what is cut off.
+        let written = file.write_all_at(&superblock, SUPERBLOCK_OFFSET).and_then(|()| file.sync_all());
+        written.map_err(trouble)?;
     }
     if sealed > 0 {
         // As the library does: the seals must not be there any more when what they seal is damaged.

@@ -84,6 +84,7 @@ pub fn run(args: &Args) -> Result<()> {
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
     let is_sealed = wants_seal && kept.is_empty();
     params.seal = is_sealed;
+    params.hdf5 = args.seal.wants_hdf5(reader.has_superblock());
     let mut file = OutputFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);

@@ -84,6 +84,7 @@ impl StorageOptions {
     pub fn params_like(&self, reader: &Reader, resources: &Resources) -> WriteOptions {
         let mut params = self.params(reader.line_break(), resources);
         params.seal = self.seal.wanted(reader.is_sealed());
+        params.hdf5 = self.seal.wants_hdf5(reader.has_superblock());
         params
     }
 

@@ -2,7 +2,7 @@
 //! the index before its header is used.
 
 use super::Lookup;
-use crate::file::reader::chain::{compare_crc, compare_tail, crc_of, differs};
+use crate::file::reader::chain::{compare_crc, compare_tail, compare_view, crc_of, crc_of_section, differs};
 use crate::file::reader::index::SealedPart;
 use crate::file::reader::local_reader::ReadsLocally;
 use crate::file::reader::sections::describe;
@@ -67,17 +67,16 @@ impl Lookup<'_> {
     /// Compares the checksums of anchors and names.
     fn check_other_tables(&mut self, from_end: usize) -> Result<()> {
         self.sections.seals().check_anchors(from_end)?;
-        match self.sections.seals().seal(from_end)? {
-            Some(sealed) => compare_tail("names", self.file(), sealed.names, sealed.seal.index),
-            None => Ok(()),
-        }
+        let Some(sealed) = self.sections.seals().seal(from_end)? else { return Ok(()) };
+        compare_view(self.file(), &sealed)?;
+        compare_tail("names", self.file(), sealed.names, sealed.seal.index)
     }
 
     /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
     /// of this rank is lost.
     pub fn compare_section(&mut self, sealed: &SealedPart, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
-        let found = crc_of(self.file(), row.offset, row.end())?;
+        let found = crc_of_section(self.file(), &row)?;
         self.settle_section(sealed, number, &row, found)
     }
 

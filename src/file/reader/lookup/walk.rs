@@ -6,7 +6,7 @@ use crate::file::team::Failure;
 use scda_base::error::Result;
 use scda_base::memory::reserve;
 use scda_base::numbers::to_usize;
-use scda_format::{FILE_HEADER_BYTES, crc};
+use scda_format::crc;
 
 /// The sections of a file without a seal, up to where the headers were walked. The last one need not be whole.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Lookup<'_> {
     fn walk_on(&mut self, number: u64) -> Result<(), Failure> {
         match (self.cache.walk.next, self.cache.walk.sections.last()) {
             (Some(next), _) => self.sections.advance(next),
-            (None, None) => self.sections.advance(FILE_HEADER_BYTES as u64),
+            (None, None) => self.sections.advance(self.sections.ends().first),
             (None, Some(&(last, _))) => {
                 self.sections.advance(last);
                 self.sections.look_at_section(true)?;

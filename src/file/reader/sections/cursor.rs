@@ -4,7 +4,6 @@ use super::offsets::OffsetHint;
 use super::{CurrentSection, KnownVarraySizes};
 use crate::file::reader::Section;
 use scda_base::error::{Error, Result};
-use scda_format::FILE_HEADER_BYTES;
 use scda_format::header::{SectionType, UserString};
 
 /// Where the ranks are in the file.
@@ -53,13 +52,8 @@ impl ExpectedCall {
 
 impl Cursor {
     /// Before the first section.
-    pub(super) fn new() -> Self {
-        Self {
-            position: FILE_HEADER_BYTES as u64,
-            expect: ExpectedCall::Header,
-            header: None,
-            known_offset: None,
-        }
+    pub(super) fn new(first: u64) -> Self {
+        Self { position: first, expect: ExpectedCall::Header, header: None, known_offset: None }
     }
 
     /// Offset of the next section, or of the current one as long as its data are expected.

@@ -84,6 +84,12 @@ impl Sections {
     /// handed over, it could not stay in registers where all sections pass.
     #[inline(never)]
     fn look_at_convention(&mut self, decode: bool) -> Result<bool, Failure> {
+        let first = self.ends().first;
+        if self.position() < first {
+            // The block with the superblock of HDF5 is no section of the user.
+            self.cursor.advance(first);
+            return self.look_at_section(decode);
+        }
         let (mut user, mut current) = self.input.look_at_header(self.position())?;
         while let Some(end) = self.input.end_of_seal(&user, &current)? {
             if end >= self.input.ends().sections {

@@ -83,7 +83,7 @@ impl Sections {
     /// A file that is open, with its size and where its sections end.
     pub fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: ReadOptions) -> Self {
         let input = Input::new(team, file, ends, params);
-        Self { input, cursor: Cursor::new(), chain: Chain::new(ends.read) }
+        Self { input, cursor: Cursor::new(ends.first), chain: Chain::new(ends.read) }
     }
 
     /// The file and its ranks.
@@ -216,6 +216,10 @@ impl Sections {
             return Ok(false);
         }
         self.input.set_ends(ends);
+        if self.cursor.expects_header() && self.cursor.position() < ends.first {
+            // The header may have been incomplete.
+            self.cursor.advance(ends.first);
+        }
         // What was found by the seal that was the last one.
         self.chain = Chain::new(ends.read);
         Ok(true)

@@ -102,13 +102,13 @@ impl<'a> SealReader<'a> {
             return Ok(None);
         }
         let (from_end, sealed) = self.seal_where(|span| span.begin <= data)?;
-        if data >= sealed.start || sealed.start == sealed.names {
+        if data >= sealed.start || sealed.anchors == sealed.names {
             return Ok(None);
         }
         self.check_anchors(from_end)?;
-        let bytes = sealed.names - sealed.start - (TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64;
+        let bytes = sealed.names - sealed.anchors - (TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64;
         let count = bytes / ANCHOR_BYTES as u64;
-        let first = sealed.start + TABLE_HEADER_BYTES as u64;
+        let first = sealed.anchors + TABLE_HEADER_BYTES as u64;
         let (mut least, mut most) = (0, count);
         while least < most {
             let middle = u64::midpoint(least, most);
@@ -120,12 +120,12 @@ impl<'a> SealReader<'a> {
                 "anchors",
                 &format!("{count} of them"),
                 "those of this section",
-                sealed.start,
+                sealed.anchors,
             ));
         }
         let offset = self.anchor_at(first, place)?;
         if offset > sealed.start {
-            return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.start));
+            return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.anchors));
         }
         Ok(Some((wanted * ANCHOR_ELEMENTS, offset)))
     }

@@ -118,7 +118,13 @@ impl<'a> IndexReader<'a> {
     pub fn compare_with_header(&mut self, row: &Row, at: u64) -> Result<()> {
         let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
         if row.section.is_none() {
-            return Ok(());
+            // Raw, the block with the superblock is shown as a section.
+            let first = if self.sections.params().raw { row.end() } else { self.sections.ends().first };
+            return if row.end() == first {
+                Ok(())
+            } else {
+                wrong("the end of the header", row.end(), first)
+            };
         }
         self.sections.advance(row.offset);
         let found = self.sections.look_at_section(true);

@@ -17,13 +17,15 @@ use crate::file::aggregators::Route;
 use crate::file::buffer::SectionBuffer;
 use crate::file::deferred_headers::DeferredHeaders;
 use crate::file::options::WriteOptions;
-use crate::file::reader::OwnReader;
+use crate::file::reader::{OwnReader, new_view};
 use crate::file::sums::{RunningSum, SummedFile, UnsummedFile, end_section};
-use crate::file::team::{Failure, Team};
+use crate::file::team::{Failure, Team, split};
 use scda_base::error::Result;
 use scda_format::dataset::additions::title_of_first;
+use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::header::SectionType;
 use scda_format::layout::SectionLayout;
+use scda_hdf5::Superblock;
 use scda_ranks::Partition;
 use scda_storage::ParallelFile;
 use scda_storage::lent_memory::LentMemory;
@@ -220,23 +222,68 @@ impl Sections {
         end_section(&mut self.file, self.progress.end())
     }
 
-    /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
-    pub fn seal(&mut self, sync: bool) -> Result<(), Failure> {
+    /// Writes everything, and a seal of it if there is none yet, with a view of HDF5 if that is wanted. With `sync` it is then in stable
+    /// storage.
+    pub fn seal(&mut self, sync: bool, with_view: bool) -> Result<(), Failure> {
         if let Some(sealer) = &self.sealer {
             sealer.check_whole()?;
         }
         self.flush()?;
         // After the flush, all is written.
+        let view = if with_view { self.view()? } else { None };
+        let (section, bytes, root) = view.unwrap_or_default();
         let file = self.file.now()?;
         if let Some(sealer) = &mut self.sealer
-            && file.sums().is_some_and(|sums| sums.count() > 0)
+            && (bytes > 0 || file.sums().is_some_and(|sums| sums.count() > 0))
         {
             let (start, style) = (self.progress.end(), self.params.line_break);
             self.own = None;
-            let end = sealer.seal(&mut self.team, file, start, style, sync)?;
+            let end = sealer.seal(&mut self.team, file, start, (&section, bytes), style, sync)?;
             self.progress.seal(end);
         }
-        if sync { self.sync() } else { Ok(()) }
+        if sync {
+            self.sync()?;
+        }
+        if root > 0 {
+            self.write_superblock(root)?;
+            if sync {
+                self.sync()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The view of HDF5 that the next seal gets, if it gets one: on rank 0 the section, on all ranks how many bytes it has, and the offset of
+    /// its root group. Collective.
+    fn view(&mut self) -> Result<Option<(Vec<u8>, u64, u64)>, Failure> {
+        let Some(sealer) = self.sealer.as_ref().filter(|_| self.params.hdf5) else { return Ok(None) };
+        let found = match self.team.rank() {
+            0 => {
+                let (sealed, rows) = sealer.noted();
+                let (end, style) = (self.progress.end(), self.params.line_break);
+                self.file.now().and_then(|file| new_view(file.unsummed(), end, sealed, rows, style))
+            }
+            _ => Ok(None),
+        };
+        let (found, mine) = split(found);
+        let found = found.unwrap_or_default();
+        let words = mine.map(|()| [found.section.len() as u64, found.root]);
+        let [bytes, root] = self.team.share(0, words)?;
+        Ok((root > 0).then_some((found.section, bytes, root)))
+    }
+
+    /// Makes HDF5 find the view of the last seal: one write, so that a superblock is the one before or this one. Collective.
+    fn write_superblock(&mut self, root: u64) -> Result<(), Failure> {
+        let superblock = Superblock { root, end: self.progress.end() };
+        let mine = match self.team.rank() {
+            0 => superblock.to_bytes().and_then(|bytes| {
+                let file = self.file.now()?.unsummed();
+                file.write_at(SUPERBLOCK_OFFSET, &[&bytes])
+            }),
+            _ => Ok(()),
+        };
+        self.team.agree(mine)?;
+        Ok(())
     }
 
     /// Reads on rank 0, after a flush, what is in the file: see [`OwnReader`].

@@ -4,6 +4,7 @@ mod additions;
 mod datasets;
 mod decoding;
 mod finding;
+mod hdf5;
 mod meshes;
 mod names;
 mod report;
@@ -108,13 +109,15 @@ pub fn scan(input: &Input, progress_word: &str, rigour: Rigour) -> Result<Scan> 
     (scan.first_start, scan.first_end) = (start, start);
     scan.is_to_be_sealed = reader.has_seal_mark() && !input.reads_unsealed();
     let seals = reader.seals()?;
+    let all = seals.all.clone();
     sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
+    hdf5::check(&mut reader, &mut scan, &all)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, &mut progress, end, size)?;
     if rigour == Rigour::Thorough && scan.sealed.is_some() && scan.findings.is_empty() {
-        let Scan { sealed, is_to_be_sealed, left_out, .. } = scan;
-        let mut read = Scan { sealed, is_to_be_sealed, left_out, ..Scan::new(scan.size) };
+        let Scan { sealed, is_to_be_sealed, left_out, size, notes, .. } = scan;
+        let mut read = Scan { sealed, is_to_be_sealed, left_out, notes, ..Scan::new(size) };
         (read.first_start, read.first_end) = (start, start);
         walk(&mut reader, &mut read, &mut progress, start, size)?;
         return Ok(read);

@@ -2,6 +2,7 @@
 
 use scda_base::numbers::to_usize;
 use scda_format::crc;
+use scda_format::hdf5::SUPERBLOCK_OFFSET;
 use scda_format::index::Row;
 use std::fs::File;
 use std::io;
@@ -104,5 +105,9 @@ pub fn sums(
         }
     });
     progress(end);
-    result.map(|()| sums.sums.into_iter().map(AtomicU64::into_inner).collect())
+    result?;
+    let found = rows.iter().zip(sums.sums).map(|(row, sum)| {
+        row.crc_of(sum.into_inner(), |superblock| file.read_exact_at(superblock, SUPERBLOCK_OFFSET))
+    });
+    found.collect()
 }

@@ -76,9 +76,20 @@ pub struct Seal {
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
+    /// A sealed file can also be read by programs for HDF5, such as h5py [default: as the input]
+    #[arg(long, conflicts_with_all = ["no_hdf5", "no_seal"])]
+    hdf5: bool,
+    /// The new file is no HDF5 file
+    #[arg(long)]
+    no_hdf5: bool,
 }
 
 impl Seal {
+    /// Whether the new file is also an HDF5 file: the user's choice, or `default` without one.
+    pub fn wants_hdf5(&self, default: bool) -> bool {
+        self.hdf5 || default && !self.no_hdf5
+    }
+
     /// The user's choice, or `default` without one.
     pub fn wanted(&self, default: bool) -> bool {
         self.seal || default && !self.no_seal

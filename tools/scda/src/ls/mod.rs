@@ -15,7 +15,7 @@ use crate::plot::cf_decoding::{CfDecoding, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
 use crate::statistics::Statistics;
-use scda::{DataType, Layout, Reader, SectionType};
+use scda::{DataType, Layout, Reader, SectionType, SuperblockState};
 use scda_format::dataset::rounding;
 use std::path::PathBuf;
 
@@ -105,7 +105,17 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         count => format!(", sealed: {count} seals"),
     });
     let name = visible(input.name());
-    out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}\n"))?;
+    let hdf5 = match reader.superblock()? {
+        Some(SuperblockState::View(view)) => match &seals {
+            Some(seals) if seals.all.last().is_none_or(|last| last.seal.length != view.end) => {
+                let seal = seals.all.iter().take_while(|sealed| sealed.seal.length <= view.end).count();
+                format!(", HDF5 as of seal {seal}")
+            }
+            _ => ", HDF5".to_owned(),
+        },
+        _ => String::new(),
+    };
+    out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}{hdf5}\n"))?;
     if args.tree {
         return tree::show(out, &mut reader, input);
     }

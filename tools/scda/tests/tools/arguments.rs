@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "ls",
     "cat",
     "check",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 22] = [
     "make",
     "sum",
     "doctor",
+    "hdf5",
     "import",
     "export",
     "refs",

@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod documents;
 mod forests;
+mod hdf5;
 mod imported;
 mod large;
 mod meshes;

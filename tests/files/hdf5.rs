@@ -1,0 +1,353 @@
+//! Files that are also HDF5 files (docs/hdf5.md): the superblock leads to a view of what is sealed, whatever happens to the file.
+
+#![allow(clippy::cast_possible_truncation)] // test data
+
+use crate::common::options;
+use scda::{
+    Codec, Communicator, Content, DataType, Dataset, Encode, ErrorKind, IndexBox, Layout, LineBreak,
+    ReadOptions, Reader, Solo, WriteOptions, Writer, run_on_threads,
+};
+use scda_hdf5::Superblock;
+use std::path::Path;
+
+const SUPERBLOCK: std::ops::Range<usize> = 512..560;
+
+fn params() -> WriteOptions {
+    let mut params: WriteOptions = options();
+    (params.seal, params.hdf5) = (true, true);
+    params
+}
+
+/// These parameters with a change.
+fn with<T>(mut params: T, change: impl FnOnce(&mut T)) -> T {
+    change(&mut params);
+    params
+}
+
+fn superblock(path: &Path) -> Option<Superblock> {
+    let bytes = std::fs::read(path).unwrap();
+    Superblock::of_bytes(bytes[SUPERBLOCK].first_chunk().unwrap()).unwrap()
+}
+
+/// Writes a step: a time, a contiguous field, and one in chunks.
+fn step(writer: &mut Writer, rank: u64, ranks: u64, step: u64) {
+    let time = Dataset::new("time", DataType::Float64, []);
+    let own: &[IndexBox] = if rank == 0 { &[IndexBox::all(&[])] } else { &[] };
+    let data = if rank == 0 { (step as f64).to_le_bytes().to_vec() } else { Vec::new() };
+    writer.dataset(&time, own, &data).unwrap();
+    let rows = 2000; // too few bytes to be aligned
+    let (first, end) = (rows * rank / ranks, rows * (rank + 1) / ranks);
+    let data: Vec<u8> = (4 * first..4 * end).flat_map(|n| (n + step).to_le_bytes()).collect();
+    let own = [IndexBox { start: vec![first, 0], count: vec![end - first, 4] }];
+    let mut field = Dataset::new("flow/rho", DataType::Uint64, [rows, 4]);
+    field.attributes = r#"{"units":"kg m-3"}"#.into();
+    writer.dataset(&field, &own, &data).unwrap();
+    field.name = "flow/p".into();
+    (field.layout, field.codec) = (Layout::Chunked { shape: Some(vec![700, 4]), text: false }, Codec::Zlib);
+    writer.dataset(&field, &own, &data).unwrap();
+}
+
+fn write_on(ranks: usize, path: &Path, params: &WriteOptions) {
+    run_on_threads(ranks, |comm| {
+        let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+        let mut writer = Writer::create(comm, path, b"also HDF5", params).unwrap();
+        writer.group("flow", r#"{"scheme":"hydro"}"#).unwrap();
+        writer.block(b"notes", 0, 5, (rank == 0).then_some(b"calm\n"), Encode::None).unwrap();
+        step(&mut writer, rank, size, 0);
+        writer.commit().unwrap();
+        step(&mut writer, rank, size, 1);
+        writer.close().unwrap();
+    });
+}
+
+fn append(path: &Path, params: &WriteOptions, write: impl FnOnce(&mut Writer)) {
+    let mut writer = Writer::append(Solo, path, params).unwrap();
+    write(&mut writer);
+    writer.close().unwrap();
+}
+
+/// The names of what a reader shows, with sections that are no datasets.
+fn names(path: &Path, params: &ReadOptions) -> Vec<String> {
+    let mut reader = Reader::open(Solo, path, params).unwrap();
+    let entries = reader.entries().map(|entry| String::from_utf8(entry.unwrap().name().to_vec()).unwrap());
+    entries.collect()
+}
+
+/// Reads all by its checksums.
+fn verify(path: &Path) {
+    let verify = with(options::<ReadOptions>(), |p| {
+        p.verify = true;
+    });
+    let mut reader = Reader::open(Solo, path, &verify).unwrap();
+    while reader.next_section(true).unwrap().is_some() {
+        reader.skip().unwrap();
+    }
+    reader.close().unwrap();
+}
+
+#[test]
+fn views_are_the_same_for_any_ranks_and_readers_do_not_show_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, plain] = ["f", "plain"].map(|name| folder.path().join(name));
+    for style in [LineBreak::Unix, LineBreak::Mime] {
+        let base = with(params(), |p| {
+            p.line_break = style;
+        });
+        write_on(1, &path, &base);
+        let first = std::fs::read(&path).unwrap();
+        for ranks in [2, 3, 5] {
+            for (aggregation_bytes, sync, atomic) in
+                [(4 << 20, false, false), (0, true, false), (3000, false, true)]
+            {
+                write_on(
+                    ranks,
+                    &path,
+                    &with(base.clone(), |p| {
+                        p.tuning.aggregation_bytes = aggregation_bytes;
+                        p.sync = sync;
+                        p.atomic = atomic;
+                    }),
+                );
+                assert!(std::fs::read(&path).unwrap() == first, "{ranks} ranks, {aggregation_bytes}");
+            }
+        }
+        let found = superblock(&path).unwrap();
+        assert_eq!(found.end, first.len() as u64);
+        verify(&path);
+        // All that a program sees, and every number of a section, is as without a view.
+        write_on(
+            2,
+            &plain,
+            &with(base.clone(), |p| {
+                p.hdf5 = false;
+            }),
+        );
+        let sections = |path: &Path, params: &ReadOptions| {
+            let mut reader = Reader::open(Solo, path, params).unwrap();
+            assert!(!reader.at_end());
+            let mut found = Vec::new();
+            while let Some(section) = reader.next_section(true).unwrap() {
+                found.push((section.section_type, section.user, section.count, section.size));
+                reader.skip().unwrap();
+            }
+            assert!(reader.at_end());
+            let numbers = reader.find_all(b"flow/rho").unwrap();
+            (found, numbers)
+        };
+        for params in [
+            options(),
+            with(options::<ReadOptions>(), |p| {
+                p.to_seal = false;
+            }),
+        ] {
+            assert_eq!(sections(&path, &params), sections(&plain, &params));
+            assert_eq!(names(&path, &params), names(&plain, &params));
+        }
+        // The paper's reader has both blocks as sections.
+        let raw = with(options::<ReadOptions>(), |p| {
+            p.raw = true;
+        });
+        let mut reader = Reader::open(Solo, &path, &raw).unwrap();
+        let mut users = Vec::new();
+        while let Some(section) = reader.next_section(false).unwrap() {
+            users.push(String::from_utf8_lossy(&section.user).into_owned());
+            reader.skip().unwrap();
+        }
+        assert_eq!(users[0], "scda hdf5 00");
+        assert_eq!(users.iter().filter(|user| **user == "scda hdf5 view 00").count(), 1);
+    }
+}
+
+#[test]
+fn each_byte_but_those_of_the_superblock_is_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    writer.dataset(&Dataset::new("a", DataType::Int8, [3]), &[IndexBox::all(&[3])], &[1, 2, 3]).unwrap();
+    writer.close().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let opens = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let verify = with(options::<ReadOptions>(), |p| {
+            p.verify = true;
+        });
+        let mut reader = Reader::open(Solo, &path, &verify)?;
+        while reader.next_section(true)?.is_some() {
+            reader.skip()?;
+        }
+        Ok::<_, scda::Error>(())
+    };
+    opens(&bytes).unwrap();
+    for at in (0..bytes.len()).step_by(3).chain(SUPERBLOCK.start - 3..SUPERBLOCK.end + 3) {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        assert_eq!(opens(&other).is_ok(), SUPERBLOCK.contains(&at), "byte {at}");
+    }
+}
+
+#[test]
+fn a_file_that_is_appended_to_has_a_view_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    write_on(2, &path, &params());
+    let mut last = superblock(&path).unwrap();
+    for n in 2..20 {
+        let before = std::fs::metadata(&path).unwrap().len();
+        append(
+            &path,
+            &with(params(), |p| {
+                p.sync = n % 2 == 0;
+                p.atomic = n % 3 == 0;
+            }),
+            |writer| step(writer, 0, 1, n),
+        );
+        let now = superblock(&path).unwrap();
+        assert!(now.root > before && now.end == std::fs::metadata(&path).unwrap().len());
+        verify(&path);
+        last = now;
+    }
+    // Nothing new, and no view of it; what HDF5 cannot show gives no new view either, but the superblock says that it is up to date.
+    append(&path, &params(), |_| {});
+    assert_eq!(superblock(&path), Some(last));
+    append(&path, &params(), |writer| writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap());
+    let now = superblock(&path).unwrap();
+    assert!(now.root == last.root && now.end == std::fs::metadata(&path).unwrap().len());
+    // Who appends need not ask for it.
+    append(&path, &with(params(), |p| p.hdf5 = false), |writer| step(writer, 0, 1, 20));
+    assert!(superblock(&path).unwrap().root > now.end);
+    verify(&path);
+    let count = |name: &str| names(&path, &options()).iter().filter(|found| *found == name).count();
+    assert_eq!((count("flow/rho"), count("b")), (21, 1));
+    append(&path, &params(), |writer| step(writer, 0, 1, 21));
+    verify(&path);
+}
+
+#[test]
+fn the_superblock_never_points_to_what_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    step(&mut writer, 0, 1, 0);
+    writer.close().unwrap();
+    let (one, first) = (std::fs::read(&path).unwrap(), superblock(&path));
+    append(&path, &params(), |writer| {
+        step(writer, 0, 1, 1);
+        writer.commit().unwrap();
+        step(writer, 0, 1, 2);
+    });
+    let sections = 6;
+    for (behind, expected) in [(2 * sections, first), (sections, first)] {
+        // No call follows: the file is as opening it has left it.
+        let behind = with(params(), |p| {
+            p.append_after = behind;
+        });
+        let writer = Writer::append(Solo, &path, &behind).unwrap();
+        writer.forget();
+        assert_eq!(superblock(&path), expected);
+    }
+    assert!(std::fs::read(&path).unwrap() == one);
+    // A file of which no view stays has no superblock.
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    step(&mut writer, 0, 1, 0);
+    writer.commit().unwrap();
+    assert_eq!(superblock(&path), None);
+    step(&mut writer, 0, 1, 1);
+    writer.close().unwrap();
+    assert!(superblock(&path).is_some());
+    Writer::append(
+        Solo,
+        &path,
+        &with(params(), |p| {
+            p.append_after = sections;
+        }),
+    )
+    .unwrap()
+    .forget();
+    assert_eq!(superblock(&path), None);
+    append(&path, &params(), |_| {});
+    verify(&path);
+    assert_eq!(superblock(&path).unwrap().end, std::fs::metadata(&path).unwrap().len());
+}
+
+#[test]
+fn a_torn_superblock_is_written_again_and_a_foreign_one_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    write_on(1, &path, &params());
+    let whole = std::fs::read(&path).unwrap();
+    let mut torn = whole.clone();
+    torn[530..560].fill(0);
+    std::fs::write(&path, &torn).unwrap();
+    verify(&path);
+    append(&path, &params(), |_| {});
+    assert!(std::fs::read(&path).unwrap() == whole);
+    // As another program would write one: with HDF5's checksum.
+    let mut foreign = whole;
+    foreign[523] = 1;
+    let sum = scda_hdf5::checksum(&foreign[512..556]);
+    foreign[556..560].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&path, &foreign).unwrap();
+    let error = Writer::append(Solo, &path, &params()).err().unwrap();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Format, Some(512)), "{error}");
+    assert!(std::fs::read(&path).unwrap() == foreign);
+}
+
+#[test]
+fn files_without_datasets_have_no_view_and_those_without_seals_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    writer.block(b"b", 0, 1, Some(b"x"), Encode::None).unwrap();
+    writer.close().unwrap();
+    assert_eq!(superblock(&path), None);
+    verify(&path);
+    let empty = Writer::create(Solo, &path, b"", &params()).unwrap();
+    empty.close().unwrap();
+    verify(&path);
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+    assert!(reader.at_end() && reader.next_section(true).unwrap().is_none());
+    append(&path, &params(), |writer| step(writer, 0, 1, 0));
+    assert!(superblock(&path).is_some());
+    let mut writer = Writer::create(
+        Solo,
+        &path,
+        b"",
+        &with(params(), |p| {
+            p.seal = false;
+        }),
+    )
+    .unwrap();
+    step(&mut writer, 0, 1, 0);
+    writer.close().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(9).any(|bytes| bytes == b"scda hdf5"));
+    // A file that was stopped before its first seal keeps the room.
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    step(&mut writer, 0, 1, 0);
+    writer.flush().unwrap();
+    writer.forget();
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+    assert!(reader.at_end() && reader.next_section(true).unwrap().is_none());
+    append(&path, &params(), |writer| step(writer, 0, 1, 0));
+    assert!(superblock(&path).is_some());
+    verify(&path);
+}
+
+#[test]
+fn what_is_added_later_is_a_part_of_the_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut writer = Writer::create(Solo, &path, b"", &params()).unwrap();
+    let dataset = Dataset::new("a", DataType::Int8, [4]);
+    writer.dataset(&dataset, &[IndexBox::all(&[4])], &[1, 2, 3, 4]).unwrap();
+    writer.set_attributes("a", -1, r#"{"units":"m"}"#).unwrap();
+    writer.close().unwrap();
+    let mut reader = Reader::open(Solo, &path, &options()).unwrap();
+    let all = reader.entries().map(Result::unwrap).collect::<Vec<_>>();
+    assert!(matches!(&all[..], [entry] if matches!(&entry.content, Content::Dataset(_))));
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(
+        bytes.windows(5).filter(|bytes| *bytes == b"units").count() == 2,
+        "in the section and in the view"
+    );
+}

@@ -1,0 +1,62 @@
+//! `scda hdf5`: a view, by which programs for HDF5 read the file.
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, OutputFile, Resources};
+use crate::output::{Output, visible};
+use crate::seal::check_all_sealed;
+use scda::{SuperblockState, WriteOptions};
+use std::path::{Path, PathBuf};
+
+/// Let programs for HDF5 read files as they are now
+///
+/// A file that was written with room for HDF5's superblock (scda copy --hdf5 makes one) gets a view of all its datasets: h5py, h5dump,
+/// netCDF-4, xarray and others then open it where it lies (docs/hdf5.md). Programs that close such a file do this, too; a commit does not.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all files have a view of what is in them; 2 one has no room for it, or something else went wrong.
+
+Examples:
+  scda hdf5 series.scda
+  scda copy --hdf5 state.scda state.h5        a copy with room for it")]
+pub struct Args {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+fn renew(out: &mut Output, path: &Path, resources: &Resources) -> Result<()> {
+    if path.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: a view is written into a file".to_owned()));
+    }
+    let input = Input::new(path, resources)?;
+    let name = visible(input.name());
+    if input.open()?.superblock()?.is_none() {
+        let words = "it has no room for the superblock of HDF5; scda copy --hdf5 writes a copy that has";
+        return Err(Fail::file(input.name(), words));
+    }
+    check_all_sealed(&input)?;
+    let mut params = WriteOptions::default();
+    resources.set(&mut params.tuning);
+    params.line_break = input.open()?.line_break();
+    OutputFile::append(path, params, &[])?.finish()?;
+    match input.open()?.superblock()? {
+        Some(SuperblockState::View(_)) => out.text(format_args!("{name}: is an HDF5 file as well\n")),
+        _ => out.text(format_args!("{name}: has nothing that HDF5 can show\n")),
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = Output::new()?;
+    let mut code = 0;
+    for path in &args.files {
+        let result = renew(&mut out, path, &args.resources);
+        out.finish_unread()?;
+        if let Err(fail) = result {
+            code = code.max(fail.code());
+            fail.report();
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}
