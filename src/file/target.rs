@@ -165,7 +165,9 @@ impl Target {
     /// to, and the file may be created anew.
     fn check_begun(&self, file: &mut PosixFile) -> Result<()> {
         let size = file.status()?.size;
-        if size > LONG_HEADER_BYTES {
+        // Disks lose no less than 512 bytes: with the rest of a long header, all before it.
+        let may_be_torn = size <= FILE_HEADER_BYTES as u64 || (512..=LONG_HEADER_BYTES).contains(&size);
+        if !may_be_torn {
             return Ok(());
         }
         let mut bytes = vec![0; to_usize(size)];
