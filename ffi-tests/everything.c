@@ -83,16 +83,16 @@ static scda_fcontext_t *write_streams (group_t g, scda_fcontext_t *f, int commit
 }
 
 /* All streams, on the last rank. */
-static scda_fcontext_t *read_share (group_t g, scda_fcontext_t *f, int *err) {
+static scda_fcontext_t *read_share (group_t g, scda_fcontext_t *f, uint64_t set, int *err) {
   uint64_t parts[most_ranks] = {0}, sizes[most_ranks], n = 0;
   static char got[most_ranks * 2 * 2 * 700];
   parts[g.size - 1] = (uint64_t) g.size;
-  f = scda_fread_streams_sizes (f, sizes, parts, err);
+  f = scda_fread_streams_sizes (f, set, sizes, parts, err);
   if (!ok (f, *err)) { return f; }
   for (uint64_t i = 0; i < parts[g.rank]; ++i) { n += sizes[i]; }
   REQUIRE (n <= sizeof got);
   memset (got, 0, sizeof got);
-  f = scda_fread_streams_data (f, got, parts, sizes, 0, err);
+  f = scda_fread_streams_data (f, set, got, parts, sizes, 0, err);
   for (uint64_t i = 0; ok (f, *err) && i < n; ++i) { CHECK (got[i] == 'd'); }
   return f;
 }
@@ -100,20 +100,20 @@ static scda_fcontext_t *read_share (group_t g, scda_fcontext_t *f, int *err) {
 /* The stream that the next rank has written. */
 static scda_fcontext_t *read_streams (group_t g, scda_fcontext_t *f, int *err) {
   const int task = (g.rank + 1) % g.size;
-  int found = 0, mine = 0;
-  uint64_t tasks = 0, n = 0;
+  int mine = 0;
+  uint64_t set = 0, tasks = 0, n = 0;
   static char got[2 * 2 * 700];
-  f = scda_ffind_streams (f, "stream", NULL, -1, &found, &tasks, NULL, err);
+  f = scda_ffind_streams (f, "stream", NULL, -1, &set, &tasks, NULL, err);
   if (!ok (f, *err)) { return f; }
-  CHECK (found == 1 && tasks == (uint64_t) g.size);
-  if (scda_stream_size (f, (uint64_t) task, &n, &mine) == 0) {
+  CHECK (set != 0 && tasks == (uint64_t) g.size);
+  if (scda_stream_size (f, set, (uint64_t) task, &n, &mine) == 0) {
     REQUIRE (n == 2 * piece_bytes (task));
     memset (got, 0, sizeof got);
-    const int read = scda_stream_read (f, (uint64_t) task, 0, got, n, &mine) == 0;
+    const int read = scda_stream_read (f, set, (uint64_t) task, 0, got, n, &mine) == 0;
     for (uint64_t i = 0; read && i < n; ++i) { CHECK (got[i] == 'd'); }
   }
   if (mine != 0) { f = scda_refuse (f, scda_last_error_message (), err); } /* the others learn of it where all next meet */
-  return ok (f, *err) ? read_share (g, f, err) : f;
+  return ok (f, *err) ? read_share (g, f, set, err) : f;
 }
 
 /* Both datasets in one call, each rank all of the text and columns of the chunks, which overlap those of others. */

@@ -1362,9 +1362,8 @@ contains
     type(scda_fcontext_t) :: f
     real(real64) :: own(3, 5), found(3, 5)
     character(5) :: text
-    integer(int64) :: tasks, bytes
+    integer(int64) :: tasks, bytes, set, other
     type(scda_info_t) :: info
-    logical :: is_there
     integer :: ierr
     own = rank
     call scda_fopen_write(f, comm, filename, "streams")
@@ -1381,28 +1380,29 @@ contains
     call scda_fclose(f)
 
     call scda_fopen_read(f, comm, filename)
-    call scda_ffind_streams(f, "log", is_there, tasks, 1)
-    call require(.not. is_there .and. tasks == 0, "no streams")
-    call scda_ffind_streams(f, "oth", is_there, tasks, ierr=ierr)
-    call require(is_there .and. ierr == 0, "streams that were found by their name")
-    call scda_ffind_streams(f, "log", is_there, tasks)
-    call require(is_there .and. tasks == ranks, "streams that were found")
-    call scda_stream_size(f, tasks - 1, bytes)
+    call scda_ffind_streams(f, "log", set, tasks, 1)
+    call require(set == 0 .and. tasks == 0, "no streams")
+    call scda_ffind_streams(f, "oth", other, tasks, ierr=ierr)
+    call require(other /= 0 .and. ierr == 0, "streams that were found by their name")
+    call scda_ffind_streams(f, "log", set, tasks)
+    call require(set /= 0 .and. set /= other .and. tasks == ranks, "streams that were found")
+    call scda_stream_size(f, set, tasks - 1, bytes)
     call require(bytes == 5 + 8 * 21, "the bytes of a stream in the file")
-    call scda_stream_read(f, tasks - 1, 0_int64, text)
-    call scda_stream_read(f, tasks - 1, 5_int64, found)
+    call scda_stream_read(f, set, tasks - 1, 0_int64, text)
+    call scda_stream_read(f, set, tasks - 1, 5_int64, found)
     call require(text == "hello" .and. all(nint(found) == ranks - 1), "the data of a stream")
-    call scda_stream_read(f, tasks - 1, bytes, found, ierr)
+    call scda_stream_read(f, set, tasks - 1, bytes, found, ierr)
     call require(ierr == SCDA_ERR_ARG, "bytes after the end of a stream")
-    call scda_stream_size(f, tasks, bytes, ierr)
+    call scda_stream_size(f, set, tasks, bytes, ierr)
     call require(ierr == SCDA_ERR_ARG, "a stream that is not there")
-    call shares(f, int(tasks))
+    call shares(f, set, int(tasks))
     call scda_fclose(f)
   end subroutine streams
 
   ! The streams of each rank's share: all on the last rank, of 5 letters and 21 numbers each.
-  subroutine shares(f, tasks)
+  subroutine shares(f, set, tasks)
     type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(in) :: set
     integer, intent(in) :: tasks
     integer(int64), allocatable :: Ei(:)
     integer, allocatable :: Nq(:)
@@ -1414,10 +1414,10 @@ contains
     Nq = 0
     Nq(ranks) = tasks
     allocate(Ei(Nq(rank + 1)), text(Nq(rank + 1)), pointers(Nq(rank + 1)))
-    call scda_fread_streams_sizes(f, Nq=Nq)
-    call scda_fread_streams_sizes(f, Ei, Nq)
+    call scda_fread_streams_sizes(f, set, Nq=Nq)
+    call scda_fread_streams_sizes(f, set, Ei, Nq)
     call require(all(Ei == len(text)), "the bytes of a share")
-    call scda_fread_streams_data(f, text, Nq, Ei, ierr)
+    call scda_fread_streams_data(f, set, text, Nq, Ei, ierr)
     call require(ierr == 0, "the streams of a share")
     do k = 1, size(text)
       numbers = transfer(text(k)(6:), numbers)
@@ -1425,9 +1425,9 @@ contains
       pointers(k) = c_loc(text(k))
     end do
     text = " "
-    call scda_fread_streams_data(f, pointers, Nq, Ei, indirect=.true.)
+    call scda_fread_streams_data(f, set, pointers, Nq, Ei, indirect=.true.)
     call require(all(text(:)(:5) == "hello"), "a share by pointers")
-    call scda_fread_streams_data(f, Nq=Nq, Ei=Ei)
+    call scda_fread_streams_data(f, set, Nq=Nq, Ei=Ei)
   end subroutine shares
 
   subroutine stop_without_ierr(folder)

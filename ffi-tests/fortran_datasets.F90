@@ -753,7 +753,7 @@ contains
     type(scda_dataset_t) :: d
     type(scda_fcontext_t) :: f
     type(scda_request_t) :: requests(2)
-    integer(int64) :: section, first, tasks, bytes
+    integer(int64) :: section, first, tasks, bytes, streams, before
     integer, target :: u(2), one(2)
     integer :: step, i
     logical :: found
@@ -780,9 +780,12 @@ contains
     call scda_ffind(f, "u", found, section)
     call scda_ffind(f, "u", found, first, record=0)
     call require(found .and. section > first, "the last section")
-    call scda_ffind_streams(f, "log", found, tasks)
-    call scda_stream_size(f, 0_int64, bytes)
-    call require(found .and. bytes == 3, "the last streams")
+    call scda_ffind_streams(f, "log", streams, tasks)
+    call scda_ffind_streams(f, "log", before, tasks, record=0)
+    call scda_stream_size(f, streams, 0_int64, bytes)
+    call require(bytes == 3, "the last streams")
+    call scda_stream_size(f, before, 0_int64, bytes)
+    call require(bytes == 1, "the first streams, beside the last ones")
     call scda_fclose(f)
   end subroutine last_records
 

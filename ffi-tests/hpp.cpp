@@ -688,28 +688,28 @@ static void streams () {
     w.close ();
   }
   scda::reader r (g.comm, name);
-  std::uint64_t tasks = 0;
-  CHECK (!r.find_streams (tasks, "log", 1));
-  CHECK (r.find_streams (tasks, "log") && tasks == static_cast<std::uint64_t> (g.size));
-  CHECK (r.stream_size (static_cast<std::uint64_t> (g.rank)) == own.size () + 16);
+  scda::streams log;
+  CHECK (!r.find_streams (log, "log", 1));
+  CHECK (r.find_streams (log, "log") && log.tasks () == static_cast<std::uint64_t> (g.size));
+  CHECK (r.stream_size (log, static_cast<std::uint64_t> (g.rank)) == own.size () + 16);
   std::vector<char> found (own.size ());
-  r.read_stream (static_cast<std::uint64_t> (g.rank), found);
+  r.read_stream (log, static_cast<std::uint64_t> (g.rank), found);
   CHECK (std::string (found.begin (), found.end ()) == own);
   std::vector<double> numbers (2);
-  r.read_stream (static_cast<std::uint64_t> (g.rank), numbers, own.size ());
+  r.read_stream (log, static_cast<std::uint64_t> (g.rank), numbers, own.size ());
   CHECK (numbers[0] == 0.5 && numbers[1] == 0.5);
   /* The share of each rank: all streams on rank 0. */
   std::vector<std::uint64_t> Nq (static_cast<std::size_t> (g.size));
-  Nq[0] = tasks;
+  Nq[0] = log.tasks ();
   std::vector<std::string> all;
-  r.read_streams (all, Nq);
+  r.read_streams (log, all, Nq);
   CHECK (all.size () == Nq[static_cast<std::size_t> (g.rank)]);
   for (std::size_t p = 0; p < all.size (); ++p) {
     CHECK (all[p].size () == 1000 * p + 16 && all[p].substr (0, 1000 * p) == std::string (1000 * p, static_cast<char> ('a' + p)));
   }
   std::vector<std::uint64_t> Ei (all.size ());
-  r.read_streams_sizes (Ei, Nq);
-  r.read_streams_sizes (scda::skip, Nq);
+  r.read_streams_sizes (log, Ei, Nq);
+  r.read_streams_sizes (log, scda::skip, Nq);
   std::string expected;
   std::vector<char> together;
   std::vector<void *> pointers;
@@ -719,26 +719,26 @@ static void streams () {
     pointers.push_back (p % 2 == 0 ? &all[p][0] : nullptr);
   }
   together.resize (expected.size ());
-  r.read_streams (together, Nq, Ei);
+  r.read_streams (log, together, Nq, Ei);
   CHECK (std::string (together.begin (), together.end ()) == expected);
   if (!all.empty ()) { all[0].assign (all[0].size (), ' '); }
-  r.read_streams (pointers, Nq, Ei);
-  r.read_streams (scda::skip, Nq, Ei);
+  r.read_streams (log, pointers, Nq, Ei);
+  r.read_streams (log, scda::skip, Nq, Ei);
   CHECK (all.empty () || (all[0] == expected.substr (0, 16) && all[0] != std::string (16, ' ')));
   int code = 0;
   try {
     scda::reader other (g.comm, name);
-    other.find_streams (tasks, "log");
+    other.find_streams (log, "log");
     if (!Ei.empty ()) { Ei.back () += 1; }
     std::vector<char> more (together.size () + 1);
-    other.read_streams (more, Nq, Ei);
+    other.read_streams (log, more, Nq, Ei);
   } catch (const scda::error &e) {
     code = e.code ();
   }
   CHECK (code == SCDA_ERR_ARG);
   code = 0;
   try {
-    r.read_stream (0, numbers, 1u << 30);
+    r.read_stream (log, 0, numbers, 1u << 30);
   } catch (const scda::error &e) {
     code = e.code ();
   }

@@ -969,10 +969,11 @@ static void last_records (const std::string &name) {
   CHECK (u == std::vector<double> (2, 2));
   r.read_datasets ({ { scda::dataset ("u", { 2 }), u, 0 } });
   CHECK (u == std::vector<double> (2, 0));
-  std::uint64_t section = 0, first = 0, tasks = 0;
+  std::uint64_t section = 0, first = 0;
+  scda::streams log, before;
   CHECK (r.find (section, "u") && r.find (first, "u", 0) && section > first && !r.find (section, "u", 3));
-  CHECK (r.find_streams (tasks, "log") && r.stream_size (0) == 3);
-  CHECK (r.find_streams (tasks, "log", 0) && r.stream_size (0) == 1);
+  CHECK (r.find_streams (log, "log") && r.find_streams (before, "log", 0));
+  CHECK (r.stream_size (log, 0) == 3 && r.stream_size (before, 0) == 1 && r.stream_size (log, 0) == 3);
 }
 
 int main (int argc, char **argv) {

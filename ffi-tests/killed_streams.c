@@ -36,22 +36,22 @@ static uint64_t part_bytes (uint64_t set, uint64_t task, uint64_t part) {
 
 /* How many sets the file has, the parts of the last one, and the bytes of all streams in them, which are right. */
 static uint64_t read_sets (const scda_params_t *params, uint64_t *last_parts, uint64_t *all) {
-  int err = -1, found = 1;
+  int err = -1;
   uint64_t set = 0;
   *all = 0;
   scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL);
   for (;; ++set) {
-    uint64_t tasks = 0, chunk_bytes = 0, parts = 0;
-    f = scda_ffind_streams (f, "log", NULL, (int64_t) set, &found, &tasks, &chunk_bytes, &err);
+    uint64_t streams = 0, tasks = 0, chunk_bytes = 0, parts = 0;
+    f = scda_ffind_streams (f, "log", NULL, (int64_t) set, &streams, &tasks, &chunk_bytes, &err);
     REQUIRE (f != NULL && err == 0);
-    if (!found) { break; }
+    if (streams == 0) { break; }
     REQUIRE (tasks > 0 && chunk_bytes == chunk_of (set));
     for (uint64_t task = 0; task < tasks; ++task) {
       uint64_t bytes = 0, expected = 0, part = 0, wrong = 0;
-      REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0);
+      REQUIRE (scda_stream_size (f, streams, task, &bytes, &err) == 0);
       unsigned char *data = (unsigned char *) get_memory (bytes);
-      REQUIRE (scda_stream_read (f, task, 0, data, bytes, &err) == 0);
+      REQUIRE (scda_stream_read (f, streams, task, 0, data, bytes, &err) == 0);
       for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, i); }
       free (data);
       REQUIRE (wrong == 0);
@@ -121,19 +121,19 @@ static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_
 
 /* The part that was not ended follows all that were. */
 static int read_saved (const char *folder, uint64_t part) {
-  uint64_t all = 0, parts = 0, tasks = 0, chunk_bytes = 0, saved = 0;
-  int err = -1, found = 0;
+  uint64_t all = 0, parts = 0, streams = 0, tasks = 0, chunk_bytes = 0, saved = 0;
+  int err = -1;
   snprintf (filename, sizeof filename, "%s/saved.scda", folder);
   const uint64_t whole = read_sets (NULL, &parts, &all), set = whole - (part > 0);
   scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, NULL, &err);
-  f = scda_ffind_streams (f, "salvaged streams", NULL, 0, &found, &tasks, &chunk_bytes, &err);
-  REQUIRE (f != NULL && (!found || (chunk_bytes == chunk_of (set) && (part == 0 || (whole > 0 && parts == part)))));
-  for (uint64_t task = 0; found && task < tasks; ++task) {
+  f = scda_ffind_streams (f, "salvaged streams", NULL, 0, &streams, &tasks, &chunk_bytes, &err);
+  REQUIRE (f != NULL && (streams == 0 || (chunk_bytes == chunk_of (set) && (part == 0 || (whole > 0 && parts == part)))));
+  for (uint64_t task = 0; streams != 0 && task < tasks; ++task) {
     uint64_t bytes = 0, before = 0, wrong = 0;
     for (uint64_t earlier = 0; earlier < part; ++earlier) { before += part_bytes (set, task, earlier); }
-    REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0 && bytes <= part_bytes (set, task, part));
+    REQUIRE (scda_stream_size (f, streams, task, &bytes, &err) == 0 && bytes <= part_bytes (set, task, part));
     unsigned char *data = (unsigned char *) get_memory (bytes);
-    REQUIRE (scda_stream_read (f, task, 0, data, bytes, &err) == 0);
+    REQUIRE (scda_stream_read (f, streams, task, 0, data, bytes, &err) == 0);
     for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, before + i); }
     REQUIRE (wrong == 0);
     free (data);

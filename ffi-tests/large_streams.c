@@ -64,11 +64,11 @@ static void check_holes (const char *filename, uint64_t tasks) {
   CHECK (size > 11 * tasks * GiB && on_disk >= many && on_disk < many + (UINT64_C (64) << 20));
 }
 
-static void check_bytes (scda_fcontext_t *f, uint64_t task, uint64_t first, uint64_t bytes, unsigned char *data) {
+static void check_bytes (scda_fcontext_t *f, uint64_t set, uint64_t task, uint64_t first, uint64_t bytes, unsigned char *data) {
   uint64_t wrong = 0;
   int err = -1;
   memset (data, 0, bytes);
-  REQUIRE (scda_stream_read (f, task, first, data, bytes, &err) == 0);
+  REQUIRE (scda_stream_read (f, set, task, first, data, bytes, &err) == 0);
   for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (task, first + i); }
   CHECK (wrong == 0);
 }
@@ -76,29 +76,29 @@ static void check_bytes (scda_fcontext_t *f, uint64_t task, uint64_t first, uint
 /* Each rank reads all streams at some places. With `all`, the ranks also read every byte of the long one, each its share. */
 static void read_file (group_t g, const char *filename, uint64_t writers, int verify, int all) {
   unsigned char *data = (unsigned char *) get_memory (piece_bytes);
-  uint64_t tasks = 0, chunk_bytes = 0, *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
+  uint64_t set = 0, tasks = 0, chunk_bytes = 0, *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
   const uint64_t size = (uint64_t) g.size, rank = (uint64_t) g.rank;
-  int err = -1, found = 0;
+  int err = -1;
   scda_params_t params = default_params ();
   params.verify = verify;
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, NULL, NULL, &params, &err);
-  f = scda_ffind_streams (f, "log", NULL, 0, &found, &tasks, &chunk_bytes, &err);
-  REQUIRE (f != NULL && found == 1 && tasks == writers && chunk_bytes == GiB);
+  f = scda_ffind_streams (f, "log", NULL, 0, &set, &tasks, &chunk_bytes, &err);
+  REQUIRE (f != NULL && set != 0 && tasks == writers && chunk_bytes == GiB);
   for (uint64_t task = 0; task < tasks; ++task) {
     uint64_t bytes = 1;
-    REQUIRE (scda_stream_size (f, task, &bytes, &err) == 0 && bytes == stream_bytes (task, writers));
-    if (task != long_task) { check_bytes (f, task, 0, bytes, data); }
+    REQUIRE (scda_stream_size (f, set, task, &bytes, &err) == 0 && bytes == stream_bytes (task, writers));
+    if (task != long_task) { check_bytes (f, set, task, 0, bytes, data); }
   }
   /* Both ends, the middle, where the commit was, and the end of each chunk. */
-  check_bytes (f, long_task, 0, 1000, data);
-  check_bytes (f, long_task, many - 1000, 1000, data);
-  check_bytes (f, long_task, many / 2 - 500, 1000, data);
-  for (uint64_t end = GiB; end < many; end += GiB) { check_bytes (f, long_task, end - 500, 1000, data); }
-  CHECK (scda_stream_read (f, long_task, many - 1, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
+  check_bytes (f, set, long_task, 0, 1000, data);
+  check_bytes (f, set, long_task, many - 1000, 1000, data);
+  check_bytes (f, set, long_task, many / 2 - 500, 1000, data);
+  for (uint64_t end = GiB; end < many; end += GiB) { check_bytes (f, set, long_task, end - 500, 1000, data); }
+  CHECK (scda_stream_read (f, set, long_task, many - 1, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
   if (all) {
     const uint64_t end = many / size * (rank + 1) + (rank + 1 == size ? many % size : 0);
     for (uint64_t first = many / size * rank; first < end; first += piece_bytes) {
-      check_bytes (f, long_task, first, end - first < piece_bytes ? end - first : piece_bytes, data);
+      check_bytes (f, set, long_task, first, end - first < piece_bytes ? end - first : piece_bytes, data);
     }
   }
   /* Shares of whole streams, of which the long one is not wanted. */
@@ -106,13 +106,13 @@ static void read_file (group_t g, const char *filename, uint64_t writers, int ve
   const uint64_t first = first_of (Nq, g.rank), n = Nq[rank];
   uint64_t *Ei = (uint64_t *) get_memory (n * sizeof *Ei), wrong = 0;
   unsigned char **each = (unsigned char **) get_memory (n * sizeof *each);
-  f = scda_fread_streams_sizes (f, Ei, Nq, &err);
+  f = scda_fread_streams_sizes (f, set, Ei, Nq, &err);
   REQUIRE (f != NULL);
   for (uint64_t i = 0; i < n; ++i) {
     CHECK (Ei[i] == stream_bytes (first + i, writers));
     each[i] = first + i == long_task ? NULL : data + i * few;
   }
-  f = scda_fread_streams_data (f, each, Nq, Ei, 1, &err);
+  f = scda_fread_streams_data (f, set, each, Nq, Ei, 1, &err);
   REQUIRE (f != NULL);
   for (uint64_t i = 0; i < n; ++i) {
     for (uint64_t j = 0; each[i] != NULL && j < Ei[i]; ++j) { wrong += each[i][j] != byte_of (first + i, j); }

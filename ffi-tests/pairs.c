@@ -151,8 +151,9 @@ CALL (find_streams, f = scda_ffind_streams (f, OR_NULL ("streams"), NULL, -1, NU
 static void read_streams (void) {
   uint64_t *one_each = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *one_each);
   for (int q = 0; q < g.size; ++q) { one_each[q] = 1; }
-  f = scda_ffind_streams (f, "streams", NULL, -1, NULL, NULL, NULL, &err);
-  if (f != NULL) { f = scda_fread_streams_sizes (f, sums, OR_NULL (one_each), &err); }
+  uint64_t set = 0;
+  f = scda_ffind_streams (f, "streams", NULL, -1, &set, NULL, NULL, &err);
+  if (f != NULL) { f = scda_fread_streams_sizes (f, set, sums, OR_NULL (one_each), &err); }
   free (one_each);
 }
 

@@ -50,7 +50,7 @@ static void write_file (group_t g, const char *filename) {
 }
 
 /* All streams, in another partition each time: sizes, then data, one after the other or by pointers. */
-static void read_shares (group_t g, scda_fcontext_t *f, int set, uint64_t tasks) {
+static void read_shares (group_t g, scda_fcontext_t *f, uint64_t streams, int set, uint64_t tasks) {
   uint64_t *Nq = (uint64_t *) get_memory ((size_t) g.size * sizeof *Nq);
   int err = -1;
   for (int turn = 0; turn < 4; ++turn) {
@@ -64,7 +64,7 @@ static void read_shares (group_t g, scda_fcontext_t *f, int set, uint64_t tasks)
     const uint64_t n = Nq[g.rank], skipped = turn < 2 ? n : n / 2;
     uint64_t *Ei = (uint64_t *) get_memory (n * sizeof *Ei), bytes = 0, wrong = 0;
     unsigned char **pointers = (unsigned char **) get_memory (n * sizeof *pointers);
-    f = scda_fread_streams_sizes (f, turn == 3 ? NULL : Ei, Nq, &err);
+    f = scda_fread_streams_sizes (f, streams, turn == 3 ? NULL : Ei, Nq, &err);
     REQUIRE (f != NULL && err == 0);
     for (uint64_t i = 0; i < n; ++i) {
       if (turn == 3) { Ei[i] = stream_bytes ((int) (first + i)); }
@@ -75,7 +75,7 @@ static void read_shares (group_t g, scda_fcontext_t *f, int set, uint64_t tasks)
     memset (data, 0, bytes);
     for (uint64_t i = 0; i < n; next += Ei[i++]) { pointers[i] = i == skipped ? NULL : next; }
     void *room = turn < 2 ? (void *) data : (void *) pointers;
-    f = scda_fread_streams_data (f, n == 0 ? NULL : room, Nq, Ei, turn >= 2, &err);
+    f = scda_fread_streams_data (f, streams, n == 0 ? NULL : room, Nq, Ei, turn >= 2, &err);
     REQUIRE (f != NULL && err == 0);
     next = data;
     for (uint64_t i = 0; i < n; next += Ei[i++]) {
@@ -84,7 +84,7 @@ static void read_shares (group_t g, scda_fcontext_t *f, int set, uint64_t tasks)
       }
     }
     CHECK (wrong == 0);
-    f = scda_fread_streams_data (f, NULL, Nq, NULL, 0, &err);
+    f = scda_fread_streams_data (f, streams, NULL, Nq, NULL, 0, &err);
     REQUIRE (f != NULL && err == 0);
     free (data), free (pointers), free (Ei);
   }
@@ -92,39 +92,45 @@ static void read_shares (group_t g, scda_fcontext_t *f, int set, uint64_t tasks)
 }
 
 static void read_file (group_t g, const char *filename, int writers) {
-  int err = -1, found = -1;
+  int err = -1;
+  uint64_t tasks = 0, chunk_bytes = 0, sets[4], streams = 1;
   char user[SCDA_USER_STRING_BYTES + 1];
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, NULL, &err);
   REQUIRE (f != NULL);
+  /* All are found before any is read: each call says which set it means. */
   for (int record = -2; record < 2; ++record) {
-    uint64_t tasks = 0, chunk_bytes = 0;
-    f = scda_ffind_streams (f, "log", NULL, record, &found, &tasks, &chunk_bytes, &err);
-    REQUIRE (f != NULL && found == 1 && tasks == (uint64_t) writers && chunk_bytes == chunk);
+    tasks = chunk_bytes = 0;
+    f = scda_ffind_streams (f, "log", NULL, record, &sets[record + 2], &tasks, &chunk_bytes, &err);
+    REQUIRE (f != NULL && sets[record + 2] != 0 && tasks == (uint64_t) writers && chunk_bytes == chunk);
+  }
+  CHECK (sets[0] == sets[2] && sets[1] == sets[3] && sets[0] != sets[1]);
+  for (int record = -2; record < 2; ++record) {
+    streams = sets[record + 2];
     /* Each rank begins with another one, and some read fewer. */
     for (int i = 0; i < writers - g.rank % 2; ++i) {
       const int task = (g.rank + i) % writers, set = (record + 2) % 2;
       uint64_t bytes = 1, wrong = 0;
-      REQUIRE (scda_stream_size (f, (uint64_t) task, &bytes, &err) == 0 && bytes == stream_bytes (task));
+      REQUIRE (scda_stream_size (f, streams, (uint64_t) task, &bytes, &err) == 0 && bytes == stream_bytes (task));
       const uint64_t first = bytes / (uint64_t) (g.rank + 2), n = bytes - first - bytes / 5;
       unsigned char *data = (unsigned char *) get_memory (bytes + 1);
-      REQUIRE (scda_stream_read (f, (uint64_t) task, 0, data, bytes, &err) == 0);
+      REQUIRE (scda_stream_read (f, streams, (uint64_t) task, 0, data, bytes, &err) == 0);
       for (uint64_t j = 0; j < bytes; ++j) { wrong += data[j] != byte_of (set, task, j); }
-      REQUIRE (scda_stream_read (f, (uint64_t) task, first, data, n, &err) == 0);
+      REQUIRE (scda_stream_read (f, streams, (uint64_t) task, first, data, n, &err) == 0);
       for (uint64_t j = 0; j < n; ++j) { wrong += data[j] != byte_of (set, task, first + j); }
       CHECK (wrong == 0);
       /* An error leaves the file open. */
-      CHECK (scda_stream_read (f, (uint64_t) task, bytes, data, 1, &err) == -1 && err == SCDA_ERR_ARG);
-      CHECK (scda_stream_read (f, (uint64_t) task, UINT64_MAX, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
-      CHECK (bytes == 0 || (scda_stream_read (f, (uint64_t) task, 0, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG));
+      CHECK (scda_stream_read (f, streams, (uint64_t) task, bytes, data, 1, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (scda_stream_read (f, streams, (uint64_t) task, UINT64_MAX, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (bytes == 0 || (scda_stream_read (f, streams, (uint64_t) task, 0, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG));
       free (data);
     }
-    read_shares (g, f, (record + 2) % 2, tasks);
-    CHECK (scda_stream_size (f, tasks, &tasks, &err) == -1 && err == SCDA_ERR_ARG);
-    CHECK (scda_stream_size (f, 0, NULL, &err) == -1 && err == SCDA_ERR_ARG);
+    read_shares (g, f, streams, (record + 2) % 2, tasks);
+    CHECK (scda_stream_size (f, streams, tasks, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_stream_size (f, streams, 0, NULL, &err) == -1 && err == SCDA_ERR_ARG);
   }
-  f = scda_ffind_streams (f, "log", NULL, 2, &found, NULL, NULL, &err);
-  REQUIRE (f != NULL && found == 0);
-  CHECK (scda_stream_size (f, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_USAGE);
+  f = scda_ffind_streams (f, "log", NULL, 2, &streams, NULL, NULL, &err);
+  REQUIRE (f != NULL && streams == 0);
+  CHECK (scda_stream_size (f, streams, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_ARG);
   CHECK (scda_stream_write (f, NULL, 0, &err) == -1 && err == SCDA_ERR_USAGE);
   CHECK (info_of (f).stream_bytes == 0 && info_of (NULL).stream_bytes == 0);
   REQUIRE (scda_fclose (f, &err) == 0);
@@ -161,24 +167,25 @@ static void errors (group_t g, const char *filename) {
 static void wrong_shares (group_t g, const char *filename) {
   const int last = g.rank == g.size - 1;
   uint64_t *Nq = (uint64_t *) get_memory ((size_t) g.size * sizeof *Nq), Ei[2] = {0, 0};
-  for (int wrong = 0; wrong < 7; ++wrong) {
-    int err = -1, found = 0;
-    uint64_t tasks = 0;
+  for (int wrong = 0; wrong < 8; ++wrong) {
+    int err = -1;
+    uint64_t set = 0, tasks = 0;
     scda_fcontext_t *f = scda_fopen_read (g.comm, filename, NULL, NULL, NULL, &err);
-    f = scda_ffind_streams (f, wrong == 0 ? "none" : "log", NULL, -1, &found, &tasks, NULL, &err);
-    REQUIRE (f != NULL && found == (wrong > 0));
+    f = scda_ffind_streams (f, wrong == 0 ? "none" : "log", NULL, -1, &set, &tasks, NULL, &err);
+    REQUIRE (f != NULL && (set != 0) == (wrong > 0));
     for (int p = 0; p < g.size; ++p) { Nq[p] = 1; }
     if (wrong == 1) { Nq[0] = 2; }
     if (wrong == 2) { Nq[g.size - 1] = UINT64_MAX / 2; }
-    f = scda_fread_streams_sizes (f, wrong == 3 && last ? (uint64_t *) ((char *) Ei + 1) : Ei, wrong == 4 && last ? NULL : Nq, &err);
+    f = scda_fread_streams_sizes (f, set, wrong == 3 && last ? (uint64_t *) ((char *) Ei + 1) : Ei, wrong == 4 && last ? NULL : Nq, &err);
     if (wrong < 5) {
-      CHECK (f == NULL && err == (wrong == 0 ? SCDA_ERR_USAGE : wrong == 2 && g.size > 1 ? SCDA_ERR_RANGE : SCDA_ERR_ARG));
+      CHECK (f == NULL && err == (wrong == 2 && g.size > 1 ? SCDA_ERR_RANGE : SCDA_ERR_ARG));
       continue;
     }
     REQUIRE (f != NULL && Ei[0] == stream_bytes (g.rank));
     char *data = (char *) get_memory (Ei[0] + 1);
-    if (last) { Ei[0] += 1; }
-    f = scda_fread_streams_data (f, data, Nq, wrong == 5 && last ? NULL : Ei, 0, &err);
+    if (last && wrong < 7) { Ei[0] += 1; }
+    if (wrong == 7 && last) { set += 1; } /* no set: only this rank knows */
+    f = scda_fread_streams_data (f, set, data, Nq, wrong == 5 && last ? NULL : Ei, 0, &err);
     CHECK (f == NULL && err == SCDA_ERR_ARG);
     free (data);
   }

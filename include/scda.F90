@@ -628,69 +628,69 @@ contains
     call finish(f, ierr)
   end subroutine scda_fwrite_streams_end
 
-  !> Finds a set of streams: call scda_ffind_streams(f, userstr, found, tasks [, record, ierr, len]). tasks is how many streams it has; 0
-  !> if there is none. record: 0 is the first set of this name, -1 (absent) the last.
-  subroutine scda_ffind_streams(f, userstr, found, tasks, record, ierr, len)
+  !> Finds a set of streams: call scda_ffind_streams(f, userstr, streams, tasks [, record, ierr, len]). streams is its number, which the
+  !> subroutines that read it take, of any number of sets in any order; 0 if there is none. tasks is how many streams it has. record: 0 is
+  !> the first set of this name, -1 (absent) the last.
+  subroutine scda_ffind_streams(f, userstr, streams, tasks, record, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), target, intent(in) :: userstr
-    logical, intent(out) :: found
-    integer(int64), intent(out) :: tasks
+    integer(int64), intent(out) :: streams, tasks
     integer, intent(in), optional :: record, len
     integer, intent(out), optional :: ierr
     type(text_t) :: text
-    integer(c_int) :: c_found
     integer(c_int64_t) :: chunk_bytes
     text = text_of(f, string_at(userstr), len)
-    c_found = 0
+    streams = 0
     tasks = 0
     chunk_bytes = 0
-    f%handle = c_ffind_streams(f%handle, text%address, text%bytes, int(chosen(record, -1), c_int64_t), c_found, tasks, &
+    f%handle = c_ffind_streams(f%handle, text%address, text%bytes, int(chosen(record, -1), c_int64_t), streams, tasks, &
         chunk_bytes, f%err)
-    found = c_found /= 0
     call finish(f, ierr)
   end subroutine scda_ffind_streams
 
-  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, task, bytes [, ierr]). Not collective.
-  subroutine scda_stream_size(f, task, bytes, ierr)
+  !> The bytes of the stream of a task, from 0: call scda_stream_size(f, streams, task, bytes [, ierr]). Not collective.
+  subroutine scda_stream_size(f, streams, task, bytes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(in) :: task
+    integer(int64), intent(in) :: streams, task
     integer(int64), intent(out) :: bytes
     integer, intent(out), optional :: ierr
     integer(c_int) :: status
     bytes = 0
-    status = c_stream_size(f%handle, task, bytes, f%err)
+    status = c_stream_size(f%handle, streams, task, bytes, f%err)
     call finish(f, ierr)
   end subroutine scda_stream_size
 
-  subroutine read_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
+  subroutine read_stream(f, streams, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
     type(scda_fcontext_t), intent(inout) :: f
-    integer(c_int64_t), intent(in) :: task, offset
+    integer(c_int64_t), intent(in) :: streams, task, offset
     type(descriptor_t), intent(in), target :: data
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     integer(c_int) :: status
     memory = memory_of(f, data)
-    status = c_stream_read(f%handle, task, offset, memory%address, bytes_in(memory), f%err)
+    status = c_stream_read(f%handle, streams, task, offset, memory%address, bytes_in(memory), f%err)
     call finish(f, ierr)
   end subroutine read_stream
 
-  !> Reads how many bytes each stream of this rank's share has: call scda_fread_streams_sizes(f, [Ei,] Nq [, ierr]). Absent Ei skip them
-  !> on this rank.
-  subroutine scda_fread_streams_sizes(f, Ei, Nq, ierr)
+  !> Reads how many bytes each stream of this rank's share has: call scda_fread_streams_sizes(f, streams, [Ei,] Nq [, ierr]). Absent
+  !> Ei skip them on this rank.
+  subroutine scda_fread_streams_sizes(f, streams, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(in) :: streams
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
     type(*), dimension(..), contiguous, intent(in), target :: Nq
     integer, intent(out), optional :: ierr
-    call get_sizes(f, memory_at(Ei), memory_at(Nq), .true., ierr)
+    call get_sizes(f, memory_at(Ei), memory_at(Nq), ierr, streams)
   end subroutine scda_fread_streams_sizes
 
-  subroutine read_streams(f, data, Nq, Ei, ierr, indirect) bind(C, name="scda_fortran_fread_streams_data")
+  subroutine read_streams(f, streams, data, Nq, Ei, ierr, indirect) bind(C, name="scda_fortran_fread_streams_data")
     type(scda_fcontext_t), intent(inout) :: f
+    integer(c_int64_t), intent(in) :: streams
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: Nq, Ei
     integer(scda_int), intent(out), optional :: ierr
     type(descriptor_t), intent(in), optional, target :: indirect
-    call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_t(), is_indirect(f, indirect), .true., ierr)
+    call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_t(), is_indirect(f, indirect), ierr, streams)
   end subroutine read_streams
 
   !> Looks again how far a file open for reading can be read: whether more was committed since it was opened. An error if a job has
@@ -1020,15 +1020,15 @@ contains
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
     type(*), dimension(..), contiguous, intent(in), target :: Nq
     integer, intent(out), optional :: ierr
-    call get_sizes(f, memory_at(Ei), memory_at(Nq), .false., ierr)
+    call get_sizes(f, memory_at(Ei), memory_at(Nq), ierr)
   end subroutine scda_fread_varray_sizes
 
-  ! Of the elements of a varray, or of streams.
-  subroutine get_sizes(f, Ei, Nq, streams, ierr)
+  ! Of the elements of a varray, or of the streams of this set.
+  subroutine get_sizes(f, Ei, Nq, ierr, streams)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: Ei, Nq
-    logical, intent(in) :: streams
     integer, intent(out), optional :: ierr
+    integer(int64), intent(in), optional :: streams
     integer(int64), allocatable, target :: copy(:)
     integer(int64), pointer, contiguous :: counts(:)
     logical :: fits
@@ -1039,8 +1039,8 @@ contains
     else
       call check_lengths(f, fits, counts=counts)
     end if
-    if (streams) then
-      f%handle = c_fread_streams_sizes(f%handle, Ei%address, pointer_to(counts, fits), f%err)
+    if (present(streams)) then
+      f%handle = c_fread_streams_sizes(f%handle, streams, Ei%address, pointer_to(counts, fits), f%err)
     else
       f%handle = c_fread_varray_sizes(f%handle, Ei%address, pointer_to(counts, fits), f%err)
     end if
@@ -1102,15 +1102,16 @@ contains
     type(descriptor_t), intent(in), optional, target :: Sq
     type(descriptor_t), intent(in), optional, target :: indirect
     call get_varray(f, memory_of(f, data), memory_of(f, Nq), memory_of(f, Ei), memory_of(f, Sq), &
-      & is_indirect(f, indirect), .false., ierr)
+      & is_indirect(f, indirect), ierr)
   end subroutine read_varray
 
-  ! Elements of a varray, or streams, for which there is no Sq.
-  subroutine get_varray(f, data, Nq, Ei, Sq, indirect, streams, ierr)
+  ! Elements of a varray, or streams of this set, for which there is no Sq.
+  subroutine get_varray(f, data, Nq, Ei, Sq, indirect, ierr, streams)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: data, Nq, Ei, Sq
-    logical, intent(in) :: indirect, streams
+    logical, intent(in) :: indirect
     integer, intent(out), optional :: ierr
+    integer(int64), intent(in), optional :: streams
     integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
     integer(int64), pointer, contiguous :: counts(:), sizes(:)
     logical :: fits
@@ -1122,8 +1123,8 @@ contains
     else
       call check_lengths(f, fits, counts=counts, Sq=Sq)
     end if
-    if (streams) then
-      f%handle = c_fread_streams_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), &
+    if (present(streams)) then
+      f%handle = c_fread_streams_data(f%handle, streams, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), &
         & flag(indirect), f%err)
     else
       f%handle = c_fread_varray_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
@@ -3185,24 +3186,25 @@ module scda
     end subroutine fstream_write
   end interface scda_stream_write
 
-  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on: call scda_stream_read(f, task, offset, data
-  !> [, ierr]). Not collective; after an error the file stays open.
+  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on: call scda_stream_read(f, streams, task,
+  !> offset, data [, ierr]). Not collective; after an error the file stays open.
   interface scda_stream_read
-    subroutine fread_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
+    subroutine fread_stream(f, streams, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
       import :: c_int64_t, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
-      integer(c_int64_t), intent(in) :: task, offset
+      integer(c_int64_t), intent(in) :: streams, task, offset
       type(*), dimension(..), contiguous, intent(inout), target :: data
       integer(scda_int), intent(out), optional :: ierr
     end subroutine fread_stream
   end interface scda_stream_read
 
-  !> Reads the streams of this rank's share: call scda_fread_streams_data(f, [data,] Nq, Ei [, ierr, indirect])
+  !> Reads the streams of this rank's share: call scda_fread_streams_data(f, streams, [data,] Nq, Ei [, ierr, indirect])
   interface scda_fread_streams_data
-    subroutine fread_streams_data(f, data, Nq, Ei, ierr, indirect) &
+    subroutine fread_streams_data(f, streams, data, Nq, Ei, ierr, indirect) &
       & bind(C, name="scda_fortran_fread_streams_data")
-      import :: scda_fcontext_t, scda_int
+      import :: c_int64_t, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
+      integer(c_int64_t), intent(in) :: streams
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
       integer(scda_int), intent(out), optional :: ierr

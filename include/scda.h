@@ -2495,7 +2495,8 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
 /**
  * Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
  * `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
- * has the chunks of a dataset: each element is the stream of a task.
+ * has the chunks of a dataset: each element is the stream of a task. Any number of sets may be found and read in any order. Each is
+ * known by its number until the file is closed.
  *
  * Collective. All ranks receive the same values.
  *
@@ -2504,7 +2505,7 @@ scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
  * @param [in] len           Its length, or NULL.
  * @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
  *                           first in the file, 1 the next.
- * @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
+ * @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
  * @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
  *                           NULL.
  * @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
@@ -2518,7 +2519,7 @@ scda_fcontext_t *scda_ffind_streams(scda_fcontext_t *f,
                                     const char *userstr,
                                     const size_t *len,
                                     int64_t record,
-                                    int *found,
+                                    uint64_t *streams,
                                     uint64_t *tasks,
                                     uint64_t *chunk_bytes,
                                     int *err);
@@ -2528,15 +2529,17 @@ scda_fcontext_t *scda_ffind_streams(scda_fcontext_t *f,
  *
  * Not collective: each rank may ask for any streams. After an error `f` stays open.
  *
- * @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
- * @param [in] task    The stream: a number from 0, below that of the tasks.
- * @param [out] bytes  How many bytes it has. Must not be NULL.
- * @param [out] err    The error code.
- * @return             0, or -1 on error.
- * Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
+ * @param [in] f        The file, open for reading.
+ * @param [in] streams  The set, as `scda_ffind_streams` has found it.
+ * @param [in] task     The stream: a number from 0, below that of the tasks.
+ * @param [out] bytes   How many bytes it has. Must not be NULL.
+ * @param [out] err     The error code.
+ * @return              0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG` also if there is no such set or stream, `SCDA_ERR_FORMAT`,
  * `SCDA_ERR_MEMORY`, and those of the file system.
  */
 int scda_stream_size(scda_fcontext_t *f,
+                     uint64_t streams,
                      uint64_t task,
                      uint64_t *bytes,
                      int *err);
@@ -2547,16 +2550,18 @@ int scda_stream_size(scda_fcontext_t *f,
  * Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
  * error `f` stays open.
  *
- * @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
- * @param [in] task    The stream: a number from 0, below that of the tasks.
- * @param [in] offset  The first byte to read, from 0.
- * @param [out] data   Room for the bytes. May be NULL if there are none.
- * @param [in] bytes   How many, no more than the stream has from `offset` on.
- * @param [out] err    The error code.
- * @return             0, or -1 on error.
+ * @param [in] f        The file, open for reading.
+ * @param [in] streams  The set, as `scda_ffind_streams` has found it.
+ * @param [in] task     The stream: a number from 0, below that of the tasks.
+ * @param [in] offset   The first byte to read, from 0.
+ * @param [out] data    Room for the bytes. May be NULL if there are none.
+ * @param [in] bytes    How many, no more than the stream has from `offset` on.
+ * @param [out] err     The error code.
+ * @return              0, or -1 on error.
  * Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
  */
 int scda_stream_read(scda_fcontext_t *f,
+                     uint64_t streams,
                      uint64_t task,
                      uint64_t offset,
                      void *data,
@@ -2571,15 +2576,17 @@ int scda_stream_read(scda_fcontext_t *f,
  *
  * Collective; `Ei` may differ between the ranks.
  *
- * @param [in] f     The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
- * @param [out] Ei   Room for the bytes of each stream of this rank. NULL skips them on this rank.
- * @param [in] Nq    The number of streams on each rank. The sum is that of the tasks.
- * @param [out] err  The error code.
- * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
+ * @param [in] f        The file, open for reading. Its position does not change.
+ * @param [in] streams  The set, as `scda_ffind_streams` has found it. The same on all ranks.
+ * @param [out] Ei      Room for the bytes of each stream of this rank. NULL skips them on this rank.
+ * @param [in] Nq       The number of streams on each rank. The sum is that of the tasks.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` also if there is no such set, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
  * those of the file system.
  */
 scda_fcontext_t *scda_fread_streams_sizes(scda_fcontext_t *f,
+                                          uint64_t streams,
                                           uint64_t *Ei,
                                           const uint64_t *Nq,
                                           int *err);
@@ -2590,7 +2597,8 @@ scda_fcontext_t *scda_fread_streams_sizes(scda_fcontext_t *f,
  * Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from the one with which the sizes
  * were read.
  *
- * @param [in] f         The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
+ * @param [in] f         The file, open for reading. Its position does not change.
+ * @param [in] streams   The set, as `scda_ffind_streams` has found it. The same on all ranks.
  * @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
  * @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
  * @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
@@ -2601,6 +2609,7 @@ scda_fcontext_t *scda_fread_streams_sizes(scda_fcontext_t *f,
  * Errors: those of `scda_fread_streams_sizes`; `SCDA_ERR_ARG` also if `Ei` differ from the sizes in the file.
  */
 scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
+                                         uint64_t streams,
                                          void *dbytes,
                                          const uint64_t *Nq,
                                          const uint64_t *Ei,

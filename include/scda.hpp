@@ -824,6 +824,21 @@ private:
   scda_entry_t e_;
 };
 
+/** A set of streams in a file that is open for reading: see `reader::find_streams`. */
+class streams {
+public:
+  /** The number of streams: that of the ranks that wrote them. */
+  std::uint64_t tasks () const noexcept { return tasks_; }
+  /** The bytes of a chunk; 0 if the streams are the elements of a varray. */
+  std::uint64_t chunk_bytes () const noexcept { return chunk_bytes_; }
+  /** The number by which C knows the set; 0 before one is found. */
+  std::uint64_t get () const noexcept { return number_; }
+
+private:
+  friend class reader;
+  std::uint64_t number_ = 0, tasks_ = 0, chunk_bytes_ = 0;
+};
+
 /** A dataset, and what this rank has of it: see `writer::write_datasets`. The data stay where they are. */
 struct dataset_boxes {
   dataset_boxes (const dataset &what, const const_items &all, const std::vector<box> &own) : d (what), data (all), boxes (own) {}
@@ -1565,50 +1580,58 @@ public:
   }
 #endif
 
-  /** Finds a set of streams: whether there is one, and how many streams it has. `record`: 0 is the first of this name, -1, the
+  /** Finds a set of streams: whether there is one. Any number may be read, in any order. `record`: 0 is the first of this name, -1, the
    * default, the last. */
-  bool find_streams (std::uint64_t &tasks, text user, std::int64_t record = -1) {
-    int found = 0;
+  bool find_streams (streams &set, text user, std::int64_t record = SCDA_LAST) {
+    streams found;
     call ([&] (int *err) {
-      return scda_ffind_streams (f_, user.data (), user.size (), record, &found, &tasks, nullptr, err);
+      return scda_ffind_streams (f_, user.data (), user.size (), record, &found.number_, &found.tasks_, &found.chunk_bytes_, err);
     });
-    tasks_ = found != 0 ? tasks : 0;
-    return found != 0;
+    if (found.number_ != 0) { set = found; }
+    return found.number_ != 0;
   }
-  /** The bytes of a stream of the set that was found. Not collective. */
-  std::uint64_t stream_size (std::uint64_t task) {
+#if __cplusplus >= 201703L
+  /** The set of streams of a name. From C++17 on. */
+  std::optional<streams> find_streams (text user, std::int64_t record = SCDA_LAST) {
+    streams set;
+    if (find_streams (set, user, record)) { return set; }
+    return std::nullopt;
+  }
+#endif
+  /** The bytes of a stream. Not collective. */
+  std::uint64_t stream_size (const streams &set, std::uint64_t task) {
     std::uint64_t bytes = 0;
-    call_alone ([&] (int *err) { return scda_stream_size (f_, task, &bytes, err); });
+    call_alone ([&] (int *err) { return scda_stream_size (f_, set.number_, task, &bytes, err); });
     return bytes;
   }
   /** Reads bytes of a stream from its byte `offset` on, as many as `data` has room for. Not collective; after an error the file stays
    * open. */
-  void read_stream (std::uint64_t task, bytes data, std::uint64_t offset = 0) {
-    call_alone ([&] (int *err) { return scda_stream_read (f_, task, offset, data.data (), data.size (), err); });
+  void read_stream (const streams &set, std::uint64_t task, bytes data, std::uint64_t offset = 0) {
+    call_alone ([&] (int *err) { return scda_stream_read (f_, set.number_, task, offset, data.data (), data.size (), err); });
   }
   /** Reads how many bytes each stream of this rank's share has: rank p has `Nq[p]` of the streams, in the order of the tasks. */
-  void read_streams_sizes (view<std::uint64_t> Ei, const counts &Nq) {
-    get_streams_sizes (Ei.data (), checked (call_lengths (Nq).room (Ei.size ())));
+  void read_streams_sizes (const streams &set, view<std::uint64_t> Ei, const counts &Nq) {
+    get_streams_sizes (set, Ei.data (), checked (call_lengths (Nq).room (Ei.size ())));
   }
   /** Skips the sizes on this rank. */
-  void read_streams_sizes (skip_t, const counts &Nq) { get_streams_sizes (nullptr, checked (Nq)); }
+  void read_streams_sizes (const streams &set, skip_t, const counts &Nq) { get_streams_sizes (set, nullptr, checked (Nq)); }
   /** Reads the streams of this rank's share, one after the other. */
-  void read_streams (bytes data, const counts &Nq, const counts &Ei) {
-    get_streams (data.data (), checked (call_lengths (Nq).varray (data, Ei)), Ei, 0);
+  void read_streams (const streams &set, bytes data, const counts &Nq, const counts &Ei) {
+    get_streams (set, data.data (), checked (call_lengths (Nq).varray (data, Ei)), Ei, 0);
   }
   /** Reads the streams of this rank's share to a pointer for each; NULL skips one. */
-  void read_streams (view<void *const> pointers, const counts &Nq, const counts &Ei) {
+  void read_streams (const streams &set, view<void *const> pointers, const counts &Nq, const counts &Ei) {
     const std::uint64_t *partition = checked (call_lengths (Nq).sizes (Ei).pointers (pointers.size ()));
-    get_streams (const_cast<void **> (pointers.data ()), partition, Ei, 1);
+    get_streams (set, const_cast<void **> (pointers.data ()), partition, Ei, 1);
   }
-  /** Reads sizes and streams of this rank's share: `streams` becomes a vector of them, each a vector or a string. */
-  template <typename C> void read_streams (std::vector<C> &streams, const counts &Nq) {
-    std::vector<std::uint64_t> Ei (own_count (Nq, tasks_));
-    read_streams_sizes (Ei, Nq);
+  /** Reads sizes and streams of this rank's share: `data` becomes a vector of them, each a vector or a string. */
+  template <typename C> void read_streams (const streams &set, std::vector<C> &data, const counts &Nq) {
+    std::vector<std::uint64_t> Ei (own_count (Nq, set.tasks_));
+    read_streams_sizes (set, Ei, Nq);
     std::vector<void *> pointers;
     const std::uint64_t *partition = checked (Nq);
-    if (!sized (streams, Ei, pointers)) { partition = nullptr; }
-    get_streams (pointers.data (), partition, Ei, 1);
+    if (!sized (data, Ei, pointers)) { partition = nullptr; }
+    get_streams (set, pointers.data (), partition, Ei, 1);
   }
 
   /** Finds a dataset by its name: whether there is one. `read` reads it, and any number of others, in any order. The position of the file
@@ -1853,11 +1876,11 @@ private:
     fits (known);
     return static_cast<std::size_t> (known.n < most ? known.n : most);
   }
-  void get_streams_sizes (std::uint64_t *Ei, const std::uint64_t *partition) {
-    call ([&] (int *err) { return scda_fread_streams_sizes (f_, Ei, partition, err); });
+  void get_streams_sizes (const streams &set, std::uint64_t *Ei, const std::uint64_t *partition) {
+    call ([&] (int *err) { return scda_fread_streams_sizes (f_, set.number_, Ei, partition, err); });
   }
-  void get_streams (void *data, const std::uint64_t *partition, const counts &Ei, int indirect) {
-    call ([&] (int *err) { return scda_fread_streams_data (f_, data, partition, Ei.data (), indirect, err); });
+  void get_streams (const streams &set, void *data, const std::uint64_t *partition, const counts &Ei, int indirect) {
+    call ([&] (int *err) { return scda_fread_streams_data (f_, set.number_, data, partition, Ei.data (), indirect, err); });
   }
   void get_boxes (const dataset &d, const items &data, const std::vector<box> &boxes) {
     std::vector<scda_box_t> all;
@@ -1907,7 +1930,6 @@ private:
   }
 
   std::uint64_t N_ = 0, E_ = 0; /* of the last header */
-  std::uint64_t tasks_ = 0;     /* of the streams that were found last */
 };
 
 } // namespace scda

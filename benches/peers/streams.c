@@ -67,16 +67,16 @@ static void write_scda (const streams_t *s, const char *file, int seal) {
 static void write_plain (const streams_t *s, const char *file) { write_scda (s, file, 0); }
 static void write_sealed (const streams_t *s, const char *file) { write_scda (s, file, 1); }
 static void read_scda (const streams_t *s, const char *file) {
-  int err, found;
-  uint64_t bytes, tasks;
+  int err;
+  uint64_t set, bytes, tasks;
   scda_fcontext_t *f = scda_fopen_read (s->comm, file, NULL, NULL, NULL, &err);
   succeed (err);
-  f = scda_ffind_streams (f, "streams", NULL, 0, &found, &tasks, NULL, &err);
+  f = scda_ffind_streams (f, "streams", NULL, 0, &set, &tasks, NULL, &err);
   succeed (err);
-  scda_stream_size (f, (uint64_t) s->rank, &bytes, &err), succeed (err);
-  if (!found || tasks != (uint64_t) s->size || bytes != s->bytes) { die ("libscda: found other streams"); }
+  scda_stream_size (f, set, (uint64_t) s->rank, &bytes, &err), succeed (err);
+  if (set == 0 || tasks != (uint64_t) s->size || bytes != s->bytes) { die ("libscda: found other streams"); }
   for (uint64_t i = 0; i < pieces (s); ++i) {
-    scda_stream_read (f, (uint64_t) s->rank, i * PIECE, s->found, piece_bytes (s, i), &err), succeed (err);
+    scda_stream_read (f, set, (uint64_t) s->rank, i * PIECE, s->found, piece_bytes (s, i), &err), succeed (err);
     look (s, i, "libscda");
   }
   scda_fclose (f, &err);

@@ -81,7 +81,7 @@ static int read_rows (const char *filename, const uint64_t start[2], const uint6
     box[i].count = count;
   }
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, filename, NULL, NULL, NULL, &err);
-  /* NULL: the first dataset of each name; one box of each */
+  /* NULL: the last dataset of each name; one box of each */
   f = scda_fread_datasets (f, 2, d, NULL, NULL, box, &err);
   for (uint64_t y = 0; f != NULL && y < count[0]; ++y) {
     double sum = 0;

@@ -17,20 +17,19 @@ static scda_fcontext_t *write_logs (const char *name, int rank, int *err) {
 }
 
 static scda_fcontext_t *read_logs (const char *name, int rank, int size, int *err) {
-  int found = 0;
-  uint64_t tasks = 0, bytes = 0, lines = 0;
+  uint64_t log = 0, tasks = 0, bytes = 0, lines = 0;
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, name, NULL, NULL, NULL, err);
-  f = scda_ffind_streams (f, "log", NULL, 0, &found, &tasks, NULL, err);
-  if (!f || !found) { return f; }
+  f = scda_ffind_streams (f, "log", NULL, SCDA_LAST, &log, &tasks, NULL, err); /* log: the set, by a number */
+  if (!f || log == 0) { return f; }
   uint64_t *Nq = malloc ((size_t) size * sizeof *Nq); /* how many streams each process takes */
   for (int q = 0; q < size; ++q) {
     Nq[q] = tasks * (uint64_t) (q + 1) / (uint64_t) size - tasks * (uint64_t) q / (uint64_t) size;
   }
   uint64_t *Ei = malloc (Nq[rank] * sizeof *Ei); /* their bytes */
-  f = scda_fread_streams_sizes (f, Ei, Nq, err);
+  f = scda_fread_streams_sizes (f, log, Ei, Nq, err);
   for (uint64_t i = 0; f && i < Nq[rank]; ++i) { bytes += Ei[i]; }
   char *data = malloc (bytes);
-  f = scda_fread_streams_data (f, data, Nq, Ei, 0, err); /* one stream directly after the other */
+  f = scda_fread_streams_data (f, log, data, Nq, Ei, 0, err); /* one stream directly after the other */
   for (uint64_t i = 0; f && i < bytes; ++i) { lines += data[i] == '\n'; }
   if (f) { printf ("process %d: %d of %d logs, %d lines\n", rank, (int) Nq[rank], (int) tasks, (int) lines); }
   free (Nq), free (Ei), free (data);

@@ -52,20 +52,19 @@ contains
   end subroutine write_all
 
   subroutine read_all()
-    logical :: found
-    integer(int64) :: tasks
+    integer(int64) :: set, tasks
     integer(int64), allocatable :: counts(:), bytes(:)
     real(real64), allocatable :: particles(:, :)
     call scda_fopen_read(f, MPI_COMM_WORLD, filename)
-    call scda_ffind_streams(f, "particles", found, tasks)
-    if (.not. found) error stop "no streams of particles"
+    call scda_ffind_streams(f, "particles", set, tasks)
+    if (set == 0) error stop "no streams of particles"
     ! Each rank reads some whole streams, one after the other.
     allocate(counts(ranks))
     counts = [((tasks * i) / ranks - (tasks * (i - 1)) / ranks, i = 1, ranks)]
     allocate(bytes(counts(rank + 1)))
-    call scda_fread_streams_sizes(f, bytes, counts)
+    call scda_fread_streams_sizes(f, set, bytes, counts)
     allocate(particles(3, sum(bytes) / 24))
-    call scda_fread_streams_data(f, particles, counts, bytes)
+    call scda_fread_streams_data(f, set, particles, counts, bytes)
     call scda_fclose(f)
     if (any(abs(particles(3, :) - 0.5_real64) > 0)) error stop "other particles than were written"
     n = size(particles, 2)

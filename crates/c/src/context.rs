@@ -210,10 +210,10 @@ pub fn locally(
     guard(err, -1, run)
 }
 
-/// A file that is open for reading, and a stream of the set that was found.
-pub fn read_locally(context: &mut Context, task: u64) -> Result<(&mut Reader, &Stream)> {
+/// A file that is open for reading, and a stream of a set that was found.
+pub fn read_locally(context: &mut Context, set: u64, task: u64) -> Result<(&mut Reader, &Stream)> {
     let (reader, given) = context.reader_locally()?;
-    let stream = given.stream(reader, task)?;
+    let stream = given.stream(reader, set, task)?;
     Ok((reader, stream))
 }
 

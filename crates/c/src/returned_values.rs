@@ -1,4 +1,4 @@
-//! Values that C has pointers to and that belong to a file: what a dataset points to, and attributes.
+//! Values that C has pointers or numbers of and that belong to a file: what a dataset points to, attributes, and sets of streams.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
 use super::memory::Values;
@@ -8,6 +8,7 @@ use scda::Texts;
 use scda::{DatasetHandle, Reader, Stream, Streams};
 use scda_base::error::{Error, Result};
 use scda_format::dataset::Dataset;
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
@@ -56,30 +57,37 @@ pub struct ReturnedValues {
     pointers: DimensionNames,
     /// The items of variable length that were read last.
     pub texts: Option<Texts>,
-    /// The set of streams that was found last, and of it the stream that was read last.
-    streams: Option<Streams>,
+    /// The sets of streams that were found, by the numbers that C has of them.
+    streams: BTreeMap<u64, FoundStreams>,
+}
+
+/// A set of streams, and of it the stream that was read last.
+struct FoundStreams {
+    set: Streams,
     stream: Option<(u64, Stream)>,
 }
 
 impl ReturnedValues {
-    /// Keeps a set of streams, whose streams are then read.
-    pub fn keep_streams(&mut self, streams: Option<Streams>) {
-        (self.streams, self.stream) = (streams, None);
+    /// Keeps a set of streams; the number by which C knows it.
+    pub fn keep_streams(&mut self, set: Streams) -> u64 {
+        let number = set.number();
+        self.streams.insert(number, FoundStreams { set, stream: None });
+        number
     }
 
-    /// The set of streams that is kept.
-    pub fn streams(&self) -> Result<&Streams> {
-        self.streams.as_ref().ok_or_else(|| Error::usage("stream: find a set of streams first"))
+    /// The set of streams with this number.
+    pub fn streams(&self, number: u64) -> Result<&Streams> {
+        self.streams.get(&number).map(|found| &found.set).ok_or_else(|| no_streams(number))
     }
 
-    /// A stream of the set that is kept.
-    pub fn stream(&mut self, reader: &mut Reader, task: u64) -> Result<&Stream> {
-        let kept = self.stream.take().filter(|(kept, _)| *kept == task);
-        let stream = match kept {
+    /// A stream of the set with this number.
+    pub fn stream(&mut self, reader: &mut Reader, number: u64, task: u64) -> Result<&Stream> {
+        let found = self.streams.get_mut(&number).ok_or_else(|| no_streams(number))?;
+        let stream = match found.stream.take().filter(|(kept, _)| *kept == task) {
             Some((_, stream)) => stream,
-            None => reader.stream(self.streams()?, task)?,
+            None => reader.stream(&found.set, task)?,
         };
-        Ok(&self.stream.insert((task, stream)).1)
+        Ok(&found.stream.insert((task, stream)).1)
     }
 
     /// The dataset as C has it, which points to what is kept here.
@@ -107,12 +115,17 @@ impl ReturnedValues {
 
     /// Attributes, as C has them.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
-        let (streams, stream, texts) = (self.streams.take(), self.stream.take(), self.texts.take());
+        let (streams, texts) = (std::mem::take(&mut self.streams), self.texts.take());
         let (types, datasets) = (std::mem::take(&mut self.types), std::mem::take(&mut self.datasets));
-        *self =
-            Self { types, datasets, attributes: c_string(text), streams, stream, texts, ..Self::default() };
+        *self = Self { types, datasets, attributes: c_string(text), streams, texts, ..Self::default() };
         self.attributes.as_ptr()
     }
+}
+
+fn no_streams(number: u64) -> Error {
+    Error::argument(format!(
+        "streams: found {number}, expected a set that scda_ffind_streams has found in this file"
+    ))
 }
 
 fn pointer(text: &Option<CString>) -> *const c_char {

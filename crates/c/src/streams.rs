@@ -99,7 +99,8 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
 
 /// Finds a set of streams by its user string. `scda_stream_read` then reads any part of any stream of it, and
 /// `scda_fread_streams_data` all streams of this rank's share. A varray that is not compressed is a set, too, unless it
-/// has the chunks of a dataset: each element is the stream of a task.
+/// has the chunks of a dataset: each element is the stream of a task. Any number of sets may be found and read in any order. Each is
+/// known by its number until the file is closed.
 ///
 /// Collective. All ranks receive the same values.
 ///
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn scda_fwrite_streams_end(
 /// @param [in] len           Its length, or NULL.
 /// @param [in] record        Which of the sets with this user string: `SCDA_LAST` is the last, -2 the one before it; 0 is the
 ///                           first in the file, 1 the next.
-/// @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
+/// @param [out] streams      The number of the set, for the functions that read it; 0 if there is no such set. May be NULL.
 /// @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
 ///                           NULL.
 /// @param [out] chunk_bytes  The bytes of a chunk; 0 if the streams are the elements of a varray. Not written if there are none.
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
     userstr: UserText<'_>,
     len: Option<&usize>,
     record: i64,
-    found: Option<&mut MaybeUninit<c_int>>,
+    streams: Option<&mut MaybeUninit<u64>>,
     tasks: Option<&mut MaybeUninit<u64>>,
     chunk_bytes: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
@@ -131,13 +132,12 @@ pub unsafe extern "C" fn scda_ffind_streams(
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
         let user = reader.user_string(userstr, len)?;
-        let streams = reader.streams_record(user, record)?;
-        put(found, c_int::from(streams.is_some()));
-        if let Some(streams) = &streams {
-            put(tasks, streams.tasks());
-            put(chunk_bytes, streams.chunk_bytes());
+        let found = reader.streams_record(user, record)?;
+        if let Some(set) = &found {
+            put(tasks, set.tasks());
+            put(chunk_bytes, set.chunk_bytes());
         }
-        given.keep_streams(streams);
+        put(streams, found.map_or(0, |set| given.keep_streams(set)));
         Ok(())
     };
     with(f, err, body)
@@ -147,23 +147,25 @@ pub unsafe extern "C" fn scda_ffind_streams(
 ///
 /// Not collective: each rank may ask for any streams. After an error `f` stays open.
 ///
-/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
-/// @param [in] task    The stream: a number from 0, below that of the tasks.
-/// @param [out] bytes  How many bytes it has. Must not be NULL.
-/// @param [out] err    The error code.
-/// @return             0, or -1 on error.
-/// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
+/// @param [in] f        The file, open for reading.
+/// @param [in] streams  The set, as `scda_ffind_streams` has found it.
+/// @param [in] task     The stream: a number from 0, below that of the tasks.
+/// @param [out] bytes   How many bytes it has. Must not be NULL.
+/// @param [out] err     The error code.
+/// @return              0, or -1 on error.
+/// Errors: `SCDA_ERR_ARG` also if there is no such set or stream, `SCDA_ERR_FORMAT`,
 /// `SCDA_ERR_MEMORY`, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stream_size(
     f: *mut scda_fcontext_t,
+    streams: u64,
     task: u64,
     bytes: Option<&mut MaybeUninit<u64>>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let bytes = bytes.ok_or_else(|| Error::argument("bytes is NULL"))?;
-        let (_, stream) = read_locally(context, task)?;
+        let (_, stream) = read_locally(context, streams, task)?;
         bytes.write(stream.bytes());
         Ok(())
     };
@@ -175,17 +177,19 @@ pub unsafe extern "C" fn scda_stream_size(
 /// Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
 /// error `f` stays open.
 ///
-/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
-/// @param [in] task    The stream: a number from 0, below that of the tasks.
-/// @param [in] offset  The first byte to read, from 0.
-/// @param [out] data   Room for the bytes. May be NULL if there are none.
-/// @param [in] bytes   How many, no more than the stream has from `offset` on.
-/// @param [out] err    The error code.
-/// @return             0, or -1 on error.
+/// @param [in] f        The file, open for reading.
+/// @param [in] streams  The set, as `scda_ffind_streams` has found it.
+/// @param [in] task     The stream: a number from 0, below that of the tasks.
+/// @param [in] offset   The first byte to read, from 0.
+/// @param [out] data    Room for the bytes. May be NULL if there are none.
+/// @param [in] bytes    How many, no more than the stream has from `offset` on.
+/// @param [out] err     The error code.
+/// @return              0, or -1 on error.
 /// Errors: those of `scda_stream_size`; `SCDA_ERR_ARG` also if the stream has fewer bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_stream_read(
     f: *mut scda_fcontext_t,
+    streams: u64,
     task: u64,
     offset: u64,
     data: Room<'_, c_void>,
@@ -193,7 +197,7 @@ pub unsafe extern "C" fn scda_stream_read(
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
-        let (reader, stream) = read_locally(context, task)?;
+        let (reader, stream) = read_locally(context, streams, task)?;
         stream.check_range(offset, bytes)?;
         reader.read_stream(stream, offset, data.bytes(bytes)?)
     };
@@ -207,24 +211,26 @@ pub unsafe extern "C" fn scda_stream_read(
 ///
 /// Collective; `Ei` may differ between the ranks.
 ///
-/// @param [in] f     The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
-/// @param [out] Ei   Room for the bytes of each stream of this rank. NULL skips them on this rank.
-/// @param [in] Nq    The number of streams on each rank. The sum is that of the tasks.
-/// @param [out] err  The error code.
-/// @return           `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
+/// @param [in] f        The file, open for reading. Its position does not change.
+/// @param [in] streams  The set, as `scda_ffind_streams` has found it. The same on all ranks.
+/// @param [out] Ei      Room for the bytes of each stream of this rank. NULL skips them on this rank.
+/// @param [in] Nq       The number of streams on each rank. The sum is that of the tasks.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` also if there is no such set, `SCDA_ERR_RANGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_MEMORY`, and
 /// those of the file system.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_streams_sizes(
     f: *mut scda_fcontext_t,
+    streams: u64,
     Ei: Room<'_, u64>,
     Nq: PerRank<'_>,
     err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        let streams = reader.require(given.streams())?;
+        let streams = reader.require(given.streams(streams))?;
         let (counts, count) = reader.counts(Nq)?;
         let sizes = Ei.optional(count, "Ei");
         reader.read_streams_sizes_if_valid(streams, counts, sizes)
@@ -237,7 +243,8 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
 /// Collective; `dbytes`, `Ei` and `indirect` may differ between the ranks. `Nq` may differ from the one with which the sizes
 /// were read.
 ///
-/// @param [in] f         The file, open for reading, after `scda_ffind_streams` has found a set. Its position does not change.
+/// @param [in] f         The file, open for reading. Its position does not change.
+/// @param [in] streams   The set, as `scda_ffind_streams` has found it. The same on all ranks.
 /// @param [out] dbytes   Room for the streams of this rank, one directly after the other, or NULL.
 /// @param [in] Nq        The number of streams on each rank. The sum is that of the tasks.
 /// @param [in] Ei        The bytes of each stream of this rank, as `scda_fread_streams_sizes` has returned them. Ignored if
@@ -250,6 +257,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fread_streams_data(
     f: *mut scda_fcontext_t,
+    streams: u64,
     dbytes: Room<'_, c_void>,
     Nq: PerRank<'_>,
     Ei: Values<'_, u64>,
@@ -258,7 +266,7 @@ pub unsafe extern "C" fn scda_fread_streams_data(
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
-        let streams = reader.require(given.streams())?;
+        let streams = reader.require(given.streams(streams))?;
         let (counts, count) = reader.counts(Nq)?;
         let count = if dbytes.is_null() { 0 } else { count };
         let sizes = Ei.get(count, "Ei");

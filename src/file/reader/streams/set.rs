@@ -98,6 +98,14 @@ impl Streams {
         self.parts.first().map_or(0, |first| first.part.chunk_bytes)
     }
 
+    /// Where the data of its first part, or of the varray, begin: each set of a file has its own number.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        let packed = self.packed.map_or(0, |packed| packed.layout.start);
+        self.parts.first().map_or(packed, |first| first.chunks)
+    }
+
     /// Where it is in the file: its last part, or the varray.
     pub(super) fn place(&self) -> u64 {
         let packed = self.packed.map_or(0, |packed| packed.layout.start);
