@@ -539,7 +539,8 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENTRY_SECTION 4
 
 /**
- * A dataset of a type that this library does not have: only its name is known.
+ * A dataset, group or set of streams that this library cannot read, because it is wrong or of a type that it does not have: only its name
+ * is known. To find it is an error, which says why.
  */
 #define SCDA_ENTRY_UNKNOWN 5
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -928,3 +930,29 @@ def test_attributes_are_set_later(tmp_path: Path) -> None:
     with pytest.raises(scda.UsageError, match="opened with params.seal"), scda.create(path, seal=False) as w:
         w.dataset("rho", [1])
         w["rho"].attrs["c"] = 1
+
+
+def test_the_example_lists_what_surrounds_wrong_metadata(tmp_path):
+    path = tmp_path / "strangers.scda"
+    with scda.create(path) as w:
+        w.dataset("a", np.arange(6.0).reshape(2, 3))
+        w.block("scda dataset 00", b'{"zarr_format": 3, "shape": [4, ')
+        w.array("broken", np.arange(4, dtype="i4"))
+        w.dataset("flow/c", np.arange(1, 5, dtype="i4"))
+        for time in 0.25, 0.5:
+            w.dataset("time", time)
+    program = Path(__file__).parents[1] / "examples/datasets.py"
+    found = subprocess.run(
+        [sys.executable, str(program), str(path), "flow/c", "a", "time"], check=True, capture_output=True, text=True, timeout=60
+    )
+    broken = [line for line in found.stdout.splitlines() if line.startswith("broken")]
+    assert len(broken) == 1 and broken[0].startswith("broken: cannot be read: "), found.stdout
+    assert [line for line in found.stdout.splitlines() if line not in broken] == [
+        "a, record 0 of 1: float64 (2, 3)",
+        "flow/c, record 0 of 1: int32 (4,)",
+        "time, record 0 of 2: float64 ()",
+        "time, record 1 of 2: float64 ()",
+        "flow/c: sum 10.0",
+        "a: sum 15.0",
+        "time: sum 0.5",
+    ]

@@ -17,7 +17,8 @@ pub const SCDA_ENTRY_GROUP: c_int = 2;
 pub const SCDA_ENTRY_STREAMS: c_int = 3;
 /// A section that is none of these.
 pub const SCDA_ENTRY_SECTION: c_int = 4;
-/// A dataset of a type that this library does not have: only its name is known.
+/// A dataset, group or set of streams that this library cannot read, because it is wrong or of a type that it does not have: only its name
+/// is known. To find it is an error, which says why.
 pub const SCDA_ENTRY_UNKNOWN: c_int = 5;
 
 /// What `scda_fnext_entry` finds in a file. `scda_entry_init` fills it; each call then goes on from where the last one came.

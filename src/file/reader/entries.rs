@@ -33,7 +33,8 @@ pub struct Entry {
 pub enum Content {
     /// A dataset.
     Dataset(DatasetHandle),
-    /// A dataset of a type that this library does not have: what it says of that.
+    /// A dataset, group or set of streams that this library cannot read, because it is wrong or of a type that it does not have: why. It
+    /// keeps no one from listing and reading the others.
     Unknown(Error),
     /// A group with its attributes, those that were written last.
     Group(Group),
@@ -64,6 +65,11 @@ impl Entry {
     pub fn end(&self) -> u64 {
         self.number + self.sections.len() as u64
     }
+}
+
+/// Whether an error says what is wrong with one entry, and nothing of the others. All ranks have read the same, and have it.
+fn is_of_content(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Format | ErrorKind::Range | ErrorKind::Unsupported)
 }
 
 /// Of the sections of an entry, the one that has the name: the first one only describes the others.
@@ -133,7 +139,7 @@ impl Reader {
     /// The next one begins from [`Entry::end`] on. So a program can open other things between two entries.
     ///
     /// # Errors
-    /// Those of [`Self::dataset`], [`Self::group`], [`Self::streams`] and [`Self::section`].
+    /// Those of [`Self::section`]. What is wrong with the metadata of one entry is a [`Content::Unknown`].
     pub fn next_entry(&mut self, number: u64) -> Result<Option<Entry>> {
         self.read(|state| state.aside(|state| state.next_entry(number)))
     }
@@ -180,11 +186,17 @@ impl ReaderState {
                     number = end;
                     continue;
                 }
-                Content::Streams(streams) => {
-                    let (set, record, records) = self.streams().set_that_begins(last, &user)?;
-                    *streams = set;
-                    (record, records)
-                }
+                Content::Streams(streams) => match self.streams().set_that_begins(last, &user) {
+                    Ok((set, record, records)) => {
+                        *streams = set;
+                        (record, records)
+                    }
+                    Err(Failure::Mine(error)) if is_of_content(&error) => {
+                        content = Content::Unknown(error.in_file(self.sections.input().team().file_name()));
+                        self.lookup().record_of(last, &user)?
+                    }
+                    Err(failure) => return Err(failure),
+                },
                 _ => self.lookup().record_of(last, &user)?,
             };
             // Only the attributes of a group that were written last count.
@@ -208,26 +220,28 @@ impl ReaderState {
         Ok(follows && self.sections.header().is_some_and(|section| is_of_dataset(&section.user)))
     }
 
-    /// What the section begins whose header was just read, and its sections.
+    /// What the section begins whose header was just read, and its sections. What is wrong with it keeps no one from the others.
     fn read_content(&mut self) -> Result<(Content, Vec<Section>), Failure> {
         let Some(&first) = self.sections.header() else {
             return Err(Error::usage("no header was read").into());
         };
-        if is_metadata(first.section_type, &first.user) {
-            return match self.datasets().read_metadata(None, AllRows::Read) {
-                Ok(Some(open)) => {
-                    let sections = vec![open.metadata, open.data];
-                    Ok((Content::Dataset(self.datasets().handle(open)), sections))
-                }
-                Ok(None) => Ok((Content::Section, vec![first])),
-                // All ranks have read the same metadata.
-                Err(Failure::Mine(error)) if error.kind() == ErrorKind::Unsupported => {
-                    let data = self.sections.header().copied().filter(|data| data.offset > first.offset);
-                    let error = error.in_file(self.sections.input().team().file_name());
-                    Ok((Content::Unknown(error), std::iter::once(first).chain(data).collect()))
-                }
-                Err(failure) => Err(failure),
-            };
+        match self.read_whole_content(first) {
+            Err(Failure::Mine(error)) if is_of_content(&error) => {
+                let error = error.in_file(self.sections.input().team().file_name());
+                let second = self.section_after(&first).unwrap_or(None);
+                Ok((Content::Unknown(error), std::iter::once(first).chain(second).collect()))
+            }
+            other => other,
+        }
+    }
+
+    /// As [`Self::read_content`]; what is wrong is an error.
+    fn read_whole_content(&mut self, first: Section) -> Result<(Content, Vec<Section>), Failure> {
+        if is_metadata(first.section_type, &first.user)
+            && let Some(open) = self.datasets().read_metadata(None, AllRows::Read)?
+        {
+            let sections = vec![open.metadata, open.data];
+            return Ok((Content::Dataset(self.datasets().handle(open)), sections));
         }
         if first.section_type == SectionType::Inline
             && *first.user == *GROUP_CONVENTION
@@ -243,6 +257,23 @@ impl ReaderState {
             return Ok((Content::Streams(streams), sections.to_vec()));
         }
         Ok((Content::Section, vec![first]))
+    }
+
+    /// The section after one that only describes it: the data of a dataset, the attributes of a group, the chunks of streams. `None` if
+    /// another one follows.
+    fn section_after(&mut self, first: &Section) -> Result<Option<Section>, Failure> {
+        self.sections.seek(first.offset)?;
+        if !self.lookup().next_section(true)? {
+            return Ok(None);
+        }
+        let Some(described) = self.sections.cursor().current_data() else { return Ok(None) };
+        self.sections.advance(described.layout.end);
+        let follows = self.lookup().next_section(true)?;
+        let second = self.sections.header().copied().filter(|_| follows);
+        Ok(second.filter(|second| match first.section_type {
+            SectionType::Inline => second.section_type == SectionType::Block,
+            _ => matches!(second.section_type, SectionType::Array | SectionType::Varray),
+        }))
     }
 
     /// Reads other sections. The section that is being read, and the position, do not change.

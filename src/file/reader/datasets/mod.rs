@@ -350,12 +350,12 @@ impl DatasetReader<'_> {
         let mut text = Vec::new();
         let is_small = self.input().look_if_small(current.layout)?;
         let size = current.size;
-        let mine = if size > MAX_METADATA_BYTES {
+        if size > MAX_METADATA_BYTES {
+            // On all ranks.
             let message = format!("metadata: found {size} bytes, expected at most {MAX_METADATA_BYTES}");
-            Err(Error::new(ErrorKind::Format, message).at(current.layout.data))
-        } else {
-            resize(&mut text, size).and_then(|()| self.input().read_own_block(current, &mut text))
-        };
+            return Err(Error::new(ErrorKind::Format, message).at(current.layout.data).into());
+        }
+        let mine = resize(&mut text, size).and_then(|()| self.input().read_own_block(current, &mut text));
         // What is in the window all ranks have: only memory can be lacking on one alone.
         if is_small && !current.decoded {
             mine?;

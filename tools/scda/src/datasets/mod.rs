@@ -114,6 +114,7 @@ pub fn dataset_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Datas
 pub fn stream_part_at(reader: &mut Reader, offset: u64) -> scda::Result<Option<Streams>> {
     match reader.content_at(offset)? {
         Some((Content::Streams(part), _)) => Ok(Some(part)),
+        Some((Content::Unknown(error), _)) => Err(error),
         _ => Ok(None),
     }
 }
@@ -220,8 +221,10 @@ impl<'a> Pairs<'a> {
             return Ok(None);
         }
         let reader = self.reader()?;
-        let Some((Content::Streams(streams), sections)) = reader.content_at(section.offset)? else {
-            return Ok(None);
+        let (streams, sections) = match reader.content_at(section.offset)? {
+            Some((Content::Streams(streams), sections)) => (streams, sections),
+            Some((Content::Unknown(error), _)) => return Err(error),
+            _ => return Ok(None),
         };
         let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
         for task in 0..streams.tasks() {
