@@ -27,7 +27,9 @@ fn list(file: &mut Reader, out: &mut impl Write) -> Result<(), Box<dyn std::erro
 fn numbers(file: &mut Reader, name: &str) -> scda::Result<Vec<f64>> {
     let dataset = file.dataset(name)?; // the last one of this name
     let dataset = dataset.ok_or_else(|| Error::argument(format!("{name}: no such dataset")))?;
-    let mut bytes = vec![0; 8 * dataset.shape.iter().product::<u64>() as usize];
+    let items =
+        usize::try_from(dataset.shape.iter().product::<u64>()).expect("a dataset that fits into memory");
+    let mut bytes = vec![0; 8 * items];
     let room = MemoryMut::packed(&mut bytes).of_type(DataType::Float64);
     dataset.read(file, &[IndexBox::all(&dataset.shape)], DataMut::Boxes(vec![room]))?;
     Ok(bytes.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().expect("8 bytes"))).collect())
