@@ -4,12 +4,12 @@ mod packaged;
 mod sdf;
 mod sion;
 
+use crate::Foreign;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, OutputFile, Resources, check_replaceable, mode_like};
 use crate::output::complain;
 use crate::python;
 use scda::{Error, WriteOptions};
-use scda_import::Foreign;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

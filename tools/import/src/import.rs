@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::check_free;
-use crate::foreign::{Format, Import, ImportSource, formats, in_words, names};
+use crate::formats::{Format, Import, ImportSource, formats, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
