@@ -202,6 +202,9 @@ pub struct Args {
 }
 
 /// `arguments` are those of the whole command.
+///
+/// # Errors
+/// Those of the files; those that the format finds.
 pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     check_free(&args.to, args.force)?;
     let source = ImportSource::new(&args.from)?;

@@ -172,6 +172,9 @@ pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
 }
 
 /// `scda export`, to a file of this name. `arguments` are those of the whole command.
+///
+/// # Errors
+/// A name whose ending no format has; that the package cannot be started.
 pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
     let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
     let known: Vec<_> = formats().flat_map(|format| format.exported_endings()).collect();
