@@ -1,14 +1,21 @@
-//! Files of other systems, which `scda import` reads. Every length and offset in them is checked before it is used.
+//! Files of other systems: `scda import` and its readers of SDF and SIONlib, and the commands that the Python package has (`export`, `refs`,
+//! `vtk`). Every length and offset in a file of another system is checked before it is used.
 #![forbid(unsafe_code)]
 
+mod formats;
+pub mod import;
+pub mod python;
 pub mod sdf;
 pub mod sion;
+
+pub use formats::export;
 
 use rustix::fs::OFlags;
 use scda::DataStream;
 use scda_base::error::{Error, ErrorKind, Result};
 use scda_base::memory::resize;
 use scda_base::numbers::to_usize;
+use scda_tools::{fail, files, output, progress};
 use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -6,49 +6,36 @@ mod attr;
 mod cat;
 mod check;
 mod copy;
-mod data_batches;
-mod datasets;
 mod description_data;
 mod diff;
 mod doctor;
 mod facts;
-mod fail;
-mod files;
-mod foreign;
 mod formats;
 mod generate;
 mod hdf5;
-mod import;
 mod incomplete_streams;
 mod join_streams;
 mod ls;
 mod make;
 mod make_dataset;
 mod manifest;
-mod output;
-mod plot;
-mod progress;
-mod python;
-mod ranges;
 mod rewind;
-mod rows;
 mod salvage;
 mod seal;
 mod section_choice;
 mod select;
-mod signals;
 mod split;
-mod statistics;
 mod steps;
 mod storage_options;
 mod streams;
 mod sum;
-mod terminal_text;
 mod transfer;
-mod view;
 
 use clap::{Parser, Subcommand};
 use fail::Fail;
+use scda_import::{export, import, python};
+use scda_tools::{data_batches, datasets, fail, files, output, progress, ranges, rows, signals};
+use scda_view::{plot, statistics, view};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
@@ -141,7 +128,7 @@ fn act(arguments: &[OsString]) -> fail::Result<()> {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args, arguments),
-        Command::Export(args) => foreign::export(&args.out, arguments),
+        Command::Export(args) => export(&args.out, arguments),
         Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
         Command::Plot(args) => plot::run(&args),
         Command::View(args) => view::run(&args),

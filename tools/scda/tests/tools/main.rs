@@ -14,6 +14,7 @@ mod large;
 mod meshes;
 mod particles;
 mod patches;
+#[path = "../../../view/tests/plot.rs"]
 mod plot;
 mod python;
 mod records;
@@ -26,5 +27,6 @@ mod skipped;
 mod steps;
 mod streams;
 mod verified;
+#[path = "../../../view/tests/view.rs"]
 mod view;
 mod written;

@@ -1,4 +1,4 @@
-//! Numbers that stand for moments: the dates of an axis. `view/page/dates.js` makes the same ticks; `tests/view/dates.json` tests both.
+//! Numbers that stand for moments: the dates of an axis. `view/page/dates.js` makes the same ticks; `tests/dates.json` tests both.
 
 use super::tick::{Tick, whole};
 use crate::datasets::calendar::{BEFORE_1970, Calendar};
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn ticks_are_dates() {
-        let all: Value = serde_json::from_str(include_str!("../../tests/view/dates.json")).unwrap();
+        let all: Value = serde_json::from_str(include_str!("../../tests/dates.json")).unwrap();
         for case in all.as_array().unwrap() {
             let calendar = case["calendar"].as_str();
             let clock = Clock::of_units(case["units"].as_str().unwrap(), calendar).unwrap();

@@ -184,6 +184,9 @@ pub struct ExportArgs {
 }
 
 /// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
+///
+/// # Errors
+/// That the interpreter cannot be started.
 pub fn run(arguments: &[OsString]) -> Result<()> {
     let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let python = python.unwrap_or_else(|| OsString::from("python3"));

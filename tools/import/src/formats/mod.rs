@@ -4,12 +4,12 @@ mod packaged;
 mod sdf;
 mod sion;
 
+use crate::Foreign;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, OutputFile, Resources, check_replaceable, mode_like};
 use crate::output::complain;
 use crate::python;
 use scda::{Error, WriteOptions};
-use scda_import::Foreign;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -172,6 +172,9 @@ pub fn in_words<T: AsRef<str>>(items: &[T]) -> String {
 }
 
 /// `scda export`, to a file of this name. `arguments` are those of the whole command.
+///
+/// # Errors
+/// A name whose ending no format has; that the package cannot be started.
 pub fn export(to: &Path, arguments: &[OsString]) -> Result<()> {
     let ending = to.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
     let known: Vec<_> = formats().flat_map(|format| format.exported_endings()).collect();

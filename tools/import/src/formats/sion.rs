@@ -1,14 +1,14 @@
 //! The streams of SIONlib become a varray, and what the file says of them datasets.
 
 use super::{Format, Import, ImportSource, attributes, file_name};
+use crate::Foreign;
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
 use crate::progress::{CountingReader, Progress};
+use crate::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scda::{DataType, Dataset, Encode, IndexBox, Writer};
-use scda_import::Foreign;
-use scda_import::sion::{INLINE_KEY_VALUES, MAGIC, NO_KEY_VALUES, Sion, SionHeader};
 use serde_json::{Value, json};
 
 /// Lets the process open as many files as it may: all physical files are open at once.

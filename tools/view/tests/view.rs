@@ -1,4 +1,4 @@
-//! `scda view`: who may ask and what is answered; and the page in a browser, by `tests/view/browser.py`.
+//! `scda view`: who may ask and what is answered; and the page in a browser, by `browser.py`.
 
 use crate::run::{Place, SCDA};
 use crate::skipped::skipped;
@@ -331,7 +331,7 @@ fn the_page_in_a_browser() {
     }
     let place = Place::on_disk();
     structs(&place);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/browser.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../view/tests/browser.py");
     let run =
         Command::new("timeout").args(["400", python, script, SCDA]).arg(place.path("")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));

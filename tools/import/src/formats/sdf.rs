@@ -4,8 +4,8 @@ use super::{Format, Import, ImportSource, attributes};
 use crate::fail::Result;
 use crate::output::{complain, hex, quote};
 use crate::progress::{CountingReader, Progress};
+use crate::sdf::{Array, MAGIC, Sdf};
 use scda::Dataset;
-use scda_import::sdf::{Array, MAGIC, Sdf};
 use serde_json::{Value, json};
 
 /// The format of seismic data.

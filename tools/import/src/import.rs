@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::check_free;
-use crate::foreign::{Format, Import, ImportSource, formats, in_words, names};
+use crate::formats::{Format, Import, ImportSource, formats, in_words, names};
 use crate::output::complain;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -202,6 +202,9 @@ pub struct Args {
 }
 
 /// `arguments` are those of the whole command.
+///
+/// # Errors
+/// Those of the files; those that the format finds.
 pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     check_free(&args.to, args.force)?;
     let source = ImportSource::new(&args.from)?;
