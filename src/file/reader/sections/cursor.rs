@@ -1,10 +1,30 @@
 //! Where the ranks are among the sections of a file, and what must be read next.
 
-use super::offsets::OffsetHint;
 use super::{CurrentSection, KnownVarraySizes};
 use crate::file::reader::Section;
 use scda_base::error::{Error, Result};
 use scda_format::header::{SectionType, UserString};
+
+/// The offset of an element of the current varray or compressed array, known from the last range that was read.
+/// So reading ranges in order reads each size entry only once.
+#[derive(Clone, Copy)]
+pub(super) struct OffsetHint {
+    /// Offset of the size entries.
+    pub(super) entries: u64,
+    pub(super) index: u64,
+    pub(super) offset: u64,
+    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
+    pub(super) by_anchor: bool,
+}
+
+impl OffsetHint {
+    /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
+    pub(super) fn total(&self, current: &CurrentSection) -> Option<u64> {
+        let is_last =
+            !self.by_anchor && self.entries == current.layout.entries && self.index == current.count;
+        is_last.then(|| self.offset - current.layout.data)
+    }
+}
 
 /// Where the ranks are in the file.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Reads section headers, and the pairs of sections that stand for a compressed one.
 
+use super::input::{LONGEST_HEADER, cut_off};
 use super::{CurrentSection, Input, Sections};
 use crate::file::read_ahead::missed;
 use crate::file::reader::Section;
@@ -11,9 +12,6 @@ use scda_format::entry::parse_count;
 use scda_format::header::{SectionType, UserString, parse_section_header};
 use scda_format::layout::{MAX_OFFSET, SectionLayout, product};
 use scda_format::{COUNT_BYTES, SECTION_HEADER_BYTES};
-
-/// The bytes of a section header with all its counts.
-pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
 const CONVENTION_END: &[u8] = b" 00";
@@ -220,12 +218,6 @@ fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
         Some(entry) => parse_count(entry, letter).map_err(|e| e.at(offset)),
         None => Err(cut_off("count entry", offset, offset + COUNT_BYTES as u64, start + bytes.len() as u64)),
     }
-}
-
-/// The file ends before `end`.
-#[cold]
-pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
-    Error::short_file(what, end, file_size).at(offset)
 }
 
 /// Counts or sizes of a file that exceed 63 bits.

@@ -1,7 +1,5 @@
 //! The bytes of a file, for all ranks together or for one of them.
 
-use super::header::{LONGEST_HEADER, cut_off};
-use super::local_reader::LocalReader;
 use crate::file::aggregators::Route;
 use crate::file::encoding::Decoders;
 use crate::file::open::Ends;
@@ -10,18 +8,21 @@ use crate::file::read_ahead::ReadAheadBuffer;
 use crate::file::source::{Sink, Sizes};
 use crate::file::statistics::Statistics;
 use crate::file::team::{Failure, Team};
-use scda_base::error::Result;
+use scda_base::error::{Error, Result};
 use scda_base::memory::{self, reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::entry::parse_counts;
 use scda_format::layout::SectionLayout;
-use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use scda_format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 use scda_storage::ParallelFile;
 use scda_storage::timed::{ReadStatistics, TimedFile};
 use std::time::{Duration, Instant};
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
 pub const BATCH_BYTES: usize = 1 << 20;
+
+/// The bytes of a section header with all its counts.
+pub const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// The file and the ranks that read it.
 pub(crate) struct Input {
@@ -42,6 +43,25 @@ pub(crate) struct Input {
     decoding: Duration,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
     tolerant: bool,
+}
+
+/// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
+pub(crate) struct LocalReader {
+    pub(super) team: Team,
+    window: ReadAheadBuffer,
+}
+
+impl LocalReader {
+    /// Of a rank that reads by itself.
+    pub fn new(team: &Team, params: &ReadOptions) -> Self {
+        let team = team.alone();
+        Self { window: ReadAheadBuffer::new(&team, &params.tuning), team }
+    }
+
+    pub fn swap(&mut self, team: &mut Team, window: &mut ReadAheadBuffer) {
+        std::mem::swap(&mut self.team, team);
+        std::mem::swap(&mut self.window, window);
+    }
 }
 
 impl Input {
@@ -297,4 +317,10 @@ impl Input {
         let Self { team, window, route, .. } = self;
         std::mem::forget((team, window, route));
     }
+}
+
+/// The file ends before `end`.
+#[cold]
+pub fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+    Error::short_file(what, end, file_size).at(offset)
 }

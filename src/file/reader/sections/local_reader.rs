@@ -1,30 +1,9 @@
 //! Local reads: one rank reads without the others.
 
 use super::{Input, Sections};
-use crate::file::options::ReadOptions;
-use crate::file::read_ahead::ReadAheadBuffer;
 use crate::file::team::{Failure, Team};
 use scda_base::error::Result;
 use scda_storage::ParallelFile;
-
-/// The ranks of a file and what they have read ahead, as long as this rank reads alone; else its own.
-pub(crate) struct LocalReader {
-    team: Team,
-    window: ReadAheadBuffer,
-}
-
-impl LocalReader {
-    /// Of a rank that reads by itself.
-    pub fn new(team: &Team, params: &ReadOptions) -> Self {
-        let team = team.alone();
-        Self { window: ReadAheadBuffer::new(&team, &params.tuning), team }
-    }
-
-    pub fn swap(&mut self, team: &mut Team, window: &mut ReadAheadBuffer) {
-        std::mem::swap(&mut self.team, team);
-        std::mem::swap(&mut self.window, window);
-    }
-}
 
 /// What reads the sections of a file, and may do so on this rank alone.
 pub(in crate::file::reader) trait ReadsLocally {

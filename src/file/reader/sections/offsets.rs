@@ -1,5 +1,6 @@
 //! Offsets of elements of different sizes, and the elements at these offsets.
 
+use super::cursor::OffsetHint;
 use super::local_reader::ReadsLocally;
 use super::{CurrentSection, Ranges, exceeds_63_bits};
 use crate::file::source::{Sink, Sizes};
@@ -9,27 +10,6 @@ use scda_format::COUNT_BYTES;
 use scda_format::index::{ANCHOR_ELEMENTS, Row};
 use scda_format::layout::{SectionLayout, sum};
 use scda_ranks::Partition;
-
-/// The offset of an element of the current varray or compressed array, known from the last range that was read.
-/// So reading ranges in order reads each size entry only once.
-#[derive(Clone, Copy)]
-pub(super) struct OffsetHint {
-    /// Offset of the size entries.
-    entries: u64,
-    index: u64,
-    offset: u64,
-    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
-    by_anchor: bool,
-}
-
-impl OffsetHint {
-    /// The bytes of all elements of this section, if the ranges that were read in order end with the last one.
-    pub(super) fn total(&self, current: &CurrentSection) -> Option<u64> {
-        let is_last =
-            !self.by_anchor && self.entries == current.layout.entries && self.index == current.count;
-        is_last.then(|| self.offset - current.layout.data)
-    }
-}
 
 impl Ranges<'_> {
     /// Notes that the elements from the known one up to this one were read.
