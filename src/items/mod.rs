@@ -23,7 +23,7 @@ use std::slice;
 /// order, as items of the dataset's type or of [another](Self::of_type).
 ///
 /// ```
-/// use scda::{Data, DataType, Dataset, Memory, WriteOptions, Region, Solo, Writer};
+/// use scda::{Data, DataType, Dataset, Memory, WriteOptions, IndexBox, Solo, Writer};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("block.scda");
@@ -33,7 +33,7 @@ use std::slice;
 ///
 /// let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
 /// let density = Dataset::new("density", DataType::Float64, [2, 3]);
-/// file.dataset(&density, &[Region::all(&[2, 3])], Data::Boxes(&[interior]))?;
+/// file.dataset(&density, &[IndexBox::all(&[2, 3])], Data::Boxes(&[interior]))?;
 /// file.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -197,14 +197,14 @@ impl<'a> Memory<'a> {
     /// become integers the integer part is taken. `Range` is the error for a number that does not fit.
     ///
     /// ```
-    /// # use scda::{Data, DataType, Dataset, Memory, WriteOptions, Region, Solo, Writer};
+    /// # use scda::{Data, DataType, Dataset, Memory, WriteOptions, IndexBox, Solo, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("single.scda");
     /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// let computed: Vec<u8> = [0.1_f64, 0.2].iter().flat_map(|number| number.to_ne_bytes()).collect();
     /// let memory = Memory::packed(&computed).of_type(DataType::Float64);
     /// let stored = Dataset::new("single", DataType::Float32, [2]);
-    /// file.dataset(&stored, &[Region::all(&[2])], Data::Boxes(&[memory]))?;
+    /// file.dataset(&stored, &[IndexBox::all(&[2])], Data::Boxes(&[memory]))?;
     /// # file.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -109,13 +109,13 @@ impl Reader {
     ///
     /// ```
     /// use scda::{Content, ReadOptions, Reader, Solo};
-    /// # use scda::{DataType, Dataset, Region, WriteOptions, Writer};
+    /// # use scda::{DataType, Dataset, IndexBox, WriteOptions, Writer};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("state.scda");
     /// # let mut file = Writer::create(Solo, &path, b"", &WriteOptions::default())?;
     /// # file.group("flow", "{}")?;
     /// # for _ in 0..2 {
-    /// #     file.dataset(&Dataset::new("flow/rho", DataType::Float32, [3, 2]), &[Region::all(&[3, 2])], &[0; 24])?;
+    /// #     file.dataset(&Dataset::new("flow/rho", DataType::Float32, [3, 2]), &[IndexBox::all(&[3, 2])], &[0; 24])?;
     /// # }
     /// # file.close()?;
     /// let mut file = Reader::open(Solo, &path, &ReadOptions::default())?;
