@@ -644,7 +644,7 @@ def test_what_was_committed_outlives_kills(tmp_path: Path) -> None:
         pass
     generator, last, cuts = random.Random(3), -1, 0
     for seed in range(25):
-        program = [sys.executable, "-W", "ignore::scda.CutOffWarning", "-c", KILLED, str(path), str(seed)]
+        program = [sys.executable, "-W", "ignore::scda.RollbackWarning", "-c", KILLED, str(path), str(seed)]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         said = [process.stdout.readline()]  # it has begun

@@ -12,7 +12,7 @@ __all__ = [
     "ArgumentError",
     "BadFileError",
     "ChecksumError",
-    "CutOffWarning",
+    "RollbackWarning",
     "LeftOutWarning",
     "DecodeError",
     "EndOfFileError",

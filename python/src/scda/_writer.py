@@ -132,7 +132,7 @@ def append(
 
     The new sections are a part of the file when it is closed, or up to :meth:`Writer.commit`. If an exception leaves
     the ``with`` statement, the file ends where it ended before, or after what was last committed. What a job that
-    was killed had not committed is removed, with a :class:`CutOffWarning`; :attr:`Writer.bytes_cut_off` says how
+    was killed had not committed is removed, with a :class:`RollbackWarning`; :attr:`Writer.bytes_rolled_back` says how
     much. A file without any seal must be whole. Nobody else may write the file meanwhile.
 
     Args:
