@@ -243,7 +243,7 @@ impl Reader {
     /// [`ReadOptions::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
     ///
     /// # Errors
-    /// `FileInUse` if a job rolled back a seal that was read ([`WriteOptions::append_after`]), or created the file anew: open it again. The
+    /// `FileInUse` if a job rolled back a seal that was read ([`WriteOptions::append_after`](crate::WriteOptions::append_after)), or created the file anew: open it again. The
     /// last seal is compared, and on rank 0 those by which sections were found; what no seal ends is not. `ShortFile` if a file that
     /// does not end with a seal has become shorter. Also the errors of the file system.
     pub fn refresh(&mut self) -> Result<bool> {

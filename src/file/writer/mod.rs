@@ -57,7 +57,7 @@ const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 /// are lost; a writer that is alone writes them first. An atomic write is undone.
 ///
 /// Small plain sections are buffered and written together. So a later call reports a full disk, at the latest
-/// [`Writer::flush`] or [`Writer::close`]; without [`WriteOptions::check`], this holds for any error that only one
+/// [`Writer::flush`] or [`Writer::close`]; without [`Tuning::check`](crate::Tuning::check), this holds for any error that only one
 /// rank can notice, such as data of the wrong length.
 ///
 /// ```
