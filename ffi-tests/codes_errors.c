@@ -331,7 +331,7 @@ static void write_meshes (const char *path, state_t *first, state_t *second, uin
   sections[0] = 1, sections[1] = (sections[2] + 3) / 2; /* the first mesh has two more: the attributes of the group */
 }
 
-/* The mesh that counts is the last one of what is appended to: after the mesh that `behind` chooses, 0 for none, 1 for the first, 2 for the
+/* The mesh that counts is the last one of what is appended to: after the mesh that `append_after` chooses, 0 for none, 1 for the first, 2 for the
  * second. */
 static void continued (const char *path) {
 #ifdef OPEN_MPI

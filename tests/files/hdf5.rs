@@ -236,12 +236,12 @@ fn the_superblock_never_points_to_what_is_cut_off() {
         step(writer, 0, 1, 2);
     });
     let sections = 6;
-    for (behind, expected) in [(2 * sections, first), (sections, first)] {
+    for (kept, expected) in [(2 * sections, first), (sections, first)] {
         // No call follows: the file is as opening it has left it.
-        let behind = with(params(), |p| {
-            p.append_after = behind;
+        let options = with(params(), |p| {
+            p.append_after = kept;
         });
-        let writer = Writer::append(Solo, &path, &behind).unwrap();
+        let writer = Writer::append(Solo, &path, &options).unwrap();
         writer.forget();
         assert_eq!(superblock(&path), expected);
     }

@@ -200,7 +200,7 @@ impl Writer {
         self.write(Operation::Field { dataset, counts, data: Ok(data.into()) })
     }
 
-    /// As [`Self::field`], for who knows only how many indices of the first dimension this rank has: the ranks add them up, and the
+    /// As [`Self::field`], where a rank knows only how many indices of the first dimension it has: the ranks add them up, and the
     /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Self::partition`].
     ///
     /// # Errors

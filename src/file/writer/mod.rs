@@ -124,8 +124,8 @@ fn note_truncation(
     noted
 }
 
-/// Makes the superblock of HDF5 that of the last view up to `end`, where a seal ends or the header of the file: so it never points to what is
-/// cut off next. Collective.
+/// Makes the superblock of HDF5 that of the last view up to `end`, where a seal or the header of the file ends: it must never point to what
+/// is removed next. Collective.
 fn renew_superblock(team: &mut Team, file: &mut dyn ParallelFile, end: u64) -> Result<(), Failure> {
     let changed = match team.rank() {
         0 => renewed_superblock(file, end),

@@ -160,7 +160,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was removed"));
     }
     if let Some(superblock) = reader.renewed_superblock(end)? {
-        // HDF5 must not be led to what is cut off.
+        // HDF5 must not be led to what is removed next.
         let written = file.write_all_at(&superblock, SUPERBLOCK_OFFSET).and_then(|()| file.sync_all());
         written.map_err(trouble)?;
     }

@@ -230,6 +230,11 @@ impl Sections {
         }
         self.flush()?;
         // After the flush, all is written.
+        let with_view = with_view && self.sealer.is_some() && self.params.hdf5;
+        if with_view && !self.team.is_alone() {
+            // Rank 0 reads what the others have written, which may still be in the caches of their nodes.
+            self.sync()?;
+        }
         let view = if with_view { self.view()? } else { None };
         let (section, bytes, root) = view.unwrap_or_default();
         let file = self.file.now()?;
@@ -256,7 +261,7 @@ impl Sections {
     /// The view of HDF5 that the next seal gets, if it gets one: on rank 0 the section, on all ranks how many bytes it has, and the offset of
     /// its root group. Collective.
     fn view(&mut self) -> Result<Option<(Vec<u8>, u64, u64)>, Failure> {
-        let Some(sealer) = self.sealer.as_ref().filter(|_| self.params.hdf5) else { return Ok(None) };
+        let Some(sealer) = &self.sealer else { return Ok(None) };
         let found = match self.team.rank() {
             0 => {
                 let (sealed, rows) = sealer.noted();
