@@ -152,14 +152,14 @@ fn try_view(
     for sealed in seals(&mut *texts.file, sealed)? {
         contents.read_index(&mut texts, &sealed)?;
         if previous.is_some_and(|previous| previous.end == sealed.seal.length) {
-            before = Some(contents.view()?);
+            before = Some(contents.view(&mut *texts.file)?);
         }
     }
     rows.iter().try_for_each(|row| contents.add(&mut texts, row))?;
     if contents.is_empty() {
         return Ok(None);
     }
-    let view = contents.view()?;
+    let view = contents.view(&mut *texts.file)?;
     let offset = end + BLOCK_HEAD_BYTES as u64;
     let mut read = |offset: u64, bytes: &mut [u8]| file.read_at(offset, bytes);
     let after = previous.zip(before).map(|(Superblock { root, .. }, before)| {
@@ -446,8 +446,8 @@ impl Contents {
         Ok(())
     }
 
-    /// What HDF5 shows of it.
-    fn view(&self) -> Result<View> {
+    /// What HDF5 shows of it. Small arrays of meshes are read from the file.
+    fn view(&self, file: &mut dyn ParallelFile) -> Result<View> {
         let mut view = View::new();
         for (path, attributes) in &self.groups {
             view.group(path, attributes)?;
@@ -478,6 +478,7 @@ impl Contents {
         for (name, why) in &self.hidden {
             view.hide(name, why)?;
         }
+        view.meshes(&mut |offset, bytes| file.read_at(offset, bytes))?;
         Ok(view)
     }
 }

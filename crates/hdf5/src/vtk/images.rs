@@ -4,7 +4,7 @@ use super::canvas::{Canvas, Field, Which, integers, reals};
 use super::tables::{self, Read};
 use crate::item::{Item, Reason};
 use scda_base::error::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The most dimensions of a grid, and the most components of a value.
@@ -18,10 +18,14 @@ pub type Axes = BTreeMap<String, Option<(f64, f64)>>;
 
 /// Reads the coordinates in the root group: datasets of one dimension with its name, or without one.
 pub fn axes(datasets: &[(String, Arc<Item>)], read: &mut Read<'_>) -> Result<Axes> {
+    let in_root = || datasets.iter().filter(|(name, _)| !name.contains('/'));
+    let grids = in_root().filter(|(_, item)| item.shape.len() > 1);
+    let mut names: BTreeSet<&String> = grids.flat_map(|(_, item)| item.dimensions.iter().flatten()).collect();
     let mut found = Axes::new();
-    for (name, item) in datasets {
+    // The last record counts.
+    for (name, item) in in_root().rev() {
         let is_own = item.dimensions.first().is_none_or(|own| own.as_ref().is_none_or(|own| own == name));
-        if name.contains('/') || item.shape.len() != 1 || !is_own || !is_named(datasets, name) {
+        if !names.remove(name) || item.shape.len() != 1 || !is_own {
             continue;
         }
         if let Some(places) = tables::reals(item, read)? {
@@ -29,12 +33,6 @@ pub fn axes(datasets: &[(String, Arc<Item>)], read: &mut Read<'_>) -> Result<Axe
         }
     }
     Ok(found)
-}
-
-/// Whether a dimension of some dataset in the root group with more than one dimension has this name.
-fn is_named(datasets: &[(String, Arc<Item>)], name: &str) -> bool {
-    let of = |item: &Item| item.dimensions.iter().flatten().any(|dimension| dimension == name);
-    datasets.iter().any(|(path, item)| !path.contains('/') && item.shape.len() > 1 && of(item))
 }
 
 fn spacing(places: &[f64]) -> Option<(f64, f64)> {
@@ -67,10 +65,10 @@ impl Grid {
             .filter(|field| field.shape().first().is_some_and(|&n| field.cannot_be(n).is_none()))
             .filter(|field| !field.shape().contains(&0))
             .collect();
-        let has_components = |field: &Field| {
-            let (own, last) = (field.shape(), field.shape().last().copied().unwrap_or(0));
-            last <= MAX_COMPONENTS
-                && all.iter().any(|other| own.len() > 2 && *other.shape() == own[..own.len() - 1])
+        let shapes: BTreeSet<&[u64]> = all.iter().map(Field::shape).collect();
+        let has_components = |field: &Field| match field.shape() {
+            [own @ .., last] => own.len() > 1 && *last <= MAX_COMPONENTS && shapes.contains(own),
+            [] => false,
         };
         let scalars = all.iter().filter(|field| (2..=MAX_DIMENSIONS).contains(&field.shape().len()));
         let scalars: Vec<&Field> = scalars.filter(|field| !has_components(field)).collect();

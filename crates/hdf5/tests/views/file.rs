@@ -31,6 +31,20 @@ pub fn written(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFil
     TestFile { folder, path }
 }
 
+/// A file with what a program writes, to which libscda gives a view.
+pub fn with_view(program: impl FnOnce(&mut Writer) -> scda::Result<()>) -> TestFile {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let mut params = WriteOptions::default();
+    (params.seal, params.hdf5) = (true, true);
+    let mut writer = Writer::create(Solo, &path, b"a view", &params).unwrap();
+    program(&mut writer).unwrap();
+    writer.close().unwrap();
+    let file = TestFile { folder, path };
+    crate::programs::dump(&file);
+    file
+}
+
 /// Writes a whole dataset.
 pub fn write(writer: &mut Writer, dataset: &Dataset, data: &[u8]) {
     writer.dataset(dataset, &[IndexBox::all(&dataset.shape)], data).unwrap();
