@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -185,10 +184,18 @@ int fsync (int fd) {
   return getenv ("SCDA_POWERLESS") != NULL ? next (fd) : fcntl (fd, F_GETFD) < 0 ? -1 : 0;
 }
 
-int flock (int fd, int how) {
-  NEXT (flock)
-  return armed_call != NULL && refused ("flock", is_our_fd (fd)) ? -1 : next (fd, how);
-}
+#define OF_LOCKS(name)                                                                                  \
+  int name (int fd, int what, ...) {                                                                   \
+    NEXT (name)                                                                                        \
+    va_list rest;                                                                                      \
+    va_start (rest, what);                                                                             \
+    void *argument = va_arg (rest, void *);                                                            \
+    va_end (rest);                                                                                     \
+    if (what == F_OFD_SETLK && armed_call != NULL && refused ("lock", is_our_fd (fd))) { return -1; }  \
+    return next (fd, what, argument);                                                                  \
+  }
+OF_LOCKS (fcntl)
+OF_LOCKS (fcntl64)
 
 /* The descriptor is given back even then, as Linux does. */
 int close (int fd) {

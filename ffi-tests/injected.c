@@ -31,8 +31,8 @@ static const case_t cases[] = {
   {"fsync", inject_error, 1},
   {"fsync", inject_interrupt, 0},
   {"ftruncate", inject_error, 0},
-  {"flock", inject_error, 0},
-  {"flock", inject_interrupt, 0},
+  {"lock", inject_error, 0},
+  {"lock", inject_interrupt, 0},
   {"rename", inject_error, 1},
   {"rename", inject_interrupt, 0},
   {"rename", inject_after, 0},
@@ -177,7 +177,7 @@ static int run_case (const case_t *c, long k, int rank, int what, int driver, ui
   const int posix = driver == SCDA_DRIVER_POSIX;
   const int is_true = err != SCDA_ERR_COUNT && (err != SCDA_ERR_NO_SPACE || c->how == inject_no_space)
                    && (err == 0 || (c->how != inject_short && !(posix && c->how == inject_interrupt)))
-                   && (err == 0 || strcmp (c->call, "flock") != 0);
+                   && (err == 0 || strcmp (c->call, "lock") != 0);
   const int told = !hit || !c->must_fail || (c->must_fail == 2 && !posix) || (why != 0 && posix ? err == why : err != 0);
   int whole = what == reading || (err != 0 && !atomic) || files_equal (filename, good, 0);
   if (what == appending) { whole = files_equal (filename, appended, 0) || (err != 0 && keeps (filename, atomic)); }

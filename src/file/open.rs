@@ -89,7 +89,8 @@ fn create_on_all(
         0 => choice.check_name(team, &name).and_then(|()| target.prepare(driver, create)).map(Some),
         _ => Ok(None),
     };
-    let (opened, size) = open_posix(team, choice, first, || target.open_again(driver, false))?;
+    let rank = team.rank();
+    let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, false))?;
     let mut file = open_by_driver(team, choice, &name, params, target, opened)?;
     let emptied = if size > 0 { empty(team, driver, &mut *file) } else { Ok(()) };
     match emptied.and_then(|()| begin(team, driver, &mut *file, params, target, header)) {
@@ -259,7 +260,8 @@ fn append_on_all(
         true => choice.check_name(team, &name).and_then(|()| target.prepare_to_append(driver)).map(Some),
         false => Ok(None),
     };
-    let (opened, size) = open_posix(team, choice, first, || target.open_again(driver, true))?;
+    let rank = team.rank();
+    let (opened, size) = open_posix(team, choice, first, || target.open_again(rank, driver, true))?;
     let file = open_by_driver(team, choice, &name, params, target, opened)?;
     let mut block = [if is_first { target.block_bytes().min(FINE) } else { FINE }];
     team.agree_with(Ok(()), &mut block)?;
@@ -486,7 +488,7 @@ fn open_posix(
 ) -> Result<(Result<PosixFile>, u64), Failure> {
     let (mut first, mine) = split(first);
     let mine = match &mut first {
-        Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock()),
+        Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock(0)),
         _ => mine,
     };
     let words = |file: &PosixFile| {

@@ -111,7 +111,7 @@ impl Target {
         let mut file = match self.is_read {
             // The attributes of what is sealed are read if some are set later.
             true => PosixFile::open(&self.path, OFlags::RDWR | flags)?,
-            false => open_to_write(&self.path, flags)?,
+            false => PosixFile::open(&self.path, flags | OFlags::WRONLY)?,
         };
         self.opened(|| file.status().map(Some))?;
         if self.is_regular() {
@@ -240,18 +240,18 @@ impl Target {
     /// Another rank than 0: opens the file. As long as any rank has it open under its name with POSIX, nobody else writes it; a part
     /// file is nothing without rank 0, which has its lock. It is not read without need: NFS then reads each page before a part of it
     /// is written.
-    pub fn open_again(&self, driver: Driver, is_read: bool) -> Result<PosixFile> {
+    pub fn open_again(&self, rank: usize, driver: Driver, is_read: bool) -> Result<PosixFile> {
         if !self.is_coherent {
             file_system::look_again(self.goal());
         }
         let mut file = match (is_read, &self.part) {
             (true, _) => PosixFile::open(self.goal(), OFlags::RDWR | OFlags::NONBLOCK)?,
-            (false, None) => open_to_write(self.goal(), OFlags::empty())?,
+            (false, None) => PosixFile::open(self.goal(), OFlags::WRONLY)?,
             (false, Some(part)) => PosixFile::open(part, OFlags::WRONLY)?,
         };
         let shares = driver != Driver::MpiIo && self.is_coherent && self.part.is_none();
         if shares && file.status()?.is_regular {
-            file.share_lock()?;
+            file.share_lock(rank)?;
         }
         Ok(file)
     }
@@ -480,14 +480,6 @@ impl Target {
             // If it cannot be removed, its name says what it is.
             let _ = file_system::remove_stale(part);
         }
-    }
-}
-
-/// Opens a file to write it, and to read it if that is allowed: NFS lets nobody else share a lock.
-fn open_to_write(path: &Path, flags: OFlags) -> Result<PosixFile> {
-    match PosixFile::open(path, flags | OFlags::RDWR) {
-        Err(error) if error.kind() == ErrorKind::Access => PosixFile::open(path, flags | OFlags::WRONLY),
-        opened => opened,
     }
 }
 

@@ -117,24 +117,6 @@ fn two_create_a_file_that_is_not_there() {
     assert_eq!(contents(folder.path()).len(), 1);
 }
 
-/// As NFS does, for all tests of this program: a lock is shared only by those who may read the file.
-#[cfg(target_os = "linux")]
-#[unsafe(no_mangle)]
-#[allow(unsafe_code)] // stands between the library and the system
-extern "C" fn flock(fd: libc::c_int, how: libc::c_int) -> libc::c_int {
-    // SAFETY: takes no memory.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if how & libc::LOCK_SH != 0 && flags & libc::O_ACCMODE == libc::O_WRONLY {
-        // SAFETY: the place of this thread.
-        let place = unsafe { libc::__errno_location() };
-        // SAFETY: it may be written to.
-        unsafe { *place = libc::EBADF };
-        return -1;
-    }
-    // SAFETY: takes no memory.
-    unsafe { libc::syscall(libc::SYS_flock, fd, how) as libc::c_int }
-}
-
 #[test]
 fn ranks_that_only_write_share_the_lock() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,6 +131,29 @@ fn ranks_that_only_write_share_the_lock() {
             block(&mut file, b'1').unwrap();
             file.close().unwrap();
         });
+    }
+}
+
+/// Programs for HDF5 lock the whole file, by `flock`, when they open it.
+#[test]
+fn programs_that_lock_the_file_otherwise_are_no_writers() {
+    use rustix::fs::{FlockOperation, flock};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    old_file(&path);
+    for ranks in [1, 3] {
+        for way in WAYS {
+            let reader = std::fs::File::open(&path).unwrap();
+            flock(&reader, FlockOperation::NonBlockingLockShared).unwrap();
+            run_on_threads(ranks, |comm| {
+                let mut file = open(comm, &path, way).unwrap();
+                let another = std::fs::File::open(&path).unwrap();
+                flock(&another, FlockOperation::NonBlockingLockShared).unwrap();
+                block(&mut file, b'1').unwrap();
+                file.close().unwrap();
+            });
+            flock(&reader, FlockOperation::NonBlockingLockExclusive).unwrap();
+        }
     }
 }
 

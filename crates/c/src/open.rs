@@ -148,7 +148,7 @@ pub unsafe extern "C" fn scda_fopen(
 /// Creates a file for writing, or truncates an existing one, and writes its header.
 ///
 /// Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
-/// `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
+/// `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks; with MPI-IO on network
 /// file systems, only while the other one opens it.
 ///
 /// Collective; `info` and `threads` in `params` may differ between the ranks.

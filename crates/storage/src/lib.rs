@@ -10,6 +10,7 @@ pub mod faults;
 pub mod file_system;
 #[allow(unsafe_code)]
 pub mod lent_memory;
+pub mod lock;
 pub mod lock_file;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Lock files, for file systems on which the file itself cannot be locked.
 //!
-//! On NFS, a `flock` is a lock of all bytes, for which the locks that MPI-IO takes to write would wait. So the jobs lock another
-//! file, beside it, which is removed when the lock is given back.
+//! On NFS, `flock` locks all bytes for each node: programs for HDF5 that read the file would wait for the job, and a job for them. So the
+//! jobs lock another file, beside it, which is removed when the lock is given back.
 
 use super::ParallelFile;
 use super::file_system::{fresh_status, link_status, remove};
@@ -24,7 +24,7 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Takes the lock of those who write `path`, without waiting. Where the file system has no `flock`, there is no protection,
+    /// Takes the lock of those who write `path`, without waiting. Where the file system has no locks, there is no protection,
     /// and that is no error.
     ///
     /// # Errors

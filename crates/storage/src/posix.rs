@@ -4,8 +4,9 @@ use super::ParallelFile;
 use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
 use super::descriptors;
 use super::file_system::Status;
+use super::lock::{self, Share};
 use rustix::fd::{IntoRawFd, OwnedFd};
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use scda_base::error::{Error, ErrorKind, Result};
 use std::io::IoSlice;
@@ -58,15 +59,13 @@ impl PosixFile {
         Err(Error::new(ErrorKind::BadFile, "a device or pipe, not a file"))
     }
 
-    /// Takes the lock of the program that writes this file, without waiting. It is held until the file is closed.
-    ///
-    /// The lock is `flock`, which programs that do not ask for it do not see. A file system without such locks does
-    /// not give it (Lustre and NFS by their mount options): then there is no protection, and that is no error.
+    /// Takes the lock of the program that writes this file, without waiting. It is held until the file is closed. A file system without
+    /// locks does not give it: then there is no protection, and that is no error.
     ///
     /// # Errors
     /// `FileInUse` if another program has it.
     pub fn lock(&mut self) -> Result<()> {
-        self.lock_as(FlockOperation::NonBlockingLockExclusive)
+        self.lock_as(Share::All)
     }
 
     /// Shares the lock with the other ranks: first the one that has it, then each of the others. So it is held as long as
@@ -74,13 +73,13 @@ impl PosixFile {
     ///
     /// # Errors
     /// As those of [`Self::lock`].
-    pub fn share_lock(&mut self) -> Result<()> {
-        self.lock_as(FlockOperation::NonBlockingLockShared)
+    pub fn share_lock(&mut self, rank: usize) -> Result<()> {
+        self.lock_as(Share::OfRank(u32::try_from(rank).unwrap_or(u32::MAX)))
     }
 
     fn unlock(&mut self) {
         if std::mem::take(&mut self.is_locked) {
-            let _ = retry(|| rustix::fs::flock(&self.file, FlockOperation::Unlock));
+            lock::unlock(&self.file);
         }
     }
 
@@ -89,21 +88,14 @@ impl PosixFile {
         self.is_locked
     }
 
-    fn lock_as(&mut self, how: FlockOperation) -> Result<()> {
-        match retry(|| rustix::fs::flock(&self.file, how)) {
-            Err(Errno::WOULDBLOCK) => {
-                Err(Error::new(ErrorKind::FileInUse, "flock: another program is writing the file"))
-            }
-            Ok(()) => {
-                self.is_locked = true;
-                Ok(())
-            }
-            Err(_) => {
-                // Nobody waits for a lock that could not be shared.
-                self.unlock();
-                Ok(())
-            }
+    fn lock_as(&mut self, share: Share) -> Result<()> {
+        if lock::lock(&self.file, share)? {
+            self.is_locked = true;
+        } else {
+            // Nobody waits for a lock that could not be shared.
+            self.unlock();
         }
+        Ok(())
     }
 
     /// Lets this file, which is empty, share all blocks of another one. `false` where that cannot be.

@@ -1,9 +1,8 @@
 //! Identity of files: which file a name means, whether it is in the way or has changed, and the lock of its writers.
 
 use crate::fail::{Fail, Result};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use scda::part_path;
+use scda_storage::lock::{self, Share};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,9 +11,9 @@ use std::time::SystemTime;
 /// Takes the lock of those who write a file, which is held as long as `file` is open. Trouble if another program has it. (A
 /// file system may have no locks: then there is no protection.)
 pub fn lock(file: &File, name: &str) -> Result<()> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(Fail::file(name, "another program is writing the file")),
-        _ => Ok(()),
+    match lock::lock(file, Share::All) {
+        Err(_) => Err(Fail::file(name, "another program is writing the file")),
+        Ok(_) => Ok(()),
     }
 }
 

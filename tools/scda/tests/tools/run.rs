@@ -128,6 +128,13 @@ impl Place {
         Run::new(self.command("sh").args(["-c", line]).env("PATH", path).output().unwrap())
     }
 
+    /// Runs commands while a program has the lock of those who write a file.
+    pub fn while_written<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
+        let file = std::fs::File::options().write(true).open(self.path(name)).unwrap();
+        assert!(scda_storage::lock::lock(&file, scda_storage::lock::Share::All).unwrap());
+        run()
+    }
+
     /// Whether programs can have a terminal here, which some containers have not. If not, says so.
     pub fn has_terminals(&self) -> bool {
         let has = self.shell("python3 -c 'import os; os.openpty()' && echo yes; true").text() == "yes\n";

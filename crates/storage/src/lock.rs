@@ -1,0 +1,99 @@
+//! The lock of those who write a file: of bytes that no file has, so that nobody else's locks are in the way. Programs for HDF5 lock whole
+//! files by `flock`, and MPI-IO the bytes that it writes.
+//!
+//! It belongs to the open file, as `flock`'s does: processes that were forked off share it, closing another descriptor of the file does
+//! not give it back, and two writers of one process exclude each other.
+
+use super::calls::retry;
+use rustix::fd::AsFd;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use scda_base::error::{Error, ErrorKind, Result};
+
+/// What of the lock is taken. A program that begins to write takes all of it; then each of its ranks has a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// All of it.
+    All,
+    /// That of a rank.
+    OfRank(u32),
+}
+
+/// Takes a lock on a file that is open for writing, without waiting, and gives back what else was held of it. Whether there is a lock:
+/// Lustre and NFS have some by their mount options. It is held until [`unlock`], or until nobody has the file open.
+///
+/// # Errors
+/// `FileInUse` if another program has it.
+pub fn lock(file: impl AsFd, share: Share) -> Result<bool> {
+    match retry(|| set(&file, share)) {
+        Ok(()) => Ok(true),
+        Err(Errno::AGAIN | Errno::ACCESS) => {
+            Err(Error::new(ErrorKind::FileInUse, "lock: another program is writing the file"))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+/// Gives the lock back, also on behalf of processes that were forked off.
+pub fn unlock(file: impl AsFd) {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    if retry(|| bytes::set(&file, libc::F_UNLCK, 0..bytes::COUNT)).is_ok() {
+        return;
+    }
+    let _ = retry(|| flock(&file, FlockOperation::Unlock));
+}
+
+fn set(file: impl AsFd, share: Share) -> rustix::io::Result<()> {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    match bytes::lock(&file, share) {
+        // Linux has such locks since version 3.15.
+        Err(Errno::INVAL) => {}
+        done => return done,
+    }
+    let how = match share {
+        Share::All => FlockOperation::NonBlockingLockExclusive,
+        Share::OfRank(_) => FlockOperation::NonBlockingLockShared,
+    };
+    flock(file, how)
+}
+
+/// Locks of bytes that belong to an open file.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod bytes {
+    use super::{AsFd, Errno, Share};
+    use rustix::fd::AsRawFd as _;
+    use std::ops::Range;
+
+    /// The first byte of the lock, and how many there are: one for each rank.
+    const FIRST: i64 = 1 << 62;
+    pub const COUNT: i64 = 1 << 32;
+
+    pub fn lock(file: impl AsFd, share: Share) -> rustix::io::Result<()> {
+        let Share::OfRank(rank) = share else { return set(file, libc::F_WRLCK, 0..COUNT) };
+        let own = i64::from(rank);
+        set(&file, libc::F_WRLCK, own..own + 1)?;
+        for others in [0..own, own + 1..COUNT] {
+            if !others.is_empty() {
+                set(&file, libc::F_UNLCK, others)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks these bytes, or gives them back.
+    #[allow(unsafe_code)] // no safe function has these locks
+    pub fn set(file: impl AsFd, kind: i32, range: Range<i64>) -> rustix::io::Result<()> {
+        let mut lock = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: FIRST + range.start,
+            l_len: range.end - range.start,
+            l_pid: 0,
+        };
+        // SAFETY: the descriptor is open as long as it is borrowed.
+        match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) } {
+            -1 => Err(std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)),
+            _ => Ok(()),
+        }
+    }
+}
